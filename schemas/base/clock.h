@@ -1,0 +1,37 @@
+// Time and chance as the code sees them, so that a test can own both.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace strata {
+
+// Microseconds since 1970-01-01T00:00:00Z: the resolution of every time that Strata stores.
+using UnixMicros = int64_t;
+
+// Where "now" comes from. Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // The wall clock. It may jump; nothing correct depends on it.
+  virtual UnixMicros Now() const = 0;
+  // For deadlines and delays; never goes back.
+  virtual std::chrono::steady_clock::time_point SteadyNow() const = 0;
+
+  // The machine's clock; lives for ever.
+  static const Clock& System();
+};
+
+// Where random bytes come from (salts, ids, jitter). Thread-safe.
+class Entropy {
+ public:
+  virtual ~Entropy() = default;
+  // `count` random bytes.
+  virtual std::string Bytes(size_t count) = 0;
+
+  // The machine's generator, fit for salts and ids; lives for ever.
+  static Entropy& System();
+};
+
+}  // namespace strata

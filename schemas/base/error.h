@@ -1,0 +1,73 @@
+// Errors with a reason: what went wrong in a word that programs can rely on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace strata {
+
+// What went wrong. The reason fixes the canonical code; error_reasons.def lists both.
+enum class ErrorReason {
+#define REASON(enumerator, name, code) enumerator,
+#include "schemas/base/error_reasons.def"
+#undef REASON
+};
+
+// The reason's name on the wire, such as "VERSION_CONFLICT".
+std::string_view ReasonName(ErrorReason reason);
+
+absl::StatusCode ReasonCode(ErrorReason reason);
+
+// All reasons, in the order of error_reasons.def.
+const std::vector<ErrorReason>& AllErrorReasons();
+
+// Facts that programs may read from an error, such as {"actual", "7"}: no document content, no
+// driver text.
+using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
+
+// Builds an absl::Status that carries a reason and metadata:
+//
+//   return Error(ErrorReason::kVersionConflict, "...").With("expected", 3).With("actual", 4);
+//
+// The metadata key "field" names the request's field that is at fault, as a proto path
+// ("patch.operations[2].path").
+class Error {
+ public:
+  Error(ErrorReason reason, std::string_view message);
+
+  Error& With(std::string_view key, std::string_view value) &;
+  Error& With(std::string_view key, int64_t value) &;
+  template <typename Value>
+  Error&& With(std::string_view key, Value value) && {
+    With(key, value);
+    return std::move(*this);
+  }
+
+  absl::Status ToStatus() const;
+  operator absl::Status() const { return ToStatus(); }  // NOLINT(google-explicit-constructor)
+  template <typename T>
+  operator absl::StatusOr<T>() const {  // NOLINT(google-explicit-constructor)
+    return ToStatus();
+  }
+
+ private:
+  ErrorReason reason_;
+  std::string message_;
+  ErrorMetadata metadata_;
+};
+
+// The reason and metadata of a status made by Error; nothing and empty for any other status.
+std::optional<ErrorReason> ReasonOf(const absl::Status& status);
+ErrorMetadata MetadataOf(const absl::Status& status);
+
+// The value of one metadata key, if the status has it.
+std::optional<std::string> MetadataOf(const absl::Status& status, std::string_view key);
+
+}  // namespace strata

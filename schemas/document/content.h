@@ -1,0 +1,74 @@
+// The content of a document: validated BSON, immutable, cheap to copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace strata::document {
+
+// What a document may be. `bytes_max` holds in both encodings: for the BSON bytes and for the wire
+// form of the google.protobuf.Struct that a JSON reader gets (json.h).
+struct Limits {
+  size_t bytes_max = size_t{1} << 20;  // at most kBytesCeiling
+  int depth_max = 24;                  // the root is depth 1; each object or array inside adds one
+  int nodes_max = 50'000;              // members and array elements, of all levels together
+
+  static constexpr size_t kBytesCeiling = size_t{2} << 20;
+};
+
+// One BSON value outside a document: what a patch sets, what a diff reports.
+struct Value {
+  uint8_t type = 0x0A;  // the BSON type byte; 0x0A is null
+  std::string bytes;    // the value as it stands in BSON, without type byte and member name
+
+  friend bool operator==(const Value&, const Value&) = default;
+};
+
+// A BSON document that is known to be valid. Copies share the bytes. Thread-safe, as it never
+// changes.
+class Content {
+ public:
+  // The empty document.
+  Content();
+
+  // Takes BSON bytes from a client. INVALID_CONTENT (naming path, problem and limit) unless they
+  // are one BSON document in canonical framing, of accepted types only, with UTF-8 strings, no NaN
+  // or infinity, no member name twice in one object, no member name with a zero byte, array members
+  // named "0", "1", …, every object with the name of an Extended JSON wrapper exactly that wrapper
+  // (json.h), and within the depth and node limits; DOCUMENT_TOO_LARGE past `limits.bytes_max` in
+  // either encoding. Accepted types: double, string, document, array, binary, ObjectId, bool, UTC
+  // datetime, null, regex, int32, int64, timestamp, decimal128, minKey, maxKey. Deprecated ones
+  // (undefined, DBPointer, symbol, code with or without scope) are refused.
+  static absl::StatusOr<Content> FromBson(std::string bytes, const Limits& limits);
+
+  // Takes bytes that this library made or that were validated before. REQUIRES: they are valid.
+  static Content FromTrusted(std::string bytes);
+
+  std::string_view bytes() const { return *bytes_; }
+  size_t size() const { return bytes_->size(); }
+
+  friend bool operator==(const Content& a, const Content& b) {
+    return a.bytes_ == b.bytes_ || *a.bytes_ == *b.bytes_;
+  }
+
+ private:
+  explicit Content(std::shared_ptr<const std::string> bytes) : bytes_(std::move(bytes)) {}
+
+  std::shared_ptr<const std::string> bytes_;  // never null
+};
+
+// Checks a document that was computed (the result of a patch) against all limits, in both
+// encodings.
+absl::Status CheckLimits(const Content& content, const Limits& limits);
+
+// Whether both say the same: member order and the width of whole numbers aside (int32 1 equals
+// int64 1, but not double 1.0). An update to an equal content writes nothing.
+bool SameMeaning(const Content& a, const Content& b);
+
+}  // namespace strata::document

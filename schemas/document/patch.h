@@ -1,0 +1,46 @@
+// Changes to a document: RFC 7396 merge patches and operations on single members.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "schemas/document/content.h"
+#include "schemas/document/path.h"
+
+namespace strata::document {
+
+enum class OperationKind {
+  kSet,        // operand: any value
+  kUnset,      // no operand; nothing there is no error
+  kIncrement,  // operand: a number; an absent member starts at zero
+  kAppend,     // operand: an array whose elements are appended; an absent member becomes the array
+  kAppendMissing,  // as kAppend, but only the elements that no present element equals (MongoDB's
+                   // $addToSet)
+  kRemoveAll,      // operand: an array; removes every element that equals one of its elements
+                   // ($pullAll)
+};
+
+struct Operation {
+  Path path;
+  OperationKind kind = OperationKind::kSet;
+  Value operand;
+};
+
+struct Patch {
+  std::optional<Content>
+      merge;  // RFC 7396, applied first: null removes, objects merge, all else replaces
+  std::vector<Operation> operations;  // then these, in order
+};
+
+// `base` with the patch applied, whole or not at all. Missing parents of set, increment, append are
+// made (as objects). INVALID_PATCH with metadata "field" ("operations[2]"), "path" and the problem:
+// a path through a scalar, an array index past the end (the end itself and "-" append), an
+// increment of a non-number, an integer increment that overflows int64, a double one that becomes
+// infinite, an append to a non-array, an operand of the wrong type, an empty path with anything but
+// set of an object. Member order: members that stay keep their place, new ones go last. Integer
+// arithmetic as MongoDB's $inc: int32 widens to int64, any double makes a double. The result is
+// checked against `limits`.
+absl::StatusOr<Content> ApplyPatch(const Content& base, const Patch& patch, const Limits& limits);
+
+}  // namespace strata::document

@@ -1,0 +1,3 @@
+#include "schemas/document/path.h"
+
+#include <gtest/gtest.h>
