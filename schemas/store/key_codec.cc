@@ -1,0 +1,86 @@
+#include "schemas/store/key_codec.h"
+
+namespace strata::store {
+namespace {
+
+constexpr size_t kNumberSize = 8;
+constexpr size_t kIndexSize = 4;
+
+void AppendBigEndian(uint64_t number, size_t size, std::string& out) {
+  for (size_t i = size; i-- > 0;) out += static_cast<char>((number >> (8 * i)) & 0xFF);
+}
+
+uint64_t ReadBigEndian(std::string_view bytes) {
+  uint64_t number = 0;
+  for (const char byte : bytes) number = (number << 8) | static_cast<uint8_t>(byte);
+  return number;
+}
+
+std::string DocumentPrefix(int64_t incarnation, std::string_view id, size_t room) {
+  std::string key;
+  key.reserve(kNumberSize + id.size() + 1 + room);
+  AppendBigEndian(static_cast<uint64_t>(incarnation), kNumberSize, key);
+  key += id;
+  key += '\0';
+  return key;
+}
+
+}  // namespace
+
+std::string HeadKey(int64_t incarnation, std::string_view id) {
+  return DocumentPrefix(incarnation, id, 0);
+}
+
+std::string VersionKey(int64_t incarnation, std::string_view id, int64_t version) {
+  std::string key = DocumentPrefix(incarnation, id, kNumberSize);
+  AppendBigEndian(static_cast<uint64_t>(version), kNumberSize, key);
+  return key;
+}
+
+std::string RequestKey(int64_t incarnation, std::string_view id, std::string_view request_id) {
+  return DocumentPrefix(incarnation, id, request_id.size()).append(request_id);
+}
+
+std::string LedgerKey(CommitPosition position, uint32_t index) {
+  std::string key;
+  AppendBigEndian(static_cast<uint64_t>(position), kNumberSize, key);
+  AppendBigEndian(index, kIndexSize, key);
+  return key;
+}
+
+std::string PrefixEnd(std::string_view prefix) {
+  std::string end(prefix);
+  while (!end.empty() && end.back() == '\xFF') end.pop_back();
+  if (!end.empty()) end.back() = static_cast<char>(static_cast<uint8_t>(end.back()) + 1);
+  return end;
+}
+
+Range IncarnationRange(int64_t incarnation) {
+  Range range;
+  AppendBigEndian(static_cast<uint64_t>(incarnation), kNumberSize, range.begin);
+  range.end = PrefixEnd(range.begin);
+  return range;
+}
+
+std::optional<DocumentKey> ParseHeadKey(std::string_view key) {
+  if (key.size() < kNumberSize + 1 || key.back() != '\0') return std::nullopt;
+  return DocumentKey{static_cast<int64_t>(ReadBigEndian(key.substr(0, kNumberSize))),
+                     std::string(key.substr(kNumberSize, key.size() - kNumberSize - 1))};
+}
+
+std::optional<ParsedVersionKey> ParseVersionKey(std::string_view key) {
+  if (key.size() < kNumberSize) return std::nullopt;
+  const size_t split = key.size() - kNumberSize;
+  std::optional<DocumentKey> document = ParseHeadKey(key.substr(0, split));
+  if (!document) return std::nullopt;
+  return ParsedVersionKey{*std::move(document),
+                          static_cast<int64_t>(ReadBigEndian(key.substr(split)))};
+}
+
+std::optional<ParsedLedgerKey> ParseLedgerKey(std::string_view key) {
+  if (key.size() != kNumberSize + kIndexSize) return std::nullopt;
+  return ParsedLedgerKey{static_cast<CommitPosition>(ReadBigEndian(key.substr(0, kNumberSize))),
+                         static_cast<uint32_t>(ReadBigEndian(key.substr(kNumberSize)))};
+}
+
+}  // namespace strata::store

@@ -1,0 +1,60 @@
+// What a store holds: records under keys in keyspaces.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace strata::store {
+
+// An ordered set of keys with one role; one RocksDB column family or MongoDB collection each.
+enum class Keyspace : uint8_t {
+  kCollections,  // name -> the collection's record (its tombstone, once deleted)
+  kHeads,  // (incarnation, document) -> the current version, where a strategy keeps one record for
+           // it
+  kVersions,  // (incarnation, document, version) -> one version
+  kRequests,  // (incarnation, document, request id) -> the version that the request made
+  kLedger,    // (position, index) -> who changed what and why; written by the engine
+  kMeta,      // text -> counters, sweeps to finish
+};
+
+inline constexpr std::array kAllKeyspaces = {Keyspace::kCollections, Keyspace::kHeads,
+                                             Keyspace::kVersions,    Keyspace::kRequests,
+                                             Keyspace::kLedger,      Keyspace::kMeta};
+
+// "heads", "versions", …: stable, part of every stored format.
+constexpr std::string_view KeyspaceName(Keyspace keyspace) {
+  switch (keyspace) {
+    case Keyspace::kCollections:
+      return "collections";
+    case Keyspace::kHeads:
+      return "heads";
+    case Keyspace::kVersions:
+      return "versions";
+    case Keyspace::kRequests:
+      return "requests";
+    case Keyspace::kLedger:
+      return "ledger";
+    case Keyspace::kMeta:
+      return "meta";
+  }
+  return "";
+}
+
+// The place of a commit in the store-wide order: from 1, strictly increasing. 0 where an engine has
+// none.
+using CommitPosition = int64_t;
+
+// The compare-and-swap word of one record: opaque, from 1, grows at every replacement whatever was
+// changed. A key that was deleted may start again at any number, so no key whose stamp guards is
+// ever deleted while somebody may still hold its stamp.
+using Stamp = int64_t;
+
+struct Record {
+  std::string value;  // a BSON document
+  Stamp stamp = 0;
+  CommitPosition position = 0;  // of the commit that wrote this record; 0 without commit positions
+};
+
+}  // namespace strata::store

@@ -1,0 +1,125 @@
+// The store port: what the strategies need from a document database, no more. Read this header
+// first.
+//
+// The weakest engine sets the contract: atomic, durable, conditional writes of one record;
+// linearizable reads of one record; range scans that may be stale. Whatever an engine offers beyond
+// is a capability, and the code above the port is correct without it.
+// tests/conformance/store_conformance_test.cc is this header's specification.
+//
+// All classes here are thread-safe unless they say otherwise.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/store/record.h"
+#include "schemas/store/write_batch.h"
+
+namespace strata::store {
+
+struct Capabilities {
+  bool atomic_batches = false;  // a batch is applied whole or not at all
+  bool fresh_scans = false;     // a scan sees every write acknowledged before it began
+  bool snapshots = false;       // Snapshot() is one moment of the store
+  bool commit_positions =
+      false;  // commits are numbered, records carry the number, the ledger is kept
+  bool blocking_reads =
+      false;  // reads may wait for a network or a lock: keep them off an event loop
+};
+
+// A walk over the keys of one range in one direction. Not thread-safe; must not outlive its reader.
+//
+//   for (auto cursor = reader.Scan(keyspace, range); cursor->Valid(); cursor->Next()) …
+//   check cursor->status()
+class Cursor {
+ public:
+  virtual ~Cursor() = default;
+
+  virtual bool Valid() const = 0;
+  // REQUIRES: Valid(). The views live until the cursor moves.
+  virtual std::string_view key() const = 0;
+  virtual std::string_view value() const = 0;
+  virtual Stamp stamp() const = 0;
+  virtual CommitPosition position() const = 0;
+  virtual void Next() = 0;
+  // Moves to the first key at or behind `key` in the cursor's direction (the greatest key <= `key`
+  // when reverse), inside the range. Cheap, in both senses of moving; also after the end was
+  // reached.
+  virtual void Seek(std::string_view key) = 0;
+  // Why the walk ended: OK at the range's end; RECORD_CORRUPT, STORE_UNAVAILABLE.
+  virtual absl::Status status() const = 0;
+};
+
+struct Range {
+  std::string begin;     // inclusive
+  std::string end;       // exclusive; empty: no upper bound
+  bool reverse = false;  // from the greatest key down
+};
+
+class Reader {
+ public:
+  virtual ~Reader() = default;
+
+  // The record under `key`, or nothing. Linearizable (a snapshot: as of its moment); returns only
+  // what is durable. RECORD_CORRUPT, STORE_UNAVAILABLE.
+  virtual absl::StatusOr<std::optional<Record>> Get(Keyspace keyspace,
+                                                    std::string_view key) const = 0;
+
+  // A cursor on the range's first key in its direction. Each record is one that was stored; without
+  // `fresh_scans` it, or its absence, may be an old state.
+  virtual std::unique_ptr<Cursor> Scan(Keyspace keyspace, const Range& range) const = 0;
+};
+
+struct CommitResult {
+  // OK: decided, see `committed`. OUTCOME_UNKNOWN: it may or may not be stored, now or later. Any
+  // other: nothing of the batch was written (STORE_UNAVAILABLE; OVERLOADED; LAYOUT_LIMIT for a
+  // record the engine cannot hold).
+  absl::Status status;
+  // The commit point was applied; false with OK: a guard failed before it, the batch lost a race.
+  bool committed = false;
+  // How many writes, from the first, were applied or skipped by their `ensure`. All or none on
+  // atomic engines.
+  size_t applied = 0;
+  CommitPosition position = 0;  // of this commit, if committed and the engine has positions
+};
+
+using CommitCallback = std::function<void(CommitResult)>;
+
+struct RangeEstimate {
+  int64_t records = 0;
+  int64_t bytes = 0;  // as stored, compressed
+};
+
+class Store : public Reader {
+ public:
+  virtual Capabilities capabilities() const = 0;
+
+  // A view of one moment, or (without `snapshots`) of the live store. Holds resources of the
+  // engine: let it go within a second or so. Must not outlive the store.
+  virtual std::unique_ptr<Reader> Snapshot() const = 0;
+
+  // Applies the writes in order, each if its guard holds against what is stored, this batch's
+  // earlier writes included, and stops at the first guard that fails. With atomic batches nothing
+  // is applied then. When `done` is called with `committed`, the batch is durable and visible.
+  // Returns at once; `done` is called exactly once, on any thread (perhaps this one, before the
+  // return), with no lock held; it may call Commit. Batches from one thread on one key take effect
+  // in the order of their calls. REQUIRES: the batch has a write; no two writes of one batch put or
+  // delete the same key.
+  virtual void Commit(WriteBatch batch, CommitCallback done) = 0;
+
+  // How much a range holds, from the engine's own statistics, without reading it. May be far off
+  // for small ranges.
+  virtual RangeEstimate Estimate(Keyspace keyspace, const Range& range) const = 0;
+
+  // The position of the newest commit that reads can see; 0 without commit positions or before the
+  // first.
+  virtual CommitPosition LastPosition() const = 0;
+};
+
+}  // namespace strata::store

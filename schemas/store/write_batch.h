@@ -1,0 +1,92 @@
+// The unit of writing: ordered, guarded record writes with one commit point.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schemas/base/clock.h"
+#include "schemas/store/record.h"
+
+namespace strata::store {
+
+// The condition on one write.
+enum class Guard : uint8_t {
+  kAbsent,  // no record under the key
+  kStamp,   // the record's stamp is `stamp`
+  kEnsure,  // insert if absent; if present, skip this write and go on
+  kAny,     // none
+};
+
+enum class WriteKind : uint8_t {
+  kPut,
+  kDelete,  // of what is not there: no error under kAny
+  kCheck,   // writes nothing; the guard (kAbsent or kStamp) must hold. Atomic engines only.
+};
+
+struct Write {
+  WriteKind kind = WriteKind::kPut;
+  Guard guard = Guard::kAny;
+  Keyspace keyspace = Keyspace::kMeta;
+  std::string key;
+  std::string value;  // kPut: a BSON document
+  Stamp stamp = 0;    // kStamp: what was read
+  UnixMicros expire_time =
+      0;  // the engine may drop the record after this time, without a trace; 0: never
+};
+
+class WriteBatch {
+ public:
+  // Each returns the write, so that rarer members can be set.
+  Write& Insert(Keyspace keyspace, std::string key, std::string value) {
+    return Add(WriteKind::kPut, Guard::kAbsent, keyspace, std::move(key), std::move(value), 0);
+  }
+  Write& Replace(Keyspace keyspace, std::string key, std::string value, Stamp stamp) {
+    return Add(WriteKind::kPut, Guard::kStamp, keyspace, std::move(key), std::move(value), stamp);
+  }
+  Write& Ensure(Keyspace keyspace, std::string key, std::string value) {
+    return Add(WriteKind::kPut, Guard::kEnsure, keyspace, std::move(key), std::move(value), 0);
+  }
+  Write& Put(Keyspace keyspace, std::string key, std::string value) {
+    return Add(WriteKind::kPut, Guard::kAny, keyspace, std::move(key), std::move(value), 0);
+  }
+  Write& Delete(Keyspace keyspace, std::string key) {
+    return Add(WriteKind::kDelete, Guard::kAny, keyspace, std::move(key), "", 0);
+  }
+  Write& DeleteIf(Keyspace keyspace, std::string key, Stamp stamp) {
+    return Add(WriteKind::kDelete, Guard::kStamp, keyspace, std::move(key), "", stamp);
+  }
+  Write& Check(Keyspace keyspace, std::string key, Stamp stamp) {
+    return Add(WriteKind::kCheck, Guard::kStamp, keyspace, std::move(key), "", stamp);
+  }
+
+  // The write added last is the commit point: the batch is committed iff it was applied. A batch
+  // whose commit point is not marked commits with its last write.
+  void MarkCommitPoint() { commit_point_ = writes_.size() - 1; }
+
+  // Adds a ledger entry (a BSON document). An engine with commit positions stores entry i of a
+  // commit under LedgerKey(position, i) if and only if the batch commits; others drop it.
+  void AppendToLedger(std::string entry) { ledger_.push_back(std::move(entry)); }
+
+  const std::vector<Write>& writes() const { return writes_; }
+  const std::vector<std::string>& ledger() const { return ledger_; }
+  size_t commit_point() const {
+    return commit_point_ == kUnmarked ? writes_.size() - 1 : commit_point_;
+  }
+
+ private:
+  static constexpr size_t kUnmarked = static_cast<size_t>(-1);
+
+  Write& Add(WriteKind kind, Guard guard, Keyspace keyspace, std::string key, std::string value,
+             Stamp stamp) {
+    return writes_.emplace_back(
+        Write{kind, guard, keyspace, std::move(key), std::move(value), stamp, 0});
+  }
+
+  std::vector<Write> writes_;
+  std::vector<std::string> ledger_;
+  size_t commit_point_ = kUnmarked;
+};
+
+}  // namespace strata::store
