@@ -32,8 +32,9 @@ struct Write {
   std::string key;
   std::string value;  // kPut: a BSON document
   Stamp stamp = 0;    // kStamp: what was read
-  UnixMicros expire_time =
-      0;  // the engine may drop the record after this time, without a trace; 0: never
+  // From this time on, by the engine's clock, the record counts as absent, for reads and guards
+  // alike, and the engine drops it when it likes. 0: never.
+  UnixMicros expire_time = 0;
 };
 
 class WriteBatch {

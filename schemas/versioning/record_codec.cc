@@ -1,0 +1,288 @@
+#include "schemas/versioning/record_codec.h"
+
+#include <algorithm>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+
+namespace strata::versioning {
+namespace {
+
+int Size(std::string_view text) { return static_cast<int>(text.size()); }
+
+absl::Status Corrupt(std::string_view what) {
+  return Error(ErrorReason::kRecordCorrupt, what).With("record", what);
+}
+
+void AppendChange(const ChangeInfo& change, BsonBuilder& builder) {
+  if (!change.actor.empty()) builder.String("actor", change.actor);
+  if (!change.on_behalf_of.empty()) builder.String("for", change.on_behalf_of);
+  if (!change.reason.empty()) builder.String("reason", change.reason);
+  if (change.labels.empty()) return;
+  BsonBuilder labels;
+  for (const auto& [name, value] : change.labels) labels.String(name, value);
+  builder.Document("labels", labels.Take());
+}
+
+void ReadLabels(std::string_view bytes, ChangeInfo& change, bool& corrupt) {
+  BsonReader reader(bytes);
+  while (reader.Next()) change.labels.emplace(reader.name(), reader.String());
+  corrupt |= reader.corrupt();
+}
+
+// Reads a member that version records and ledger entries share; false for any other.
+bool ReadCommonMember(BsonReader& reader, VersionHeader& header, bool& corrupt) {
+  const std::string_view name = reader.name();
+  if (name == "version") {
+    header.version = reader.Int64();
+  } else if (name == "kind") {
+    header.kind = static_cast<VersionKind>(reader.Int64());
+  } else if (name == "time") {
+    header.commit_time = reader.Int64();
+  } else if (name == "actor") {
+    header.change.actor = reader.String();
+  } else if (name == "for") {
+    header.change.on_behalf_of = reader.String();
+  } else if (name == "reason") {
+    header.change.reason = reader.String();
+  } else if (name == "labels") {
+    ReadLabels(reader.Document(), header.change, corrupt);
+  } else if (name == "request") {
+    header.request_id = reader.String();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void ReadHash(std::string_view bytes, document::Hash& hash, bool& corrupt) {
+  corrupt |= bytes.size() != hash.size();
+  std::copy_n(bytes.begin(), std::min(bytes.size(), hash.size()), hash.begin());
+}
+
+bool ValidKind(VersionKind kind) {
+  return kind >= VersionKind::kCreated && kind <= VersionKind::kRestored;
+}
+
+}  // namespace
+
+BsonBuilder& BsonBuilder::Int32(std::string_view name, int32_t value) {
+  bson_append_int32(&bson_, name.data(), Size(name), value);
+  return *this;
+}
+BsonBuilder& BsonBuilder::Int64(std::string_view name, int64_t value) {
+  bson_append_int64(&bson_, name.data(), Size(name), value);
+  return *this;
+}
+BsonBuilder& BsonBuilder::Bool(std::string_view name, bool value) {
+  bson_append_bool(&bson_, name.data(), Size(name), value);
+  return *this;
+}
+BsonBuilder& BsonBuilder::String(std::string_view name, std::string_view value) {
+  bson_append_utf8(&bson_, name.data(), Size(name), value.data(), Size(value));
+  return *this;
+}
+BsonBuilder& BsonBuilder::Binary(std::string_view name, std::string_view value) {
+  bson_append_binary(&bson_, name.data(), Size(name), BSON_SUBTYPE_BINARY,
+                     reinterpret_cast<const uint8_t*>(value.data()),
+                     static_cast<uint32_t>(value.size()));
+  return *this;
+}
+BsonBuilder& BsonBuilder::Document(std::string_view name, std::string_view bytes) {
+  bson_t child;
+  bson_init_static(&child, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  bson_append_document(&bson_, name.data(), Size(name), &child);
+  return *this;
+}
+BsonBuilder& BsonBuilder::Array(std::string_view name, std::string_view bytes) {
+  bson_t child;
+  bson_init_static(&child, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  bson_append_array(&bson_, name.data(), Size(name), &child);
+  return *this;
+}
+
+std::string BsonBuilder::Take() const {
+  return {reinterpret_cast<const char*>(bson_get_data(&bson_)), bson_.len};
+}
+
+BsonReader::BsonReader(std::string_view bytes) {
+  corrupt_ = !bson_iter_init_from_data(&iterator_, reinterpret_cast<const uint8_t*>(bytes.data()),
+                                       bytes.size());
+}
+
+bool BsonReader::Next() {
+  if (corrupt_) return false;
+  if (bson_iter_next(&iterator_)) return true;
+  corrupt_ = iterator_.err_off != 0;
+  return false;
+}
+
+std::string_view BsonReader::name() const {
+  return {bson_iter_key(&iterator_), bson_iter_key_len(&iterator_)};
+}
+
+int64_t BsonReader::Int64() {
+  if (BSON_ITER_HOLDS_INT32(&iterator_)) return bson_iter_int32(&iterator_);
+  return Expect(BSON_ITER_HOLDS_INT64(&iterator_)) ? bson_iter_int64(&iterator_) : 0;
+}
+
+bool BsonReader::Bool() {
+  return Expect(BSON_ITER_HOLDS_BOOL(&iterator_)) && bson_iter_bool(&iterator_);
+}
+
+std::string_view BsonReader::String() {
+  if (!Expect(BSON_ITER_HOLDS_UTF8(&iterator_))) return {};
+  uint32_t size = 0;
+  const char* const text = bson_iter_utf8(&iterator_, &size);
+  return {text, size};
+}
+
+std::string_view BsonReader::Binary() {
+  if (!Expect(BSON_ITER_HOLDS_BINARY(&iterator_))) return {};
+  bson_subtype_t subtype = BSON_SUBTYPE_BINARY;
+  uint32_t size = 0;
+  const uint8_t* bytes = nullptr;
+  bson_iter_binary(&iterator_, &subtype, &size, &bytes);
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
+std::string_view BsonReader::Document() {
+  uint32_t size = 0;
+  const uint8_t* bytes = nullptr;
+  if (BSON_ITER_HOLDS_DOCUMENT(&iterator_)) {
+    bson_iter_document(&iterator_, &size, &bytes);
+  } else if (Expect(BSON_ITER_HOLDS_ARRAY(&iterator_))) {
+    bson_iter_array(&iterator_, &size, &bytes);
+  }
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
+void AppendHeader(const VersionHeader& header, store::CommitPosition position,
+                  BsonBuilder& builder) {
+  builder.Int64("version", header.version)
+      .Int32("kind", static_cast<int32_t>(header.kind))
+      .Int64("time", header.commit_time);
+  if (header.create_time != header.commit_time) builder.Int64("created", header.create_time);
+  AppendChange(header.change, builder);
+  if (!header.request_id.empty()) {
+    builder.String("request", header.request_id).Binary("fingerprint", header.request_fingerprint);
+  }
+  builder.Binary("salt", header.salt)
+      .Binary("hash", document::HashBytes(header.content_hash))
+      .Binary("chain", document::HashBytes(header.chain_hash));
+  if (position != 0) builder.Int64("position", position);
+}
+
+std::string EncodeVersion(const StoredVersion& version) {
+  BsonBuilder builder;
+  AppendHeader(version.header, version.position, builder);
+  if (version.content) builder.Document("content", version.content->bytes());
+  return builder.Take();
+}
+
+absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
+                                            store::CommitPosition record_position, Part part) {
+  VersionRecord record;
+  VersionHeader& header = record.version.header;
+  header.create_time = -1;
+  record.version.position = record_position;
+  bool corrupt = false;
+  BsonReader reader(bytes);
+  while (reader.Next()) {
+    const std::string_view name = reader.name();
+    if (name == "content") {
+      const std::string_view content = reader.Document();
+      if (part == Part::kContent && !reader.corrupt()) {
+        record.version.content = document::Content::FromTrusted(std::string(content));
+      }
+    } else if (name == "created") {
+      header.create_time = reader.Int64();
+    } else if (name == "fingerprint") {
+      header.request_fingerprint = reader.Binary();
+    } else if (name == "salt") {
+      header.salt = reader.Binary();
+    } else if (name == "hash") {
+      ReadHash(reader.Binary(), header.content_hash, corrupt);
+    } else if (name == "chain") {
+      ReadHash(reader.Binary(), header.chain_hash, corrupt);
+    } else if (name == "position") {
+      record.version.position = reader.Int64();
+    } else if (name == "current") {
+      record.current = reader.Bool();
+    } else if (name == "delta") {
+      record.delta = reader.Document();
+    } else if (name == "chain_length") {
+      record.chain_length = reader.Int64();
+    } else if (name == "chain_bytes") {
+      record.chain_bytes = reader.Int64();
+    } else if (!ReadCommonMember(reader, header, corrupt)) {
+      corrupt = true;
+    }
+  }
+  if (corrupt || reader.corrupt() || header.version < 1 || !ValidKind(header.kind)) {
+    return Corrupt("version record");
+  }
+  if (header.create_time == -1) header.create_time = header.commit_time;
+  return record;
+}
+
+std::string EncodeRequest(const VersionHeader& header) {
+  return BsonBuilder()
+      .Int64("version", header.version)
+      .Int64("time", header.commit_time)
+      .Binary("fingerprint", header.request_fingerprint)
+      .Take();
+}
+
+absl::StatusOr<RequestRecord> DecodeRequest(std::string_view bytes) {
+  RequestRecord record;
+  BsonReader reader(bytes);
+  while (reader.Next()) {
+    if (reader.name() == "version") {
+      record.version = reader.Int64();
+    } else if (reader.name() == "time") {
+      record.time = reader.Int64();
+    } else if (reader.name() == "fingerprint") {
+      record.fingerprint = reader.Binary();
+    }
+  }
+  if (reader.corrupt() || record.version < 1) return Corrupt("request record");
+  return record;
+}
+
+std::string EncodeLedgerEntry(std::string_view collection, int64_t incarnation, std::string_view id,
+                              const VersionHeader& header) {
+  BsonBuilder builder;
+  builder.String("collection", collection)
+      .Int64("incarnation", incarnation)
+      .String("id", id)
+      .Int64("version", header.version)
+      .Int32("kind", static_cast<int32_t>(header.kind))
+      .Int64("time", header.commit_time);
+  AppendChange(header.change, builder);
+  if (!header.request_id.empty()) builder.String("request", header.request_id);
+  return builder.Take();
+}
+
+absl::StatusOr<LedgerEntry> DecodeLedgerEntry(std::string_view bytes) {
+  LedgerEntry entry;
+  bool corrupt = false;
+  BsonReader reader(bytes);
+  while (reader.Next()) {
+    if (reader.name() == "collection") {
+      entry.collection = reader.String();
+    } else if (reader.name() == "incarnation") {
+      entry.incarnation = reader.Int64();
+    } else if (reader.name() == "id") {
+      entry.id = reader.String();
+    } else if (!ReadCommonMember(reader, entry.header, corrupt)) {
+      corrupt = true;
+    }
+  }
+  if (corrupt || reader.corrupt() || entry.header.version < 1 || !ValidKind(entry.header.kind)) {
+    return Corrupt("ledger entry");
+  }
+  return entry;
+}
+
+}  // namespace strata::versioning

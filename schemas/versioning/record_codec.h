@@ -1,0 +1,117 @@
+// The BSON records that versioning stores. Members that are empty or follow from others are left
+// out.
+//
+//   version  = { version: int64, kind: int32, time: int64 (microseconds), created: int64 (absent:
+//   as time),
+//                actor, for, reason: string, labels: { name: string … },
+//                request: string, fingerprint: binary, salt: binary(16), hash: binary(32), chain:
+//                binary(32), position: int64 (absent: the position of the commit that wrote the
+//                record), … what the strategy adds …, content: document (absent: deletion, or coded
+//                otherwise) }
+//   request  = { version: int64, time: int64, fingerprint: binary }
+//   ledger   = { collection, incarnation: int64, id, version: int64, kind: int32, time: int64,
+//                actor, for, reason, labels, request }
+#pragma once
+
+#include <bson/bson.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "schemas/versioning/version.h"
+
+namespace strata::versioning {
+
+// Builds one BSON document. A thin owner of libbson's bson_t.
+class BsonBuilder {
+ public:
+  BsonBuilder() { bson_init(&bson_); }
+  ~BsonBuilder() { bson_destroy(&bson_); }
+  BsonBuilder(const BsonBuilder&) = delete;
+  BsonBuilder& operator=(const BsonBuilder&) = delete;
+
+  BsonBuilder& Int32(std::string_view name, int32_t value);
+  BsonBuilder& Int64(std::string_view name, int64_t value);
+  BsonBuilder& Bool(std::string_view name, bool value);
+  BsonBuilder& String(std::string_view name, std::string_view value);
+  BsonBuilder& Binary(std::string_view name, std::string_view value);
+  // `bytes`: a whole BSON document (array).
+  BsonBuilder& Document(std::string_view name, std::string_view bytes);
+  BsonBuilder& Array(std::string_view name, std::string_view bytes);
+
+  std::string Take() const;
+
+ private:
+  bson_t bson_;
+};
+
+// Walks the members of one BSON document that a store returned. The bytes must outlive it.
+class BsonReader {
+ public:
+  explicit BsonReader(std::string_view bytes);
+
+  // Moves to the next member; false at the end, or where the bytes are no BSON (then corrupt()).
+  bool Next();
+  bool corrupt() const { return corrupt_; }
+
+  std::string_view name() const;
+  // The member's value; the type's zero value if it is of another type (then corrupt()).
+  int64_t Int64();  // of an int32 too
+  bool Bool();
+  std::string_view String();
+  std::string_view Binary();
+  std::string_view Document();  // of an array too
+
+ private:
+  bool Expect(bool holds) {
+    corrupt_ |= !holds;
+    return holds;
+  }
+
+  bson_iter_t iterator_;
+  bool corrupt_ = false;
+};
+
+// The members of one `version` record.
+struct VersionRecord {
+  StoredVersion version;
+  bool current = false;      // CURRENT_FLAG
+  std::string_view delta;    // DELTAS: a view into the record's bytes; empty: none
+  int64_t chain_length = 0;  // DELTAS, head: deltas since the last keyframe, this one not counted
+  int64_t chain_bytes = 0;   // … and their size
+};
+
+enum class Part : uint8_t { kHeader, kContent };
+
+// Begins a version record: everything up to what the strategy adds.
+void AppendHeader(const VersionHeader& header, store::CommitPosition position,
+                  BsonBuilder& builder);
+// A whole version record, with nothing of a strategy.
+std::string EncodeVersion(const StoredVersion& version);
+
+// RECORD_CORRUPT for bytes that are no version record. `record_position` stands in for an absent
+// `position`.
+absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
+                                            store::CommitPosition record_position, Part part);
+
+struct RequestRecord {
+  int64_t version = 0;
+  UnixMicros time = 0;
+  std::string fingerprint;
+};
+std::string EncodeRequest(const VersionHeader& header);
+absl::StatusOr<RequestRecord> DecodeRequest(std::string_view bytes);
+
+struct LedgerEntry {
+  std::string collection;
+  int64_t incarnation = 0;
+  std::string id;
+  VersionHeader header;  // without salt, hashes, fingerprint and create_time
+};
+std::string EncodeLedgerEntry(std::string_view collection, int64_t incarnation, std::string_view id,
+                              const VersionHeader& header);
+absl::StatusOr<LedgerEntry> DecodeLedgerEntry(std::string_view bytes);
+
+}  // namespace strata::versioning

@@ -1,0 +1,131 @@
+// How versions become records: the strategy interface. Read this header second, after
+// schemas/store/store.h.
+//
+// A strategy reads records back as versions, and plans the records of new versions. It never
+// commits, owns no state and retries nothing: Plan is a pure function of what was read. Strategies
+// differ only in records; all give identical answers.
+// tests/conformance/strategy_conformance_test.cc is this header's specification.
+//
+// Each strategy's .cc opens with its records, its order of writes, what a crash between two of them
+// leaves, and who mends it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/store/key_codec.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/record_codec.h"
+#include "schemas/versioning/version.h"
+
+namespace strata::versioning {
+
+// Settings of a collection that its strategy reads. Never change.
+struct StrategyOptions {
+  int32_t keyframe_interval = 16;  // DELTAS: every how many versions one is stored whole; 1 to 1000
+
+  friend bool operator==(const StrategyOptions&, const StrategyOptions&) = default;
+};
+
+// What a strategy reads through: a snapshot, or the live store of an engine that has none.
+struct ReadContext {
+  const store::Reader& reader;
+  store::Capabilities capabilities;
+};
+
+// The current version (a deletion included) as read, with what the next plan must know of its
+// records.
+struct Head {
+  StoredVersion version;   // with content
+  store::Stamp stamp = 0;  // of the record that holds it
+  std::string record;      // that record's bytes
+  // CURRENT_FLAG, after ReadLeftovers: older versions still flagged as current, newest first.
+  struct Leftover {
+    int64_t version = 0;
+    store::Record record;
+  };
+  std::vector<Leftover> leftovers;
+};
+
+// Versions `first` to `last`, both included, upward or downward. REQUIRES: 1 <= first, last <= the
+// head's version.
+struct VersionRange {
+  int64_t first = 1;
+  int64_t last = 0;
+  bool newest_first = false;
+};
+
+// Called with each version in order; false ends the walk.
+using VersionVisitor = std::function<bool(StoredVersion&& version)>;
+
+// Called with each document's current version, in the byte order of the ids; false ends the walk.
+using HeadVisitor = std::function<bool(std::string_view id, StoredVersion&& version)>;
+
+// Stateless and thread-safe; one object serves all collections with the same options.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  // The current version, or nothing if the document was never written. Linearizable.
+  virtual absl::StatusOr<std::optional<Head>> ReadHead(
+      const ReadContext& context, const store::DocumentKey& document) const = 0;
+
+  // Reads into `head` what earlier writers left undone and the next plan has to finish. Writers
+  // call it between ReadHead and Plan; readers need not.
+  virtual absl::Status ReadLeftovers(const ReadContext& /*context*/,
+                                     const store::DocumentKey& /*document*/, Head& /*head*/) const {
+    return absl::OkStatus();
+  }
+
+  // Version `version` of a document whose head was read before, from the same context. REQUIRES: 1
+  // <= version <= the head's. RECORD_CORRUPT if its record is missing or damaged.
+  virtual absl::StatusOr<StoredVersion> ReadVersion(const ReadContext& context,
+                                                    const store::DocumentKey& document,
+                                                    const Head& head, int64_t version,
+                                                    Part part) const = 0;
+
+  // Visits the versions of `range`; none is left out (RECORD_CORRUPT instead).
+  virtual absl::Status ScanVersions(const ReadContext& context, const store::DocumentKey& document,
+                                    const Head& head, const VersionRange& range, Part part,
+                                    const VersionVisitor& visitor) const = 0;
+
+  // Visits the current version (a deletion included) of every document of `incarnation` whose id
+  // begins with `id_prefix` and is greater than `after_id` (empty: from the first). Cost per
+  // document, not per version. Where scans may be stale, recent changes may be missed, but what is
+  // visited was confirmed by a point read.
+  virtual absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
+                                 std::string_view id_prefix, std::string_view after_id, Part part,
+                                 const HeadVisitor& visitor) const = 0;
+
+  // Adds to `batch` the writes that make `next` (successive versions, at least one; more than one
+  // only with atomic batches) the newest of a document whose head is `head` (null: never written),
+  // and marks the commit point. Pure. LAYOUT_LIMIT where the layout cannot hold them.
+  virtual absl::Status Plan(const store::DocumentKey& document, const Head* head,
+                            std::span<const StoredVersion> next,
+                            store::WriteBatch& batch) const = 0;
+};
+
+// One line of strategies.def. `id` is the number in stored collection records and in
+// strata.v1.Strategy.
+struct StrategyEntry {
+  int32_t id;
+  std::string_view name;  // as on command lines: "full-copies"
+  std::unique_ptr<Strategy> (*make)(const StrategyOptions& options);
+};
+
+// All strategies, in the order of strategies.def.
+const std::vector<StrategyEntry>& AllStrategies();
+
+// Null if there is none of that name or number.
+const StrategyEntry* FindStrategy(std::string_view name);
+const StrategyEntry* FindStrategy(int32_t id);
+
+}  // namespace strata::versioning
