@@ -1,0 +1,32 @@
+// What the guard of a write says about the record that is stored: one rule for every engine that
+// decides by itself.
+#pragma once
+
+#include <optional>
+
+#include "schemas/store/write_batch.h"
+
+namespace strata::engines {
+
+enum class Verdict {
+  kApply,   // do the write (nothing, for a check)
+  kSkip,    // go on without it: an `ensure` that found its record
+  kRefuse,  // stop: the batch lost
+};
+
+// `stored` is the stamp of the record under the write's key; nothing if there is no record.
+inline Verdict Judge(const store::Write& write, std::optional<store::Stamp> stored) {
+  switch (write.guard) {
+    case store::Guard::kAbsent:
+      return stored ? Verdict::kRefuse : Verdict::kApply;
+    case store::Guard::kStamp:
+      return stored == write.stamp ? Verdict::kApply : Verdict::kRefuse;
+    case store::Guard::kEnsure:
+      return stored ? Verdict::kSkip : Verdict::kApply;
+    case store::Guard::kAny:
+      return Verdict::kApply;
+  }
+  return Verdict::kRefuse;
+}
+
+}  // namespace strata::engines

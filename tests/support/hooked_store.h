@@ -1,0 +1,51 @@
+// A store that lets a test step in between any two calls of the code above the port.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "schemas/store/store.h"
+
+namespace strata::test_support {
+
+// Each is called, if set, with no lock held, on the thread of the call it comes before, and may use
+// any store, this one too (then it must guard itself against its own recursion).
+struct StoreHooks {
+  std::function<void(store::Keyspace, std::string_view key)> before_get;
+  std::function<void(store::Keyspace, const store::Range&)> before_scan;
+  std::function<void(const store::WriteBatch&)> before_commit;
+  // Answers instead of the store if it returns something: a commit that fails and did nothing.
+  std::function<std::optional<store::CommitResult>(const store::WriteBatch&)> instead_of_commit;
+  // May change the answer on its way back: a commit that took effect and is reported as
+  // OUTCOME_UNKNOWN. On the thread that completes the commit.
+  std::function<void(store::CommitResult&)> after_commit;
+};
+
+// Hands everything to `inner`, which must outlive it, with its capabilities; readers of Snapshot()
+// call the hooks too. To force a race: write to `inner` in before_commit.
+class HookedStore final : public store::Store {
+ public:
+  explicit HookedStore(store::Store& inner, StoreHooks hooks = {});
+  ~HookedStore() override;
+
+  // REQUIRES: no call is under way.
+  void set_hooks(StoreHooks hooks);
+
+  store::Capabilities capabilities() const override;
+  absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
+                                                   std::string_view key) const override;
+  std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
+                                      const store::Range& range) const override;
+  std::unique_ptr<store::Reader> Snapshot() const override;
+  void Commit(store::WriteBatch batch, store::CommitCallback done) override;
+  store::RangeEstimate Estimate(store::Keyspace keyspace, const store::Range& range) const override;
+  store::CommitPosition LastPosition() const override;
+
+ private:
+  store::Store& inner_;
+  StoreHooks hooks_;
+};
+
+}  // namespace strata::test_support
