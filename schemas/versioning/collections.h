@@ -1,0 +1,111 @@
+// Collections: which strategy a set of documents uses, and the incarnation under which its records
+// stand.
+//
+//   collections record (key: name) = { incarnation: int64, strategy: int32, keyframe_interval:
+//   int32,
+//                                      created: int64 (microseconds), used: bool, deleted: bool }
+//   meta record "next_incarnation" = { value: int64 }
+//   meta record "sweep/<incarnation>" = { collection: string, incarnation: int64 }
+//
+// A deleted collection's record stays as a tombstone, so that its stamp grows on and a writer that
+// read the collection before can never commit into it. `used` says that a document was about to be
+// written; only a collection that is not used is empty for sure, and a deletion without force is
+// guarded by the stamp of that state.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+#include "schemas/base/executor.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/strategy.h"
+
+namespace strata::versioning {
+
+struct Collection {
+  std::string name;
+  int64_t incarnation = 0;
+  const StrategyEntry* strategy_entry = nullptr;
+  StrategyOptions options;
+  UnixMicros create_time = 0;
+  bool used = false;
+  store::Stamp stamp = 0;
+  std::shared_ptr<const Strategy> strategy;
+};
+
+using CollectionPtr = std::shared_ptr<const Collection>;
+
+struct CollectionStatistics {
+  int64_t documents = 0;
+  int64_t versions = 0;
+  std::map<store::Keyspace, store::RangeEstimate> keyspaces;
+};
+
+// Thread-safe. Callbacks come on any thread, once. Keep it in a shared_ptr: work in flight holds
+// it.
+class Collections : public std::enable_shared_from_this<Collections> {
+ public:
+  using Callback = std::function<void(absl::StatusOr<CollectionPtr>)>;
+  using DeleteCallback = std::function<void(absl::Status)>;
+
+  // All must outlive the work that is in flight.
+  Collections(store::Store& store, const Clock& clock, Executor& executor);
+
+  // The collection, or null if there is none (or it is deleted). Reads its record through `reader`
+  // each time; parsing it is cached. RECORD_CORRUPT, STORE_UNAVAILABLE.
+  absl::StatusOr<CollectionPtr> Find(const store::Reader& reader, std::string_view name);
+  // As Find, with COLLECTION_NOT_FOUND for none.
+  absl::StatusOr<CollectionPtr> Require(const store::Reader& reader, std::string_view name);
+
+  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_NAME, INVALID_FIELD.
+  void Create(std::string_view name, const StrategyEntry& strategy, const StrategyOptions& options,
+              Callback done);
+
+  // Makes sure that the collection exists (with `strategy` and default options if it has to be
+  // made) and is marked as used. Of several at once, one makes it and all adopt it.
+  void PrepareForWrite(std::string_view name, const StrategyEntry& strategy, Callback done);
+
+  // Deletes a collection: tombstones its record, then sweeps its documents in the background.
+  // Without `force`, COLLECTION_NOT_EMPTY for one that was ever written to. COLLECTION_NOT_FOUND.
+  void Delete(std::string_view name, bool force, DeleteCallback done);
+
+  // Visits all collections behind `after_name` in the byte order of their names, until the visitor
+  // answers false.
+  absl::Status List(std::string_view after_name,
+                    const std::function<bool(const Collection&)>& visitor);
+
+  CollectionStatistics Statistics(const Collection& collection) const;
+
+  // Goes on with sweeps that a stop of the process interrupted. Call once after start.
+  void ResumeSweeps();
+
+ private:
+  struct Stored;  // a decoded record
+
+  absl::StatusOr<std::optional<Stored>> Read(const store::Reader& reader,
+                                             std::string_view name) const;
+  CollectionPtr Cached(const Stored& stored);
+  void Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options, bool used,
+              int attempt, Callback done);
+  void AllocateIncarnation(int attempt, std::function<void(absl::StatusOr<int64_t>)> done);
+  void InsertRecord(std::string name, Stored wanted, int attempt, Callback done);
+  void Sweep(int64_t incarnation);
+
+  store::Store& store_;
+  const Clock& clock_;
+  Executor& executor_;
+
+  std::mutex mutex_;
+  std::map<std::string, CollectionPtr, std::less<>> cache_;
+};
+
+}  // namespace strata::versioning

@@ -1,0 +1,153 @@
+// The only way to write a document: read the head, apply a function, plan, commit; again if another
+// was faster.
+//
+// Writes of one document stand in a line. While a commit of the document is in flight, further
+// writes wait; then they are applied one after the other and planned together as successive
+// versions of one batch (on engines with atomic batches; elsewhere one version a commit). So
+// writers in one process never fight each other, and a hot document costs one fsync for a group;
+// compare-and-swap remains for writers in other processes. An answer that was decided on a version
+// which is not durable yet waits for that commit; if it is lost, the line starts again from a fresh
+// read.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+#include "schemas/base/executor.h"
+#include "schemas/document/content.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/collections.h"
+#include "schemas/versioning/version.h"
+
+namespace strata::versioning {
+
+struct DocumentName {
+  std::string collection;
+  std::string id;
+};
+
+// What must hold of the current version. At most one is set.
+struct Precondition {
+  std::optional<int64_t> version;  // 0: never written
+  std::optional<bool> exists;      // and is no deletion
+
+  bool named() const { return version || exists; }
+};
+
+// What every write has.
+struct WriteRequest {
+  DocumentName name;
+  ChangeInfo change;
+  Precondition precondition;
+  int max_attempts = 16;
+  std::string request_id;  // empty: none
+  std::string
+      request_fingerprint;  // equal iff the arguments are equal; set by whoever sets request_id
+  bool validate_only = false;
+  bool keep_unchanged =
+      false;  // a result that says the same as the current content makes a version all the same
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+};
+
+struct WriteResult {
+  DocumentName name;
+  StoredVersion version;  // the new one; the current one if nothing changed
+  int attempts = 0;       // commits tried
+  bool changed = false;
+  bool replayed = false;
+  store::CommitPosition position = 0;  // of the commit that made `version`, if this request made it
+};
+
+using WriteCallback = std::function<void(absl::StatusOr<WriteResult>)>;
+
+// What a mutator sees: the current state of the document, versions planned before in the same group
+// included.
+struct CurrentState {
+  const StoredVersion* version = nullptr;  // null: never written; may be a deletion
+  // Reads an older version (from 1 to the current one) with content.
+  std::function<absl::StatusOr<StoredVersion>(int64_t version)> read;
+
+  bool live() const { return version != nullptr && !version->deleted(); }
+};
+
+// What is to become of the document.
+struct Mutation {
+  VersionKind kind = VersionKind::kUpdated;
+  std::optional<document::Content> content;  // absent for kDeleted only
+};
+
+// Decides on the current state; may be called several times, on any thread, one call at a time. An
+// error refuses the write. A pure function but for what it keeps for its own caller.
+using Mutator = std::function<absl::StatusOr<Mutation>(const CurrentState& current)>;
+
+struct WriteOptions {
+  const StrategyEntry* default_strategy = FindStrategy("deltas");
+  bool create_collections = true;  // a write to an unknown collection makes it
+  bool combining = true;           // several versions a batch, where the engine can
+  int group_versions_max = 128;
+  size_t group_bytes_max = size_t{8} << 20;
+  std::chrono::microseconds backoff_first{500};
+  std::chrono::microseconds backoff_max{50'000};
+};
+
+// How long a request id is remembered.
+inline constexpr UnixMicros kRequestIdLifetime = UnixMicros{24} * 3600 * 1'000'000;
+
+// Thread-safe. Keep it in a shared_ptr: work in flight holds it.
+class WritePath : public std::enable_shared_from_this<WritePath> {
+ public:
+  WritePath(store::Store& store, std::shared_ptr<Collections> collections, const Clock& clock,
+            Entropy& entropy, Executor& executor, WriteOptions options);
+
+  // Writes one version of a document, or nothing, and calls `done` once, perhaps before it returns.
+  // VERSION_CONFLICT, RETRIES_EXHAUSTED, REQUEST_ID_REUSED, COLLECTION_NOT_FOUND, LAYOUT_LIMIT,
+  // DEADLINE_EXCEEDED (no write starts after it), OUTCOME_UNKNOWN, STORE_UNAVAILABLE, OVERLOADED,
+  // RECORD_CORRUPT, and whatever `mutator` answers.
+  void Modify(WriteRequest request, Mutator mutator, WriteCallback done);
+
+ private:
+  struct Pending;
+  struct Line;
+  struct Round;
+  struct Shard;
+  using LinePtr = std::shared_ptr<Line>;
+
+  void Run(LinePtr line);
+  bool TakeRound(Line& line, Round& round);
+  void PutBack(Line& line, Round& round);
+  absl::Status Prepare(Round& round);
+  void EvaluateAll(Round& round);
+  void Evaluate(Round& round, Pending& pending);
+  bool Replay(Round& round, Pending& pending);
+  absl::Status CheckPrecondition(const Round& round, const Pending& pending) const;
+  StoredVersion NextVersion(const Round& round, const WriteRequest& request, Mutation mutation);
+  absl::StatusOr<store::WriteBatch> PlanBatch(Round& round);
+  void AnswerDecided(Round& round);
+  bool Commit(const LinePtr& line, const std::shared_ptr<Round>& round, store::WriteBatch batch);
+  bool PrepareCollection(const LinePtr& line, const std::shared_ptr<Round>& round);
+  void Finish(Line& line, Round& round, const store::CommitResult& result);
+  bool CollectionUnchanged(const Round& round);
+  std::chrono::microseconds Backoff(int attempts);
+
+  store::Store& store_;
+  const store::Capabilities capabilities_;
+  std::shared_ptr<Collections> collections_;
+  const Clock& clock_;
+  Entropy& entropy_;
+  Executor& executor_;
+  const WriteOptions options_;
+
+  static constexpr size_t kShards = 64;
+  std::array<std::unique_ptr<Shard>, kShards> shards_;
+};
+
+}  // namespace strata::versioning
