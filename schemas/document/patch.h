@@ -12,25 +12,30 @@ namespace strata::document {
 
 enum class OperationKind {
   kSet,        // operand: any value
-  kUnset,      // no operand; nothing there is no error
+  kUnset,      // no operand; nothing there is no error; an array's element becomes null, so that
+               // the others keep their indices (as MongoDB's $unset)
   kIncrement,  // operand: a number; an absent member starts at zero
   kAppend,     // operand: an array whose elements are appended; an absent member becomes the array
   kAppendMissing,  // as kAppend, but only the elements that no present element equals (MongoDB's
                    // $addToSet)
   kRemoveAll,      // operand: an array; removes every element that equals one of its elements
-                   // ($pullAll)
+                   // ($pullAll); nothing there is no error
 };
 
+// kAppendMissing and kRemoveAll take two elements for equal as SameMeaning does, and numbers by
+// their value whatever their type (1 equals 1.0), decimal128 aside, which equals itself only.
 struct Operation {
   Path path;
   OperationKind kind = OperationKind::kSet;
-  Value operand;
+  Value operand;  // valid BSON, as ValueFromProto makes it
 };
 
 struct Patch {
   std::optional<Content>
       merge;  // RFC 7396, applied first: null removes, objects merge, all else replaces
   std::vector<Operation> operations;  // then these, in order
+
+  static constexpr size_t kOperationsMax = 1000;
 };
 
 // `base` with the patch applied, whole or not at all. Missing parents of set, increment, append are
@@ -38,9 +43,11 @@ struct Patch {
 // a path through a scalar, an array index past the end (the end itself and "-" append), an
 // increment of a non-number, an integer increment that overflows int64, a double one that becomes
 // infinite, an append to a non-array, an operand of the wrong type, an empty path with anything but
-// set of an object. Member order: members that stay keep their place, new ones go last. Integer
-// arithmetic as MongoDB's $inc: int32 widens to int64, any double makes a double. The result is
-// checked against `limits`.
+// set of an object, more than Patch::kOperationsMax operations. (Unset and remove-all of what a
+// path through a scalar names find nothing there, and that is no error.) Member order: members that
+// stay keep their place, new ones go last. Integer arithmetic as MongoDB's $inc: int32 widens to
+// int64, any double makes a double. The result is checked against `limits`: INVALID_CONTENT or
+// DOCUMENT_TOO_LARGE as CheckLimits.
 absl::StatusOr<Content> ApplyPatch(const Content& base, const Patch& patch, const Limits& limits);
 
 }  // namespace strata::document

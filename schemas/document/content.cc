@@ -1,0 +1,41 @@
+// The content of a document: validation, limits, equality of meaning.
+#include "schemas/document/content.h"
+
+#include "schemas/base/status_macros.h"
+#include "schemas/document/bson_check.h"
+#include "schemas/document/bson_view.h"
+#include "schemas/document/content_error.h"
+#include "schemas/document/meaning.h"
+
+namespace strata::document {
+Content::Content() {
+  static const auto* const empty =
+      new std::shared_ptr<const std::string>(std::make_shared<const std::string>(kEmptyDocument));
+  bytes_ = *empty;
+}
+
+absl::StatusOr<Content> Content::FromBson(std::string bytes, const Limits& limits) {
+  if (bytes.size() > limits.bytes_max) {
+    return TooLargeError("BSON", bytes.size(), limits.bytes_max);
+  }
+  RETURN_IF_ERROR(CheckBson(bytes, limits));
+  Content content = FromTrusted(std::move(bytes));
+  RETURN_IF_ERROR(CheckSizes(content, limits));
+  return content;
+}
+
+Content Content::FromTrusted(std::string bytes) {
+  return Content(std::make_shared<const std::string>(std::move(bytes)));
+}
+
+absl::Status CheckLimits(const Content& content, const Limits& limits) {
+  RETURN_IF_ERROR(CheckSizes(content, limits));
+  return CheckBson(content.bytes(), limits);
+}
+
+bool SameMeaning(const Content& a, const Content& b) {
+  if (a == b) return true;
+  return SameMeaning(kBsonObject, a.bytes(), kBsonObject, b.bytes());
+}
+
+}  // namespace strata::document

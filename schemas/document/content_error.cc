@@ -1,0 +1,56 @@
+// How an error about content names the member that is at fault.
+#include "schemas/document/content_error.h"
+
+#include "absl/strings/str_cat.h"
+#include "schemas/base/strings.h"
+#include "schemas/document/path.h"
+#include "schemas/document/utf8.h"
+
+namespace strata::document {
+
+std::string ShownPath(std::string_view pointer) {
+  const std::string_view shown = CutUtf8(pointer, kShownPathMax);
+  std::string text(shown);
+  if (shown.size() < pointer.size()) text += "…";
+  return text;
+}
+
+std::string Trail::Pointer() const {
+  std::string pointer;
+  for (const Step& step : steps_) {
+    if (step.index >= 0) {
+      absl::StrAppend(&pointer, "/", step.index);
+    } else if (!IsUtf8(step.name)) {
+      break;
+    } else {
+      AppendSegment(step.name, pointer);
+    }
+    if (pointer.size() > kShownPathMax) break;
+  }
+  return ShownPath(pointer);
+}
+
+Error ContentError(std::string_view pointer, std::string_view problem, std::string_view advice,
+                   ErrorReason reason) {
+  std::string message;
+  if (pointer.empty()) {
+    message = "the content ";
+  } else {
+    absl::StrAppend(&message, "member \"", ToAbsl(pointer), "\" ");
+  }
+  absl::StrAppend(&message, ToAbsl(problem));
+  if (!advice.empty()) absl::StrAppend(&message, "; ", ToAbsl(advice));
+  return Error(reason, message).With("path", pointer).With("problem", problem);
+}
+
+Error TooLargeError(std::string_view encoding, size_t actual, size_t limit) {
+  return Error(ErrorReason::kDocumentTooLarge,
+               absl::StrCat("the content has ", actual, " bytes as ", ToAbsl(encoding),
+                            ", and the limit is ", limit,
+                            "; split the document, or keep its large parts elsewhere and store "
+                            "references to them"))
+      .With("actual", static_cast<int64_t>(actual))
+      .With("limit", static_cast<int64_t>(limit));
+}
+
+}  // namespace strata::document

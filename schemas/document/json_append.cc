@@ -1,0 +1,300 @@
+// From BSON to the wire form of google.protobuf.Struct: sizes first, then one pass of writing.
+#include <charconv>
+#include <cmath>
+
+#include "absl/container/inlined_vector.h"
+#include "schemas/document/bson_view.h"
+#include "schemas/document/json.h"
+#include "schemas/document/scalar_text.h"
+#include "schemas/document/struct_wire.h"
+
+namespace strata::document {
+namespace {
+
+constexpr int64_t kExactBelow = int64_t{1} << 53;
+
+// A value that is a plain JSON number, as AppendStruct writes it.
+bool IsPlainNumber(uint8_t type, std::string_view value) {
+  if (type == kBsonInt32) return true;
+  if (type == kBsonInt64) {
+    const auto number = LoadNumber<int64_t>(value);
+    return number > -kExactBelow && number < kExactBelow;
+  }
+  if (type != kBsonDouble) return false;
+  const auto number = LoadNumber<double>(value);
+  return number != std::floor(number);
+}
+
+double PlainNumber(uint8_t type, std::string_view value) {
+  return type == kBsonDouble ? LoadNumber<double>(value)
+                             : static_cast<double>(LoadInteger(type, value));
+}
+
+// Small messages, built from the inside out: only wrappers are written so, which are rare.
+void AppendLengthField(uint8_t tag, std::string_view bytes, std::string& out) {
+  out.push_back(static_cast<char>(tag));
+  size_t length = bytes.size();
+  for (; length >= 0x80; length >>= 7) out.push_back(static_cast<char>(length | 0x80));
+  out.push_back(static_cast<char>(length));
+  out += bytes;
+}
+
+std::string TextMessage(std::string_view text) {
+  std::string value;
+  AppendLengthField(kTextTag, text, value);
+  return value;
+}
+
+std::string NumberMessage(double number) {
+  std::string value(1, static_cast<char>(kNumberTag));
+  AppendNumber(number, value);
+  return value;
+}
+
+void AppendEntry(std::string_view name, std::string_view value, std::string& out) {
+  std::string entry;
+  AppendLengthField(kNameTag, name, entry);
+  AppendLengthField(kValueTag, value, entry);
+  AppendLengthField(kFieldsTag, entry, out);
+}
+
+// The Value {name: value}.
+std::string ObjectMessage(std::string_view name, std::string_view value) {
+  std::string fields;
+  AppendEntry(name, value, fields);
+  std::string message;
+  AppendLengthField(kStructTag, fields, message);
+  return message;
+}
+std::string ObjectMessage(std::string_view name_a, std::string_view value_a,
+                          std::string_view name_b, std::string_view value_b) {
+  std::string fields;
+  AppendEntry(name_a, value_a, fields);
+  AppendEntry(name_b, value_b, fields);
+  std::string message;
+  AppendLengthField(kStructTag, fields, message);
+  return message;
+}
+
+std::string BinaryMessage(std::string_view value) {
+  const auto subtype = static_cast<uint8_t>(value[4]);
+  std::string digits;
+  AppendHex(value.substr(4, 1), digits);
+  std::string base64;
+  AppendBase64(value.substr(subtype == kOldBinary ? 9 : 5), base64);
+  return ObjectMessage(
+      "$binary", ObjectMessage("base64", TextMessage(base64), "subType", TextMessage(digits)));
+}
+
+std::string DateMessage(std::string_view value) {
+  const auto millis = LoadNumber<int64_t>(value);
+  if (millis < kDateTextMin || millis > kDateTextMax) {
+    return ObjectMessage("$date",
+                         ObjectMessage("$numberLong", TextMessage(std::to_string(millis))));
+  }
+  std::string text;
+  AppendDate(millis, text);
+  return ObjectMessage("$date", TextMessage(text));
+}
+
+std::string RegexMessage(std::string_view value) {
+  const size_t pattern_end = value.find('\0');
+  const std::string_view options = value.substr(pattern_end + 1, value.size() - pattern_end - 2);
+  return ObjectMessage("$regularExpression",
+                       ObjectMessage("pattern", TextMessage(value.substr(0, pattern_end)),
+                                     "options", TextMessage(options)));
+}
+
+std::string TimestampMessage(std::string_view value) {
+  const auto both = LoadNumber<uint64_t>(value);
+  return ObjectMessage("$timestamp",
+                       ObjectMessage("t", NumberMessage(static_cast<double>(both >> 32)), "i",
+                                     NumberMessage(static_cast<double>(both & 0xFFFFFFFFu))));
+}
+
+// The Value message of a type that JSON does not have.
+std::string WrapperMessage(uint8_t type, std::string_view value) {
+  std::string text;
+  switch (type) {
+    case kBsonDouble:
+      AppendDouble(LoadNumber<double>(value), text);
+      return ObjectMessage("$numberDouble", TextMessage(text));
+    case kBsonInt64:
+      return ObjectMessage("$numberLong", TextMessage(std::to_string(LoadNumber<int64_t>(value))));
+    case kBsonObjectId:
+      AppendHex(value, text);
+      return ObjectMessage("$oid", TextMessage(text));
+    case kBsonDecimal:
+      return ObjectMessage("$numberDecimal", TextMessage(DecimalText(value)));
+    case kBsonBinary:
+      return BinaryMessage(value);
+    case kBsonDate:
+      return DateMessage(value);
+    case kBsonRegex:
+      return RegexMessage(value);
+    case kBsonTimestamp:
+      return TimestampMessage(value);
+    case kBsonMinKey:
+      return ObjectMessage("$minKey", NumberMessage(1));
+    default:
+      return ObjectMessage("$maxKey", NumberMessage(1));
+  }
+}
+
+// Measures first, and notes the sizes of all objects, arrays and wrappers in the order in which
+// writing meets them; then writes each byte once, in place.
+class StructWriter {
+ public:
+  // The size of the Struct or ListValue, which is a document in BSON either way.
+  size_t MeasureMembers(std::string_view document, bool is_array) {
+    const size_t slot = sizes_.size();
+    sizes_.push_back(0);
+    size_t size = 0;
+    Member member;
+    for (MemberReader reader(document); reader.Next(member);) {
+      const size_t value_field = LengthFieldSize(MeasureValue(member.type, member.value));
+      size += is_array ? value_field
+                       : LengthFieldSize(LengthFieldSize(member.name.size()) + value_field);
+    }
+    return sizes_[slot] = size;
+  }
+
+  // The size of the Value message.
+  size_t MeasureValue(uint8_t type, std::string_view value) {
+    switch (type) {
+      case kBsonString:
+        return LengthFieldSize(value.size() - 5);
+      case kBsonBool:
+      case kBsonNull:
+        return 2;
+      case kBsonObject:
+      case kBsonArray:
+        return LengthFieldSize(MeasureMembers(value, type == kBsonArray));
+      default:
+        if (IsPlainNumber(type, value)) return 1 + sizeof(double);
+        const std::string wrapper = WrapperMessage(type, value);
+        wrappers_ += wrapper;
+        sizes_.push_back(wrapper.size());
+        return wrapper.size();
+    }
+  }
+
+  // REQUIRES: the same document was measured, and `at` has room for what that said.
+  char* WriteDocument(std::string_view document, char* at) {
+    at_ = at;
+    WriteMembers(document, /*is_array=*/false);
+    return at_;
+  }
+  char* WriteValue(uint8_t type, std::string_view value, char* at) {
+    at_ = at;
+    WriteValue(type, value);
+    return at_;
+  }
+
+ private:
+  void WriteMembers(std::string_view document, bool is_array) {
+    ++next_size_;
+    Member member;
+    for (MemberReader reader(document); reader.Next(member);) {
+      const size_t value_size = NextValueSize(member.type, member.value);
+      if (is_array) {
+        WriteLengthHead(kElementsTag, value_size);
+      } else {
+        WriteLengthHead(kFieldsTag,
+                        LengthFieldSize(member.name.size()) + LengthFieldSize(value_size));
+        WriteLengthHead(kNameTag, member.name.size());
+        WriteBytes(member.name);
+        WriteLengthHead(kValueTag, value_size);
+      }
+      WriteValue(member.type, member.value);
+    }
+  }
+
+  // What MeasureValue said of the value that is written next.
+  size_t NextValueSize(uint8_t type, std::string_view value) const {
+    switch (type) {
+      case kBsonString:
+        return LengthFieldSize(value.size() - 5);
+      case kBsonBool:
+      case kBsonNull:
+        return 2;
+      case kBsonObject:
+      case kBsonArray:
+        return LengthFieldSize(sizes_[next_size_]);
+      default:
+        return IsPlainNumber(type, value) ? 1 + sizeof(double) : sizes_[next_size_];
+    }
+  }
+
+  void WriteValue(uint8_t type, std::string_view value) {
+    switch (type) {
+      case kBsonString:
+        WriteLengthHead(kTextTag, value.size() - 5);
+        WriteBytes(StringText(value));
+        break;
+      case kBsonBool:
+        WriteByte(kBoolTag);
+        WriteByte(static_cast<uint8_t>(value[0]));
+        break;
+      case kBsonNull:
+        WriteByte(kNullTag);
+        WriteByte(0);
+        break;
+      case kBsonObject:
+      case kBsonArray:
+        WriteLengthHead(type == kBsonArray ? kListTag : kStructTag, sizes_[next_size_]);
+        WriteMembers(value, type == kBsonArray);
+        break;
+      default:
+        if (IsPlainNumber(type, value)) {
+          const double number = PlainNumber(type, value);
+          WriteByte(kNumberTag);
+          std::memcpy(at_, &number, sizeof(number));
+          at_ += sizeof(number);
+        } else {
+          const size_t size = sizes_[next_size_++];
+          WriteBytes(std::string_view(wrappers_).substr(next_wrapper_, size));
+          next_wrapper_ += size;
+        }
+    }
+  }
+
+  void WriteByte(uint8_t byte) { *at_++ = static_cast<char>(byte); }
+  void WriteBytes(std::string_view bytes) {
+    std::memcpy(at_, bytes.data(), bytes.size());
+    at_ += bytes.size();
+  }
+  void WriteLengthHead(uint8_t tag, size_t length) {
+    WriteByte(tag);
+    for (; length >= 0x80; length >>= 7) WriteByte(static_cast<uint8_t>(length | 0x80));
+    WriteByte(static_cast<uint8_t>(length));
+  }
+
+  absl::InlinedVector<size_t, 64> sizes_;
+  std::string wrappers_;
+  size_t next_size_ = 0;
+  size_t next_wrapper_ = 0;
+  char* at_ = nullptr;
+};
+
+}  // namespace
+
+void AppendStruct(const Content& content, std::string& out) {
+  StructWriter writer;
+  const size_t begin = out.size();
+  out.resize(begin + writer.MeasureMembers(content.bytes(), /*is_array=*/false));
+  writer.WriteDocument(content.bytes(), out.data() + begin);
+}
+
+size_t StructSize(const Content& content) {
+  return StructWriter().MeasureMembers(content.bytes(), /*is_array=*/false);
+}
+
+void AppendValue(const Value& value, std::string& out) {
+  StructWriter writer;
+  const size_t begin = out.size();
+  out.resize(begin + writer.MeasureValue(value.type, value.bytes));
+  writer.WriteValue(value.type, value.bytes, out.data() + begin);
+}
+
+}  // namespace strata::document
