@@ -27,8 +27,9 @@ struct FieldChange {
 std::vector<FieldChange> Diff(const Content& before, const Content& after);
 
 // Only the members that `paths` name, in the document's order, under their parents; what is absent
-// is left out. Array elements that are named stand in an array of their own without gaps. The empty
-// path is everything.
+// is left out, and so are parents in which nothing that is named was found. Array elements that are
+// named stand in an array of their own without gaps. The empty path is everything; no path at all
+// is nothing.
 Content Project(const Content& content, const std::vector<Path>& paths);
 
 }  // namespace strata::document
