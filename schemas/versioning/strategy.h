@@ -111,6 +111,13 @@ class Strategy {
   virtual absl::Status Plan(const store::DocumentKey& document, const Head* head,
                             std::span<const StoredVersion> next,
                             store::WriteBatch& batch) const = 0;
+
+  // Adds to `batch` the writes that finish what ReadLeftovers found, without a new version; none if
+  // there is nothing to do. An update needs no such call: Plan does it too.
+  virtual absl::Status PlanRepair(const store::DocumentKey& /*document*/, const Head& /*head*/,
+                                  store::WriteBatch& /*batch*/) const {
+    return absl::OkStatus();
+  }
 };
 
 // One line of strategies.def. `id` is the number in stored collection records and in

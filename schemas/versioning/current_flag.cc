@@ -1,0 +1,120 @@
+// CURRENT_FLAG, the article's choice 1a: as FULL_COPIES, and the latest record carries a flag.
+//
+//   versions (id, v) = version            with `current: true` on the latest
+//
+// Order of writes:
+//   1. insert (id, v+1), flagged, if absent          the commit point
+//   2. clear the flags below it, oldest first, the old head's last, each if its stamp is the one
+//      read (the head's own; the others were read by ReadLeftovers, from the head down to the first
+//      record without a flag)
+//
+// A crash before 1 leaves nothing. A crash after it, or a lost guard in 2, leaves several flagged
+// records; as flags go oldest first, the flagged ones are always the newest without a gap. Readers
+// never trust the flag: the current version is the greatest. The next update clears what is left,
+// or PlanRepair does. Flags that are cleared before the new record stands would leave a document
+// without any current version after a crash; clearing newest first would hide older flags from the
+// next walk.
+//
+// A cleared record is written anew, so it keeps the position of its version's commit as a member.
+//
+// The article: "Fetch 1: Easy, Fast; fetch many: Easy, Fast; update: Medium; recover if fail:
+// Hard". Recovery is no longer hard: there is nothing to find out, only flags to clear.
+
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/strategy.h"
+#include "schemas/versioning/version_records.h"
+
+namespace strata::versioning {
+namespace {
+
+using store::DocumentKey;
+using store::Keyspace;
+
+std::string EncodeFlagged(const StoredVersion& version) {
+  BsonBuilder builder;
+  AppendHeader(version.header, version.position, builder);
+  builder.Bool("current", true);
+  if (version.content) builder.Document("content", version.content->bytes());
+  return builder.Take();
+}
+
+class CurrentFlag final : public Strategy {
+ public:
+  absl::StatusOr<std::optional<Head>> ReadHead(const ReadContext& context,
+                                               const DocumentKey& document) const override {
+    return ReadGreatestVersion(context, document);
+  }
+
+  absl::Status ReadLeftovers(const ReadContext& context, const DocumentKey& document,
+                             Head& head) const override {
+    head.leftovers.clear();
+    VersionWalk walk(context, document,
+                     {.first = 1, .last = head.version.header.version - 1, .newest_first = true},
+                     VersionWalk::Source::kPointReads);
+    while (walk.Next()) {
+      ASSIGN_OR_RETURN(const VersionRecord record, DecodeExpected(walk.bytes(), walk.position(),
+                                                                  Part::kHeader, walk.version()));
+      if (!record.current) return absl::OkStatus();
+      head.leftovers.push_back({walk.version(), walk.TakeRecord()});
+    }
+    return walk.status();
+  }
+
+  absl::StatusOr<StoredVersion> ReadVersion(const ReadContext& context, const DocumentKey& document,
+                                            const Head& head, int64_t version,
+                                            Part part) const override {
+    return ReadWholeVersion(context, document, head, version, part);
+  }
+
+  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
+                            const Head& head, const VersionRange& range, Part part,
+                            const VersionVisitor& visitor) const override {
+    return ScanWholeVersions(context, document, head, range, part, visitor);
+  }
+
+  absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
+                         std::string_view id_prefix, std::string_view after_id, Part part,
+                         const HeadVisitor& visitor) const override {
+    return ScanGreatestVersions(context, incarnation, id_prefix, after_id, part, visitor);
+  }
+
+  absl::Status PlanRepair(const DocumentKey& document, const Head& head,
+                          store::WriteBatch& batch) const override {
+    return ClearLeftovers(document, head, batch);
+  }
+
+  absl::Status Plan(const DocumentKey& document, const Head* head,
+                    std::span<const StoredVersion> next, store::WriteBatch& batch) const override {
+    for (const StoredVersion& version : next) {
+      batch.Insert(Keyspace::kVersions, store::VersionKey(document, version.header.version),
+                   &version == &next.back() ? EncodeFlagged(version) : EncodeVersion(version));
+    }
+    batch.MarkCommitPoint();
+    if (head == nullptr) return absl::OkStatus();
+    RETURN_IF_ERROR(ClearLeftovers(document, *head, batch));
+    batch.Replace(Keyspace::kVersions, store::VersionKey(document, head->version.header.version),
+                  EncodeVersion(head->version), head->stamp);
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status ClearLeftovers(const DocumentKey& document, const Head& head,
+                                     store::WriteBatch& batch) {
+    for (auto leftover = head.leftovers.rbegin(); leftover != head.leftovers.rend(); ++leftover) {
+      const store::Record& record = leftover->record;
+      ASSIGN_OR_RETURN(const StoredVersion version, DecodeWhole(record.value, record.position,
+                                                                Part::kContent, leftover->version));
+      batch.Replace(Keyspace::kVersions, store::VersionKey(document, leftover->version),
+                    EncodeVersion(version), record.stamp);
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> MakeCurrentFlag(const StrategyOptions& /*options*/) {
+  return std::make_unique<CurrentFlag>();
+}
+
+}  // namespace strata::versioning

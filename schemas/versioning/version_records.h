@@ -1,0 +1,124 @@
+// Reading versions out of the versions and heads keyspaces: what the strategies share. Internal to
+// this folder.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/store/key_codec.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/record_codec.h"
+#include "schemas/versioning/strategy.h"
+#include "schemas/versioning/version.h"
+
+namespace strata::versioning {
+
+// RECORD_CORRUPT about one version; `problem` as in "version 7 is missing".
+absl::Status CorruptVersion(int64_t version, std::string_view problem);
+
+// DecodeVersion of the record that must hold `version`: RECORD_CORRUPT if it holds another.
+absl::StatusOr<VersionRecord> DecodeExpected(std::string_view bytes,
+                                             store::CommitPosition record_position, Part part,
+                                             int64_t version);
+
+// DecodeExpected for the layouts whose records hold the whole version: RECORD_CORRUPT besides for a
+// version without content that is no deletion, or the other way round (where content is read).
+absl::StatusOr<StoredVersion> DecodeWhole(std::string_view bytes,
+                                          store::CommitPosition record_position, Part part,
+                                          int64_t version);
+
+// The head's version, or its header.
+StoredVersion AnswerFromHead(const Head& head, Part part);
+
+// Walks the records of versions that must all be there, in either direction: a cursor over the
+// versions keyspace, and a point read for each version that it skips, because a scan may be stale.
+//
+//   VersionWalk walk(context, document, range);
+//   while (walk.Next()) …
+//   return walk.status();
+class VersionWalk {
+ public:
+  enum class Source : uint8_t { kCursor, kPointReads };
+
+  // The context, its reader and the document must outlive the walk. A range whose first is greater
+  // than its last is empty.
+  VersionWalk(const ReadContext& context, const store::DocumentKey& document,
+              const VersionRange& range, Source source = Source::kCursor);
+
+  // Moves to the next version; false at the end of the range, or after an error (see status()).
+  bool Next();
+
+  // Of the record moved to; the bytes live until Next.
+  int64_t version() const { return version_; }
+  std::string_view bytes() const { return bytes_; }
+  store::CommitPosition position() const { return position_; }
+
+  // That record, out of the walk.
+  store::Record TakeRecord();
+
+  // RECORD_CORRUPT if a version is missing; what the reader failed with.
+  absl::Status status() const { return status_; }
+
+ private:
+  bool NextFromCursor();
+  bool NextFromPointRead();
+
+  const store::Reader& reader_;
+  const store::DocumentKey& document_;
+  const VersionRange range_;
+  int64_t version_;
+  std::string key_;
+  std::unique_ptr<store::Cursor> cursor_;  // null: point reads only
+  bool cursor_used_ = false;               // the bytes are the cursor's; it moves on at Next
+  std::optional<store::Record> record_;    // the bytes' owner otherwise
+  std::string_view bytes_;
+  store::CommitPosition position_ = 0;
+  absl::Status status_;
+};
+
+// The parts of a strategy whose every version is one whole record of the versions keyspace
+// (FULL_COPIES, CURRENT_FLAG): the head is the greatest version, found by scan and, where scans may
+// be stale, confirmed upward by point reads until one finds nothing.
+absl::StatusOr<std::optional<Head>> ReadGreatestVersion(const ReadContext& context,
+                                                        const store::DocumentKey& document);
+absl::Status ScanGreatestVersions(const ReadContext& context, int64_t incarnation,
+                                  std::string_view id_prefix, std::string_view after_id, Part part,
+                                  const HeadVisitor& visitor);
+
+// The version of a record of the heads keyspace.
+using HeadDecoder = std::function<absl::StatusOr<StoredVersion>(const store::Record& record, Part)>;
+
+// The parts of a strategy that keeps one record for each document in the heads keyspace.
+absl::StatusOr<std::optional<Head>> ReadHeadRecord(const ReadContext& context,
+                                                   const store::DocumentKey& document,
+                                                   const HeadDecoder& decode);
+absl::Status ScanHeadRecords(const ReadContext& context, int64_t incarnation,
+                             std::string_view id_prefix, std::string_view after_id, Part part,
+                             const HeadDecoder& decode, const HeadVisitor& visitor);
+
+// Writes the head's record, over `head` (null: as the document's first), as the commit point.
+void WriteHead(const store::DocumentKey& document, const Head* head, std::string record,
+               store::WriteBatch& batch);
+
+// The head's record as a whole version.
+absl::StatusOr<StoredVersion> DecodeWholeHead(const store::Record& record, Part part);
+
+// The parts of a strategy whose superseded versions are whole records of the versions keyspace.
+absl::StatusOr<StoredVersion> ReadWholeVersion(const ReadContext& context,
+                                               const store::DocumentKey& document, const Head& head,
+                                               int64_t version, Part part);
+absl::Status ScanWholeVersions(const ReadContext& context, const store::DocumentKey& document,
+                               const Head& head, const VersionRange& range, Part part,
+                               const VersionVisitor& visitor);
+
+// Splits the walk of `range` around the head: true if the head's version is in it, and takes it out
+// of `range`.
+bool TakeHead(const Head& head, VersionRange& range);
+
+}  // namespace strata::versioning
