@@ -83,7 +83,8 @@ class Collections : public std::enable_shared_from_this<Collections> {
   absl::Status List(std::string_view after_name,
                     const std::function<bool(const Collection&)>& visitor);
 
-  CollectionStatistics Statistics(const Collection& collection) const;
+  // Exact up to 1000 documents, estimated beyond. Reads up to so many heads.
+  absl::StatusOr<CollectionStatistics> Statistics(const Collection& collection) const;
 
   // Goes on with sweeps that a stop of the process interrupted. Call once after start.
   void ResumeSweeps();

@@ -107,6 +107,7 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
  public:
   WritePath(store::Store& store, std::shared_ptr<Collections> collections, const Clock& clock,
             Entropy& entropy, Executor& executor, WriteOptions options);
+  ~WritePath();
 
   // Writes one version of a document, or nothing, and calls `done` once, perhaps before it returns.
   // VERSION_CONFLICT, RETRIES_EXHAUSTED, REQUEST_ID_REUSED, COLLECTION_NOT_FOUND, LAYOUT_LIMIT,

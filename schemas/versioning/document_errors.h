@@ -1,0 +1,24 @@
+// The errors that name a document, a version or a collection: one wording for all callers.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace strata::versioning {
+
+struct DocumentName;
+struct StoredVersion;
+
+absl::Status CollectionNotFound(std::string_view collection);
+absl::Status CollectionExists(std::string_view collection);
+absl::Status DocumentNotFound(const DocumentName& name);
+absl::Status DocumentDeleted(const DocumentName& name, int64_t version);
+absl::Status DocumentExists(const DocumentName& name, int64_t actual);
+absl::Status VersionNotFound(const DocumentName& name, int64_t version, int64_t actual);
+
+// DOCUMENT_NOT_FOUND or DOCUMENT_DELETED, for a current version that is null or a deletion.
+absl::Status NotLive(const DocumentName& name, const StoredVersion* current);
+
+}  // namespace strata::versioning

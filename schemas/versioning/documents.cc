@@ -1,0 +1,618 @@
+#include "schemas/versioning/documents.h"
+
+#include <bson/bson.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/document_errors.h"
+#include "schemas/versioning/fingerprint.h"
+
+namespace strata::versioning {
+namespace {
+
+constexpr size_t kNameBytesMax = 256;
+constexpr size_t kReasonBytesMax = 1024;
+constexpr size_t kLabelsMax = 32;
+constexpr size_t kLabelNameBytesMax = 128;
+constexpr size_t kRequestIdBytesMax = 128;
+// A read on an engine without snapshots starts again when its collection changed under it, so
+// often.
+constexpr int kReadAttempts = 3;
+
+std::string Hex(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char byte : bytes) {
+    text += kDigits[static_cast<uint8_t>(byte) >> 4];
+    text += kDigits[static_cast<uint8_t>(byte) & 0xF];
+  }
+  return text;
+}
+
+// An id for a document that its creator did not name.
+std::string MakeId(const WriteRequest& request, Entropy& entropy) {
+  if (request.request_id.empty()) return Hex(entropy.Bytes(16));
+  const document::Hash hash = document::PartHasher()
+                                  .Add("document id")
+                                  .Add(request.name.collection)
+                                  .Add(request.request_id)
+                                  .Finish();
+  return Hex(document::HashBytes(hash).substr(0, 16));
+}
+
+absl::Status ValidateText(std::string_view field, std::string_view text, size_t bytes_max) {
+  if (text.size() > bytes_max) {
+    return Error(ErrorReason::kInvalidField, std::string(field) + " has " +
+                                                 std::to_string(text.size()) + " bytes, at most " +
+                                                 std::to_string(bytes_max) + " are allowed")
+        .With("field", field)
+        .With("limit", static_cast<int64_t>(bytes_max));
+  }
+  if (!bson_utf8_validate(text.data(), text.size(), /*allow_null=*/false)) {
+    return Error(ErrorReason::kInvalidField,
+                 std::string(field) + " is not UTF-8, or holds a zero byte")
+        .With("field", field);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateWrite(const WriteRequest& request) {
+  RETURN_IF_ERROR(ValidateName("collection", request.name.collection));
+  RETURN_IF_ERROR(ValidateName("id", request.name.id));
+  RETURN_IF_ERROR(ValidateChange(request.change));
+  return ValidateRequestId(request.request_id);
+}
+
+const document::Content& ContentOrEmpty(const StoredVersion* version) {
+  static const auto* const empty = new document::Content();
+  return version != nullptr && version->content ? *version->content : *empty;
+}
+
+}  // namespace
+
+absl::Status ValidateName(std::string_view field, std::string_view name) {
+  const auto invalid = [&](const std::string& problem) {
+    return Error(ErrorReason::kInvalidName, std::string(field) + problem)
+        .With("field", field)
+        .With("limit", static_cast<int64_t>(kNameBytesMax))
+        .ToStatus();
+  };
+  if (name.empty()) return invalid(" is empty");
+  if (name.size() > kNameBytesMax) {
+    return invalid(" has " + std::to_string(name.size()) + " bytes, at most " +
+                   std::to_string(kNameBytesMax) + " are allowed");
+  }
+  if (!bson_utf8_validate(name.data(), name.size(), /*allow_null=*/false)) {
+    return invalid(" is not UTF-8");
+  }
+  for (size_t i = 0; i < name.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(name[i]);
+    const bool c1 = byte == 0xC2 && i + 1 < name.size() && static_cast<uint8_t>(name[i + 1]) < 0xA0;
+    if (byte < 0x20 || byte == 0x7F || c1) {
+      return invalid(" holds a control character at byte " + std::to_string(i));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateChange(const ChangeInfo& change) {
+  RETURN_IF_ERROR(ValidateText("change.actor", change.actor, kNameBytesMax));
+  RETURN_IF_ERROR(ValidateText("change.on_behalf_of", change.on_behalf_of, kNameBytesMax));
+  RETURN_IF_ERROR(ValidateText("change.reason", change.reason, kReasonBytesMax));
+  if (change.labels.size() > kLabelsMax) {
+    return Error(ErrorReason::kInvalidField, "change.labels has " +
+                                                 std::to_string(change.labels.size()) +
+                                                 " entries, at most 32 are allowed")
+        .With("field", "change.labels")
+        .With("limit", static_cast<int64_t>(kLabelsMax));
+  }
+  for (const auto& [name, value] : change.labels) {
+    if (name.empty()) {
+      return Error(ErrorReason::kInvalidField, "change.labels has an entry without a name")
+          .With("field", "change.labels");
+    }
+    RETURN_IF_ERROR(ValidateText("change.labels", name, kLabelNameBytesMax));
+    RETURN_IF_ERROR(ValidateText("change.labels", value, kNameBytesMax));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateRequestId(std::string_view request_id) {
+  const bool printable = std::all_of(request_id.begin(), request_id.end(),
+                                     [](char byte) { return byte > 0x20 && byte < 0x7F; });
+  if (printable && request_id.size() <= kRequestIdBytesMax) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidField,
+               "request_id must be 1 to 128 bytes of printable ASCII without spaces")
+      .With("field", "request_id")
+      .With("limit", static_cast<int64_t>(kRequestIdBytesMax));
+}
+
+// A document and its current version, as one reader sees them.
+struct Documents::DocumentView {
+  const DocumentName& name;
+  const Collection& collection;
+  ReadContext context;
+  store::DocumentKey document;
+  Head head;
+
+  int64_t newest() const { return head.version.header.version; }
+  absl::StatusOr<StoredVersion> Read(int64_t version, Part part) const {
+    if (version < 1 || version > newest()) return VersionNotFound(name, version, newest());
+    return collection.strategy->ReadVersion(context, document, head, version, part);
+  }
+  absl::Status Scan(const VersionRange& range, Part part, const VersionVisitor& visitor) const {
+    if (range.first > range.last) return absl::OkStatus();
+    return collection.strategy->ScanVersions(context, document, head, range, part, visitor);
+  }
+};
+
+Documents::Documents(store::Store& store, const Clock& clock, Entropy& entropy, Executor& executor,
+                     DocumentsOptions options)
+    : store_(store),
+      capabilities_(store.capabilities()),
+      clock_(clock),
+      entropy_(entropy),
+      options_(options),
+      collections_(std::make_shared<Collections>(store, clock, executor)),
+      write_path_(std::make_shared<WritePath>(store, collections_, clock, entropy, executor,
+                                              options.write)) {}
+
+// Writes.
+
+void Documents::Modify(WriteRequest request, Mutator mutator, WriteCallback done) {
+  if (absl::Status status = ValidateWrite(request); !status.ok()) return done(std::move(status));
+  write_path_->Modify(std::move(request), std::move(mutator), std::move(done));
+}
+
+void Documents::Create(WriteRequest request, document::Content content, WriteCallback done) {
+  if (request.name.id.empty()) request.name.id = MakeId(request, entropy_);
+  request.request_fingerprint = Fingerprint("create", request, content.bytes());
+  auto create = [name = request.name, content = std::move(content)](
+                    const CurrentState& current) -> absl::StatusOr<Mutation> {
+    if (current.live()) return DocumentExists(name, current.version->header.version);
+    return Mutation{VersionKind::kCreated, content};
+  };
+  Modify(std::move(request), std::move(create), std::move(done));
+}
+
+void Documents::Update(WriteRequest request, NewContent new_content, bool allow_missing,
+                       WriteCallback done) {
+  if (const auto* const content = std::get_if<document::Content>(&new_content)) {
+    request.request_fingerprint =
+        Fingerprint(allow_missing ? "upsert" : "replace", request, content->bytes());
+  } else {
+    request.request_fingerprint =
+        Fingerprint(allow_missing ? "patch or create" : "patch", request,
+                    PatchArguments(std::get<document::Patch>(new_content)));
+  }
+  auto update = [name = request.name, new_content = std::move(new_content), allow_missing,
+                 limits =
+                     options_.limits](const CurrentState& current) -> absl::StatusOr<Mutation> {
+    if (!current.live() && !allow_missing) return NotLive(name, current.version);
+    const VersionKind kind = current.live() ? VersionKind::kUpdated : VersionKind::kCreated;
+    if (const auto* const content = std::get_if<document::Content>(&new_content)) {
+      return Mutation{kind, *content};
+    }
+    ASSIGN_OR_RETURN(document::Content patched,
+                     ApplyPatch(ContentOrEmpty(current.live() ? current.version : nullptr),
+                                std::get<document::Patch>(new_content), limits));
+    return Mutation{kind, std::move(patched)};
+  };
+  Modify(std::move(request), std::move(update), std::move(done));
+}
+
+void Documents::Delete(WriteRequest request, WriteCallback done) {
+  request.request_fingerprint = Fingerprint("delete", request, "");
+  auto remove = [name = request.name](const CurrentState& current) -> absl::StatusOr<Mutation> {
+    if (!current.live()) return NotLive(name, current.version);
+    return Mutation{VersionKind::kDeleted, std::nullopt};
+  };
+  Modify(std::move(request), std::move(remove), std::move(done));
+}
+
+void Documents::Restore(WriteRequest request, int64_t version, WriteCallback done) {
+  request.request_fingerprint = Fingerprint("restore", request, std::to_string(version));
+  auto restore = [name = request.name,
+                  version](const CurrentState& current) -> absl::StatusOr<Mutation> {
+    if (current.version == nullptr) return DocumentNotFound(name);
+    const int64_t newest = current.version->header.version;
+    if (version < 1 || version > newest) return VersionNotFound(name, version, newest);
+    ASSIGN_OR_RETURN(StoredVersion old, current.read(version));
+    if (old.deleted()) return DocumentDeleted(name, version);
+    return Mutation{VersionKind::kRestored, std::move(old.content)};
+  };
+  Modify(std::move(request), std::move(restore), std::move(done));
+}
+
+// Reads.
+
+template <typename Function>
+absl::Status Documents::WithCollection(const std::string& collection, Function&& function) const {
+  RETURN_IF_ERROR(ValidateName("collection", collection));
+  for (int attempt = 1;; ++attempt) {
+    const std::unique_ptr<store::Reader> reader = store_.Snapshot();
+    ASSIGN_OR_RETURN(const CollectionPtr found, collections_->Require(*reader, collection));
+    absl::Status status = function(*found, ReadContext{*reader, capabilities_});
+    if (status.code() != absl::StatusCode::kDataLoss || capabilities_.snapshots) return status;
+    // Records may be missing because the collection was deleted and swept while it was read.
+    ASSIGN_OR_RETURN(const CollectionPtr now, collections_->Require(store_, collection));
+    if (now->incarnation == found->incarnation || attempt == kReadAttempts) return status;
+  }
+}
+
+template <typename Function>
+absl::Status Documents::WithDocument(const DocumentName& name, Function&& function) const {
+  RETURN_IF_ERROR(ValidateName("id", name.id));
+  return WithCollection(
+      name.collection,
+      [&](const Collection& collection, const ReadContext& context) -> absl::Status {
+        store::DocumentKey document{collection.incarnation, name.id};
+        ASSIGN_OR_RETURN(std::optional<Head> head,
+                         collection.strategy->ReadHead(context, document));
+        if (!head) return DocumentNotFound(name);
+        return function(
+            DocumentView{name, collection, context, std::move(document), *std::move(head)});
+      });
+}
+
+// The version that was current at `time`; 0 if the document was not there yet. Times never go back
+// from version to version, so a binary search finds it.
+absl::StatusOr<int64_t> Documents::VersionAt(const DocumentView& view, UnixMicros time) const {
+  if (view.head.version.header.commit_time <= time) return view.newest();
+  int64_t low = 0;               // at or before the time
+  int64_t high = view.newest();  // after it
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    ASSIGN_OR_RETURN(const StoredVersion version, view.Read(middle, Part::kHeader));
+    (version.header.commit_time <= time ? low : high) = middle;
+  }
+  return low;
+}
+
+absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At& at) const {
+  if (at.time && *at.time > clock_.Now()) {
+    return Error(ErrorReason::kInvalidField, "at_time lies in the future").With("field", "at_time");
+  }
+  StoredVersion found;
+  RETURN_IF_ERROR(WithDocument(name, [&](DocumentView&& view) -> absl::Status {
+    int64_t version = at.version.value_or(view.newest());
+    if (at.time) {
+      ASSIGN_OR_RETURN(version, VersionAt(view, *at.time));
+      if (version == 0) return VersionNotFound(name, version, view.newest());
+    }
+    if (version == view.newest()) {
+      found = std::move(view.head.version);
+    } else {
+      ASSIGN_OR_RETURN(found, view.Read(version, Part::kContent));
+    }
+    if (found.deleted()) return DocumentDeleted(name, found.header.version);
+    return absl::OkStatus();
+  }));
+  return found;
+}
+
+absl::Status Documents::BatchGet(const std::string& collection, const std::vector<std::string>& ids,
+                                 const BatchVisitor& visitor) const {
+  for (const std::string& id : ids) RETURN_IF_ERROR(ValidateName("ids", id));
+  size_t next = 0;  // a read that starts again goes on behind what the visitor took
+  return WithCollection(
+      collection, [&](const Collection& found, const ReadContext& context) -> absl::Status {
+        for (; next < ids.size(); ++next) {
+          ASSIGN_OR_RETURN(std::optional<Head> head,
+                           found.strategy->ReadHead(context, {found.incarnation, ids[next]}));
+          StoredVersion* const live = head && !head->version.deleted() ? &head->version : nullptr;
+          if (!visitor(ids[next], live)) break;
+        }
+        return absl::OkStatus();
+      });
+}
+
+namespace {
+
+using ChangesVisitor = HistoryVisitor;
+
+// Walks over versions with what each changed, which takes the content of the version before each.
+class ChangesWalk {
+ public:
+  ChangesWalk(bool newest_first, int64_t first_wanted, bool keep_content,
+              const ChangesVisitor& visitor)
+      : newest_first_(newest_first),
+        first_wanted_(first_wanted),
+        keep_content_(keep_content),
+        visitor_(visitor) {}
+
+  // Takes the versions of the range, one older one included where there is one.
+  bool Take(StoredVersion&& version) {
+    if (newest_first_) {
+      const bool more = !held_ || Emit(*std::move(held_), &version);
+      held_ = std::move(version);
+      return more;
+    }
+    bool more = true;
+    if (version.header.version >= first_wanted_) {
+      StoredVersion copy = version;
+      more = Emit(std::move(copy), held_ ? &*held_ : nullptr);
+    }
+    held_ = std::move(version);
+    return more;
+  }
+
+  // The last version held back, newest first, is version 1 if it is wanted at all.
+  void Finish() {
+    if (newest_first_ && held_ && !stopped_) Emit(*std::move(held_), nullptr);
+  }
+
+ private:
+  bool Emit(StoredVersion&& version, const StoredVersion* before) {
+    if (version.header.version < first_wanted_) return true;
+    std::vector<document::FieldChange> changes =
+        document::Diff(ContentOrEmpty(before), ContentOrEmpty(&version));
+    if (!keep_content_) version.content.reset();
+    stopped_ = !visitor_(std::move(version), std::move(changes));
+    return !stopped_;
+  }
+
+  const bool newest_first_;
+  const int64_t first_wanted_;
+  const bool keep_content_;
+  const ChangesVisitor& visitor_;
+  std::optional<StoredVersion> held_;
+  bool stopped_ = false;
+};
+
+template <typename View>
+absl::Status ScanHistory(const View& view, VersionRange range, bool content, bool changes,
+                         const HistoryVisitor& visitor) {
+  if (!changes) {
+    return view.Scan(range, content ? Part::kContent : Part::kHeader,
+                     [&](StoredVersion&& version) { return visitor(std::move(version), {}); });
+  }
+  if (range.first > range.last) return absl::OkStatus();
+  ChangesWalk walk(range.newest_first, range.first, content, visitor);
+  range.first = std::max<int64_t>(1, range.first - 1);
+  RETURN_IF_ERROR(view.Scan(range, Part::kContent, [&](StoredVersion&& version) {
+    return walk.Take(std::move(version));
+  }));
+  walk.Finish();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Documents::History(const HistoryQuery& query, const HistoryVisitor& visitor) const {
+  std::optional<int64_t> resume_at = query.resume_at;
+  return WithDocument(query.name, [&](const DocumentView& view) -> absl::Status {
+    VersionRange range{query.from_version.value_or(1),
+                       std::min(query.to_version.value_or(view.newest()), view.newest()),
+                       !query.oldest_first};
+    if (query.from_time) {
+      ASSIGN_OR_RETURN(const int64_t before, VersionAt(view, *query.from_time - 1));
+      range.first = before + 1;
+    }
+    if (query.to_time) {
+      ASSIGN_OR_RETURN(range.last, VersionAt(view, *query.to_time));
+    }
+    if (resume_at && query.oldest_first) range.first = std::max(range.first, *resume_at);
+    if (resume_at && !query.oldest_first) range.last = std::min(range.last, *resume_at);
+    return ScanHistory(view, range, query.include_content, query.include_changes,
+                       [&](StoredVersion&& version, std::vector<document::FieldChange>&& changes) {
+                         const int64_t taken = version.header.version;
+                         if (!visitor(std::move(version), std::move(changes))) return false;
+                         resume_at = query.oldest_first ? taken + 1 : taken - 1;
+                         return true;
+                       });
+  });
+}
+
+absl::StatusOr<DiffResult> Documents::Diff(const DocumentName& name, int64_t from_version,
+                                           int64_t to_version) const {
+  DiffResult result;
+  RETURN_IF_ERROR(WithDocument(name, [&](const DocumentView& view) -> absl::Status {
+    result.from_version = from_version;
+    result.to_version = to_version == 0 ? view.newest() : to_version;
+    ASSIGN_OR_RETURN(const StoredVersion from, view.Read(result.from_version, Part::kContent));
+    ASSIGN_OR_RETURN(const StoredVersion to, view.Read(result.to_version, Part::kContent));
+    result.changes = document::Diff(ContentOrEmpty(&from), ContentOrEmpty(&to));
+    return absl::OkStatus();
+  }));
+  return result;
+}
+
+absl::StatusOr<ListEnd> Documents::List(const ListQuery& query, const ListVisitor& visitor) const {
+  ListEnd end;
+  std::string last_id = query.after_id;
+  RETURN_IF_ERROR(WithCollection(
+      query.collection, [&](const Collection& collection, const ReadContext& context) {
+        end.resume_after.reset();
+        return collection.strategy->ScanHeads(
+            context, collection.incarnation, query.id_prefix, last_id, Part::kContent,
+            [&](std::string_view id, StoredVersion&& version) {
+              const bool shown = query.show_deleted || !version.deleted();
+              if (end.examined == kExaminedMax || (shown && !visitor(id, std::move(version)))) {
+                end.resume_after = last_id;
+                return false;
+              }
+              ++end.examined;
+              last_id = id;
+              return true;
+            });
+      }));
+  return end;
+}
+
+// Audit.
+
+namespace {
+
+bool Matches(const AuditQuery& query, const VersionHeader& header) {
+  if (!query.actor.empty() && header.change.actor != query.actor) return false;
+  if (!query.request_id.empty() && header.request_id != query.request_id) return false;
+  if (query.start_time && header.commit_time < *query.start_time) return false;
+  if (query.end_time && header.commit_time >= *query.end_time) return false;
+  return query.kinds.empty() ||
+         std::find(query.kinds.begin(), query.kinds.end(), header.kind) != query.kinds.end();
+}
+
+// The index of a version in the ledger entries of its commit.
+absl::StatusOr<uint32_t> LedgerIndex(const store::Reader& reader,
+                                     const store::DocumentKey& document,
+                                     const StoredVersion& version) {
+  if (version.position == 0) return 0;
+  store::Range range{store::LedgerKey(version.position, 0),
+                     store::LedgerKey(version.position + 1, 0), false};
+  auto cursor = reader.Scan(store::Keyspace::kLedger, range);
+  for (uint32_t index = 0; cursor->Valid(); cursor->Next(), ++index) {
+    ASSIGN_OR_RETURN(const LedgerEntry entry, DecodeLedgerEntry(cursor->value()));
+    if (entry.incarnation == document.incarnation && entry.id == document.id &&
+        entry.header.version == version.header.version) {
+      return index;
+    }
+  }
+  RETURN_IF_ERROR(cursor->status());
+  return Error(ErrorReason::kRecordCorrupt, "the ledger lacks an entry for a stored version")
+      .With("id", document.id)
+      .With("version", version.header.version)
+      .With("position", version.position);
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<LedgerPlace>> Documents::Audit(const AuditQuery& query,
+                                                            const AuditVisitor& visitor) const {
+  if (!query.collection.empty()) RETURN_IF_ERROR(ValidateName("collection", query.collection));
+  if (!query.id.empty()) {
+    auto end = AuditDocument(query, visitor);
+    // What was done to a document outlives its collection, in the ledger.
+    const bool gone = ReasonOf(end.status()) == ErrorReason::kCollectionNotFound;
+    if (!gone || !capabilities_.commit_positions) return end;
+  }
+  if (!capabilities_.commit_positions) {
+    return Error(ErrorReason::kUnsupportedByEngine,
+                 "this engine numbers no commits: ask for the audit of one document")
+        .With("capability", "commit_positions");
+  }
+  return AuditLedger(query, visitor);
+}
+
+absl::StatusOr<std::optional<LedgerPlace>> Documents::AuditDocument(
+    const AuditQuery& query, const AuditVisitor& visitor) const {
+  std::optional<LedgerPlace> end;
+  absl::Status inner;
+  int64_t first = std::max<int64_t>(1, query.resume_at.version);
+  const DocumentName name{query.collection, query.id};
+  RETURN_IF_ERROR(WithDocument(name, [&](const DocumentView& view) -> absl::Status {
+    int64_t examined = 0;
+    const auto visit = [&](StoredVersion&& version, std::vector<document::FieldChange>&& changes) {
+      const int64_t number = version.header.version;
+      const LedgerPlace here{0, 0, number};
+      end = here;
+      if (examined++ == kExaminedMax) return false;
+      if (Matches(query, version.header)) {
+        const absl::StatusOr<uint32_t> index =
+            LedgerIndex(view.context.reader, view.document, version);
+        inner = index.status();
+        if (!inner.ok()) return false;
+        AuditRow row{{version.position, *index, number},
+                     name.collection,
+                     name.id,
+                     std::move(version),
+                     std::move(changes)};
+        if (!visitor(std::move(row))) return false;
+      }
+      first = number + 1;
+      end.reset();
+      return true;
+    };
+    RETURN_IF_ERROR(ScanHistory(view, VersionRange{first, view.newest(), false}, false,
+                                query.include_changes, visit));
+    return inner;
+  }));
+  return end;
+}
+
+namespace {
+
+// Reads what the ledger leaves out: hashes and changes, from the documents' own records.
+class LedgerDetails {
+ public:
+  LedgerDetails(Collections& collections, const ReadContext& context)
+      : collections_(collections), context_(context) {}
+
+  // Leaves the row as it is if its collection has been deleted since.
+  absl::Status Fill(const LedgerEntry& entry, bool changes, AuditRow& row) {
+    ASSIGN_OR_RETURN(const CollectionPtr collection,
+                     collections_.Find(context_.reader, entry.collection));
+    if (!collection || collection->incarnation != entry.incarnation) return absl::OkStatus();
+    const store::DocumentKey document{entry.incarnation, entry.id};
+    // Entries of one document often stand together.
+    if (!head_ || !(document_ == document)) {
+      ASSIGN_OR_RETURN(head_, collection->strategy->ReadHead(context_, document));
+      document_ = document;
+    }
+    const int64_t version = entry.header.version;
+    if (!head_ || head_->version.header.version < version) {
+      return Error(ErrorReason::kRecordCorrupt, "the ledger names a version that is not stored")
+          .With("collection", entry.collection)
+          .With("id", entry.id)
+          .With("version", version);
+    }
+    const Part part = changes ? Part::kContent : Part::kHeader;
+    ASSIGN_OR_RETURN(row.version,
+                     collection->strategy->ReadVersion(context_, document, *head_, version, part));
+    if (!changes) return absl::OkStatus();
+    StoredVersion before;
+    if (version > 1) {
+      ASSIGN_OR_RETURN(
+          before, collection->strategy->ReadVersion(context_, document, *head_, version - 1, part));
+    }
+    row.changes = document::Diff(ContentOrEmpty(&before), ContentOrEmpty(&row.version));
+    row.version.content.reset();
+    return absl::OkStatus();
+  }
+
+ private:
+  Collections& collections_;
+  const ReadContext& context_;
+  store::DocumentKey document_;
+  std::optional<Head> head_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::optional<LedgerPlace>> Documents::AuditLedger(
+    const AuditQuery& query, const AuditVisitor& visitor) const {
+  const std::unique_ptr<store::Reader> reader = store_.Snapshot();
+  const ReadContext context{*reader, capabilities_};
+  LedgerDetails details(*collections_, context);
+  int64_t examined = 0;
+  store::Range range;
+  range.begin = store::LedgerKey(query.resume_at.position, query.resume_at.index);
+  auto cursor = reader->Scan(store::Keyspace::kLedger, range);
+  for (; cursor->Valid(); cursor->Next()) {
+    const std::optional<store::ParsedLedgerKey> key = store::ParseLedgerKey(cursor->key());
+    if (!key) return Error(ErrorReason::kRecordCorrupt, "ledger key is damaged").ToStatus();
+    const LedgerPlace place{key->position, key->index, 0};
+    if (examined++ == kExaminedMax) return place;
+    ASSIGN_OR_RETURN(LedgerEntry entry, DecodeLedgerEntry(cursor->value()));
+    const bool named = (query.collection.empty() || entry.collection == query.collection) &&
+                       (query.id.empty() || entry.id == query.id);
+    if (!named || !Matches(query, entry.header)) continue;
+    AuditRow row;
+    row.place = place;
+    row.place.version = entry.header.version;
+    row.version.header = entry.header;
+    row.version.position = place.position;
+    RETURN_IF_ERROR(details.Fill(entry, query.include_changes, row));
+    row.collection = std::move(entry.collection);
+    row.id = std::move(entry.id);
+    if (!visitor(std::move(row))) return place;
+  }
+  RETURN_IF_ERROR(cursor->status());
+  return std::nullopt;
+}
+
+}  // namespace strata::versioning

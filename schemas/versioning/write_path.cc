@@ -1,0 +1,525 @@
+#include "schemas/versioning/write_path.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/document_errors.h"
+#include "schemas/versioning/record_codec.h"
+
+namespace strata::versioning {
+namespace {
+
+using store::Keyspace;
+
+absl::Status DeadlineExceeded(int attempts) {
+  return Error(ErrorReason::kDeadlineExceeded,
+               "deadline exceeded after " + std::to_string(attempts) + " attempts")
+      .With("attempts", int64_t{attempts});
+}
+
+absl::Status VersionConflict(const DocumentName& name, std::string_view expected, int64_t actual) {
+  return Error(ErrorReason::kVersionConflict,
+               "version is " + std::to_string(actual) + ", not " + std::string(expected))
+      .With("collection", name.collection)
+      .With("id", name.id)
+      .With("expected", expected)
+      .With("actual", actual);
+}
+
+absl::Status OutcomeUnknown() {
+  return Error(ErrorReason::kOutcomeUnknown,
+               "the write may or may not be stored; repeat it with the same request_id");
+}
+
+}  // namespace
+
+// One write that waits for its answer.
+struct WritePath::Pending {
+  WriteRequest request;
+  Mutator mutate;
+  WriteCallback done;
+  int attempts = 0;  // commits tried
+  int64_t lost_against =
+      -1;  // head version that the last lost commit was planned on; -1: none lost
+
+  // Of the current round:
+  std::optional<absl::StatusOr<WriteResult>> answer;
+  std::optional<size_t>
+      planned;             // index into Round::planned; the answer holds once that is committed
+  bool undecided = false;  // left for the next round
+};
+
+struct WritePath::Line {
+  DocumentName name;
+  Shard* shard = nullptr;
+  // Guarded by the shard's mutex:
+  std::deque<std::unique_ptr<Pending>> waiting;
+  // Of the thread that runs the line; there is one at a time:
+  bool one_by_one = false;  // the next round plans one version only
+};
+
+// The writes of one document that are decided together, on one read of its head.
+struct WritePath::Round {
+  std::vector<std::unique_ptr<Pending>> group;
+  size_t versions_max = 1;
+
+  std::unique_ptr<store::Reader> reader;
+  CollectionPtr collection;  // null: there is none
+  store::DocumentKey document;
+  std::optional<Head> head;
+  std::vector<StoredVersion> planned;
+  std::vector<const WriteRequest*> planned_by;
+  size_t planned_bytes = 0;
+
+  const StoredVersion* current() const {
+    if (!planned.empty()) return &planned.back();
+    return head ? &head->version : nullptr;
+  }
+  int64_t head_version() const { return head ? head->version.header.version : 0; }
+};
+
+struct WritePath::Shard {
+  std::mutex mutex;
+  // A line is here while somebody runs it.
+  std::unordered_map<std::string, LinePtr> lines;
+};
+
+namespace {
+
+std::string LineKey(const DocumentName& name) {
+  std::string key;
+  key.reserve(name.collection.size() + 1 + name.id.size());
+  // Names hold no control characters, so the zero byte parts them.
+  key.append(name.collection).append(1, '\0').append(name.id);
+  return key;
+}
+
+}  // namespace
+
+WritePath::WritePath(store::Store& store, std::shared_ptr<Collections> collections,
+                     const Clock& clock, Entropy& entropy, Executor& executor, WriteOptions options)
+    : store_(store),
+      capabilities_(store.capabilities()),
+      collections_(std::move(collections)),
+      clock_(clock),
+      entropy_(entropy),
+      executor_(executor),
+      options_(options) {
+  for (auto& shard : shards_) shard = std::make_unique<Shard>();
+}
+
+WritePath::~WritePath() = default;
+
+void WritePath::Modify(WriteRequest request, Mutator mutator, WriteCallback done) {
+  auto pending = std::make_unique<Pending>();
+  pending->request = std::move(request);
+  pending->mutate = std::move(mutator);
+  pending->done = std::move(done);
+  std::string key = LineKey(pending->request.name);
+  Shard& shard = *shards_[std::hash<std::string>{}(key) % kShards];
+  LinePtr line;
+  {
+    const std::lock_guard lock(shard.mutex);
+    LinePtr& found = shard.lines[std::move(key)];
+    if (found) {
+      found->waiting.push_back(std::move(pending));
+      return;
+    }
+    found = std::make_shared<Line>();
+    found->name = pending->request.name;
+    found->shard = &shard;
+    found->waiting.push_back(std::move(pending));
+    line = found;
+  }
+  Run(std::move(line));
+}
+
+void WritePath::Run(LinePtr line) {
+  while (true) {
+    auto round = std::make_shared<Round>();
+    if (!TakeRound(*line, *round)) return;
+    if (const absl::Status prepared = Prepare(*round); !prepared.ok()) {
+      for (auto& pending : round->group) pending->answer = prepared;
+    } else {
+      EvaluateAll(*round);
+    }
+    AnswerDecided(*round);
+    bool finished = true;
+    if (round->planned.empty()) {
+      PutBack(*line, *round);
+    } else if (!round->collection || !round->collection->used) {
+      finished = PrepareCollection(line, round);
+    } else if (absl::StatusOr<store::WriteBatch> batch = PlanBatch(*round); batch.ok()) {
+      finished = Commit(line, round, *std::move(batch));
+    } else if (round->planned.size() > 1) {
+      // One of several versions does not fit; alone, each finds out for itself.
+      line->one_by_one = true;
+      PutBack(*line, *round);
+    } else {
+      for (auto& pending : round->group) {
+        if (pending->planned) pending->answer = batch.status();
+      }
+      round->planned.clear();
+      AnswerDecided(*round);
+      PutBack(*line, *round);
+    }
+    if (!finished) return;  // whoever finishes it runs the line on
+  }
+}
+
+// Takes the writes that wait; false, and the line is gone, if there are none.
+bool WritePath::TakeRound(Line& line, Round& round) {
+  const bool combining = options_.combining && capabilities_.atomic_batches && !line.one_by_one;
+  round.versions_max = combining ? static_cast<size_t>(options_.group_versions_max) : 1;
+  line.one_by_one = false;
+  const std::lock_guard lock(line.shard->mutex);
+  if (line.waiting.empty()) {
+    line.shard->lines.erase(LineKey(line.name));
+    return false;
+  }
+  const size_t count = std::min(line.waiting.size(), round.versions_max);
+  for (size_t i = 0; i < count; ++i) {
+    round.group.push_back(std::move(line.waiting.front()));
+    line.waiting.pop_front();
+  }
+  return true;
+}
+
+// Puts what is not answered back to the front of the line, in its order.
+void WritePath::PutBack(Line& line, Round& round) {
+  const std::lock_guard lock(line.shard->mutex);
+  for (auto pending = round.group.rbegin(); pending != round.group.rend(); ++pending) {
+    if (*pending) line.waiting.push_front(std::move(*pending));
+  }
+  round.group.clear();
+}
+
+absl::Status WritePath::Prepare(Round& round) {
+  const DocumentName& name = round.group.front()->request.name;
+  round.reader = store_.Snapshot();
+  ASSIGN_OR_RETURN(round.collection, collections_->Find(*round.reader, name.collection));
+  if (!round.collection) {
+    if (!options_.create_collections) return CollectionNotFound(name.collection);
+    return absl::OkStatus();
+  }
+  round.document = {round.collection->incarnation, name.id};
+  ASSIGN_OR_RETURN(round.head, round.collection->strategy->ReadHead({*round.reader, capabilities_},
+                                                                    round.document));
+  return absl::OkStatus();
+}
+
+void WritePath::EvaluateAll(Round& round) {
+  for (auto& pending : round.group) {
+    pending->answer.reset();
+    pending->planned.reset();
+    pending->undecided = round.planned.size() >= round.versions_max ||
+                         round.planned_bytes >= options_.group_bytes_max;
+    if (!pending->undecided) Evaluate(round, *pending);
+  }
+}
+
+// Decides one write on the state that the writes before it leave.
+void WritePath::Evaluate(Round& round, Pending& pending) {
+  const WriteRequest& request = pending.request;
+  if (request.deadline <= clock_.SteadyNow()) {
+    pending.answer = DeadlineExceeded(pending.attempts);
+    return;
+  }
+  // Before everything else: whatever stands in this request's way may be its own first attempt.
+  if (Replay(round, pending)) return;
+  if (absl::Status status = CheckPrecondition(round, pending); !status.ok()) {
+    pending.answer = std::move(status);
+    return;
+  }
+  if (pending.attempts >= request.max_attempts) {
+    pending.answer = Error(ErrorReason::kRetriesExhausted,
+                           "lost the race " + std::to_string(pending.attempts) + " times")
+                         .With("attempts", int64_t{pending.attempts})
+                         .ToStatus();
+    return;
+  }
+  CurrentState current;
+  current.version = round.current();
+  current.read = [this, &round](int64_t version) -> absl::StatusOr<StoredVersion> {
+    const int64_t head = round.head_version();
+    if (version > head) return round.planned[static_cast<size_t>(version - head - 1)];
+    return round.collection->strategy->ReadVersion({*round.reader, capabilities_}, round.document,
+                                                   *round.head, version, Part::kContent);
+  };
+  absl::StatusOr<Mutation> mutation = pending.mutate(current);
+  if (!mutation.ok()) {
+    const bool no_collection =
+        !round.collection && mutation.status().code() == absl::StatusCode::kNotFound;
+    pending.answer =
+        no_collection ? CollectionNotFound(request.name.collection) : mutation.status();
+    return;
+  }
+  const bool same = current.live() && mutation->content &&
+                    mutation->kind != VersionKind::kCreated && !request.keep_unchanged &&
+                    document::SameMeaning(*current.version->content, *mutation->content);
+  WriteResult result;
+  result.name = request.name;
+  result.changed = !same;
+  if (same) {
+    result.version = *current.version;
+  } else {
+    result.version = NextVersion(round, request, *std::move(mutation));
+    if (!request.validate_only) {
+      pending.planned = round.planned.size();
+      round.planned_bytes += result.version.content ? result.version.content->size() : 0;
+      round.planned.push_back(result.version);
+      round.planned_by.push_back(&request);
+    }
+  }
+  pending.answer = std::move(result);
+}
+
+// Answers a write that took effect before: as a version planned in this round, as the head, or as
+// an older version.
+bool WritePath::Replay(Round& round, Pending& pending) {
+  const WriteRequest& request = pending.request;
+  if (request.request_id.empty()) return false;
+  const auto answer = [&](const StoredVersion& version, std::string_view fingerprint) {
+    if (fingerprint != request.request_fingerprint) {
+      pending.answer = Error(ErrorReason::kRequestIdReused,
+                             "request_id was used for another request, which wrote version " +
+                                 std::to_string(version.header.version))
+                           .With("field", "request_id")
+                           .With("version", version.header.version)
+                           .ToStatus();
+      return true;
+    }
+    WriteResult result;
+    result.name = request.name;
+    result.version = version;
+    result.attempts = pending.attempts;
+    result.changed = true;
+    result.replayed = true;
+    result.position = version.position;
+    pending.answer = std::move(result);
+    return true;
+  };
+  for (size_t i = 0; i < round.planned.size(); ++i) {
+    const VersionHeader& header = round.planned[i].header;
+    if (header.request_id != request.request_id) continue;
+    pending.planned = i;  // its answer takes the position of that commit
+    return answer(round.planned[i], header.request_fingerprint);
+  }
+  if (!round.head) return false;
+  const VersionHeader& head = round.head->version.header;
+  const UnixMicros forgotten = clock_.Now() - kRequestIdLifetime;
+  if (head.request_id == request.request_id && head.commit_time > forgotten) {
+    return answer(round.head->version, head.request_fingerprint);
+  }
+  const auto fail = [&](absl::Status status) {
+    pending.answer = std::move(status);
+    return true;
+  };
+  const auto record =
+      round.reader->Get(Keyspace::kRequests, store::RequestKey(round.document, request.request_id));
+  if (!record.ok()) return fail(record.status());
+  if (!*record) return false;
+  const absl::StatusOr<RequestRecord> made = DecodeRequest((*record)->value);
+  if (!made.ok()) return fail(made.status());
+  const absl::StatusOr<StoredVersion> version = round.collection->strategy->ReadVersion(
+      {*round.reader, capabilities_}, round.document, *round.head, made->version, Part::kContent);
+  if (!version.ok()) return fail(version.status());
+  return answer(*version, made->fingerprint);
+}
+
+absl::Status WritePath::CheckPrecondition(const Round& round, const Pending& pending) const {
+  const WriteRequest& request = pending.request;
+  const StoredVersion* const current = round.current();
+  const int64_t actual = current != nullptr ? current->header.version : 0;
+  const bool exists = current != nullptr && !current->deleted();
+  if (request.precondition.version && *request.precondition.version != actual) {
+    return VersionConflict(request.name, std::to_string(*request.precondition.version), actual);
+  }
+  if (request.precondition.exists && *request.precondition.exists != exists) {
+    return VersionConflict(
+        request.name, *request.precondition.exists ? "an existing one" : "a missing one", actual);
+  }
+  // A caller that named a state gets one try: it lost against whoever moved the head since.
+  if (request.precondition.named() && pending.lost_against >= 0 && pending.lost_against != actual) {
+    return VersionConflict(request.name, std::to_string(pending.lost_against), actual);
+  }
+  return absl::OkStatus();
+}
+
+StoredVersion WritePath::NextVersion(const Round& round, const WriteRequest& request,
+                                     Mutation mutation) {
+  const StoredVersion* const current = round.current();
+  StoredVersion next;
+  next.content = std::move(mutation.content);
+  VersionHeader& header = next.header;
+  header.kind = mutation.kind;
+  header.version = current != nullptr ? current->header.version + 1 : 1;
+  header.commit_time = clock_.Now();
+  // The wall clock may have been set back; the order of versions is the truth.
+  if (current != nullptr)
+    header.commit_time = std::max(header.commit_time, current->header.commit_time);
+  const bool born = current == nullptr || current->deleted();
+  header.create_time = born && mutation.kind != VersionKind::kDeleted ? header.commit_time
+                                                                      : current->header.create_time;
+  header.change = request.change;
+  header.request_id = request.request_id;
+  header.request_fingerprint = request.request_fingerprint;
+  header.salt = entropy_.Bytes(kSaltSize);
+  header.content_hash = ContentHashOf(header.salt, next.content);
+  header.chain_hash =
+      ChainHash(current != nullptr ? current->header.chain_hash
+                                   : ChainStart(request.name.collection, request.name.id),
+                header);
+  return next;
+}
+
+absl::StatusOr<store::WriteBatch> WritePath::PlanBatch(Round& round) {
+  const Collection& collection = *round.collection;
+  const Strategy& strategy = *collection.strategy;
+  store::WriteBatch batch;
+  if (capabilities_.atomic_batches) {
+    batch.Check(Keyspace::kCollections, collection.name, collection.stamp);
+  }
+  const auto remember = [&](const VersionHeader& header) {
+    if (header.request_id.empty()) return;
+    batch
+        .Ensure(Keyspace::kRequests, store::RequestKey(round.document, header.request_id),
+                EncodeRequest(header))
+        .expire_time = header.commit_time + kRequestIdLifetime;
+  };
+  if (round.head) {
+    RETURN_IF_ERROR(
+        strategy.ReadLeftovers({*round.reader, capabilities_}, round.document, *round.head));
+    remember(round.head->version.header);
+  }
+  for (size_t i = 0; i + 1 < round.planned.size(); ++i) remember(round.planned[i].header);
+  RETURN_IF_ERROR(
+      strategy.Plan(round.document, round.head ? &*round.head : nullptr, round.planned, batch));
+  if (capabilities_.commit_positions) {
+    for (const StoredVersion& version : round.planned) {
+      batch.AppendToLedger(EncodeLedgerEntry(collection.name, collection.incarnation,
+                                             round.document.id, version.header));
+    }
+  }
+  return batch;
+}
+
+// Gives the answers that hold already: those decided before the first version that is only planned.
+void WritePath::AnswerDecided(Round& round) {
+  bool durable = true;
+  for (auto& pending : round.group) {
+    if (!pending) continue;
+    durable = durable && (!pending->planned || round.planned.empty());
+    if (!durable || !pending->answer) continue;
+    const std::unique_ptr<Pending> answered = std::move(pending);
+    answered->done(*std::move(answered->answer));
+  }
+}
+
+// Commits the batch. True if the round is finished when this returns; false if the commit's
+// callback will finish it and run the line on. (Whichever of the two comes second goes on: engines
+// may call back at once, and recursion would be as deep as the line is long.)
+bool WritePath::Commit(const LinePtr& line, const std::shared_ptr<Round>& round,
+                       store::WriteBatch batch) {
+  for (auto& pending : round->group) {
+    if (pending && pending->planned) ++pending->attempts;
+  }
+  // Let go of the snapshot; the commit may take long.
+  round->reader.reset();
+  auto first_is_through = std::make_shared<std::atomic<bool>>(false);
+  store_.Commit(std::move(batch), [self = shared_from_this(), line, round,
+                                   first_is_through](const store::CommitResult& result) {
+    const bool lost = result.status.ok() && !result.committed;
+    int attempts = 0;
+    for (const auto& pending : round->group) {
+      if (pending && pending->planned) attempts = std::max(attempts, pending->attempts);
+    }
+    self->Finish(*line, *round, result);
+    if (lost) {
+      self->executor_.Schedule(self->Backoff(attempts), [self, line] { self->Run(line); });
+    } else if (first_is_through->exchange(true)) {
+      self->Run(line);
+    }
+    // After a lost race the executor runs the line on, so the exchange must not happen here: the
+    // caller, seeing itself first, returns.
+  });
+  return first_is_through->exchange(true);
+}
+
+// Makes the collection that the round needs; then the round is decided anew. As Commit.
+bool WritePath::PrepareCollection(const LinePtr& line, const std::shared_ptr<Round>& round) {
+  round->reader.reset();
+  auto first_is_through = std::make_shared<std::atomic<bool>>(false);
+  collections_->PrepareForWrite(line->name.collection, *options_.default_strategy,
+                                [self = shared_from_this(), line, round, first_is_through](
+                                    const absl::StatusOr<CollectionPtr>& collection) {
+                                  if (!collection.ok()) {
+                                    for (auto& pending : round->group) {
+                                      if (pending && pending->planned)
+                                        pending->answer = collection.status();
+                                    }
+                                    round->planned.clear();
+                                    self->AnswerDecided(*round);
+                                  }
+                                  self->PutBack(*line, *round);
+                                  if (first_is_through->exchange(true)) self->Run(line);
+                                });
+  return first_is_through->exchange(true);
+}
+
+// Answers what the commit decided; the rest goes back into the line.
+void WritePath::Finish(Line& line, Round& round, const store::CommitResult& result) {
+  absl::Status failure = result.status;
+  if (failure.ok() && result.committed && !CollectionUnchanged(round)) failure = OutcomeUnknown();
+  if (failure.ok() && !result.committed) {
+    for (auto& pending : round.group) {
+      if (pending && pending->planned) pending->lost_against = round.head_version();
+    }
+    return PutBack(line, round);
+  }
+  for (auto& pending : round.group) {
+    if (!pending || !pending->answer) continue;
+    if (!failure.ok()) {
+      // What was decided on a lost version is decided anew; only who would have written it hears of
+      // the failure.
+      if (!pending->planned) continue;
+      pending->answer = failure;
+    } else if (pending->answer->ok()) {
+      WriteResult& answer = **pending->answer;
+      answer.attempts = pending->attempts;
+      if (pending->planned) answer.position = answer.version.position = result.position;
+      // A version made by this commit may also be what a later no-op or replay answered with.
+      if (answer.version.position == 0 && answer.version.header.version > round.head_version()) {
+        answer.version.position = result.position;
+      }
+    }
+    const std::unique_ptr<Pending> answered = std::move(pending);
+    answered->done(*std::move(answered->answer));
+  }
+  PutBack(line, round);
+}
+
+// Whether the collection that the commit went into is still there. Atomic engines checked it in the
+// batch.
+bool WritePath::CollectionUnchanged(const Round& round) {
+  if (capabilities_.atomic_batches) return true;
+  const absl::StatusOr<CollectionPtr> now = collections_->Find(store_, round.collection->name);
+  return now.ok() && *now && (*now)->incarnation == round.collection->incarnation;
+}
+
+std::chrono::microseconds WritePath::Backoff(int attempts) {
+  auto ceiling = options_.backoff_first;
+  for (int i = 1; i < attempts && ceiling < options_.backoff_max; ++i) ceiling *= 2;
+  ceiling = std::min(ceiling, options_.backoff_max);
+  // Full jitter: two writers that collided once do not march in step.
+  const std::string bytes = entropy_.Bytes(2);
+  const int64_t share = (static_cast<uint8_t>(bytes[0]) << 8) | static_cast<uint8_t>(bytes[1]);
+  return std::chrono::microseconds(ceiling.count() * share / 65'536);
+}
+
+}  // namespace strata::versioning
