@@ -108,9 +108,14 @@ class StructReader {
   bool ReadEntry(std::string_view wire, Entry& entry) {
     WireReader reader(wire);
     WireField field;
+    bool has_value = false;
     while (reader.Next(field)) {
       if (field.tag == kNameTag) entry.name = field.bytes;
-      if (field.tag == kValueTag) entry.value = field.bytes;
+      if (field.tag != kValueTag) continue;
+      // Protobuf would merge two; nothing that writes Structs relies on it.
+      if (has_value) return FailWire();
+      has_value = true;
+      entry.value = field.bytes;
     }
     if (reader.failed()) return FailWire();
     if (!IsUtf8(entry.name)) {
@@ -172,7 +177,7 @@ class StructReader {
       switch (field.tag) {
         case kStructTag:
         case kListTag:
-          // Protobuf would merge the two messages; nothing that writes Structs relies on it.
+          // As above.
           if (value.tag == field.tag) return FailWire();
           [[fallthrough]];
         case kTextTag:
