@@ -1,0 +1,221 @@
+// The form of the code, checked as any other claim: names, openings, lengths, registrations.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "schemas/base/strings.h"
+#include "tests/form/source_tree.h"
+
+namespace strata::form {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kSourceColumns = 100;
+constexpr size_t kOtherColumns = 130;  // protos, CMake files and scripts, which nothing reflows
+
+// Characters, not bytes: sentences may hold "…" and "±".
+size_t Columns(const std::string& line) {
+  return static_cast<size_t>(
+      std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+bool IsScript(const std::string& path) {
+  const SourceFile file = ReadSource(path);
+  return !file.lines.empty() && absl::StartsWith(file.lines[0], "#!") &&
+         absl::StrContains(file.lines[0], "sh");
+}
+
+// "BatchGet" -> "batch_get".
+std::string SnakeCase(const std::string& name) {
+  std::string snake;
+  for (const char c : name) {
+    if (std::isupper(static_cast<unsigned char>(c)) && !snake.empty()) snake += '_';
+    snake += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return snake;
+}
+
+bool Exists(const std::string& path) { return fs::exists(AbsolutePath(path)); }
+
+TEST(Form, TheTopLevelIsClosed) {
+  const std::set<std::string> allowed = {
+      "proto",   "schemas",   "service",       "clients",       "bench",       "tests",
+      ".ci",     ".github",   ".gitignore",    ".clang-format", ".clang-tidy", ".gitattributes",
+      "LICENSE", "README.md", "CMakeLists.txt"};
+  for (const std::string& path : ProjectFiles()) {
+    const std::string top = path.substr(0, path.find('/'));
+    EXPECT_TRUE(allowed.contains(top)) << path;
+  }
+}
+
+TEST(Form, NamesAreSnakeCase) {
+  for (const SourceFile& file : Sources()) {
+    for (const char c : file.path) {
+      EXPECT_TRUE(std::islower(static_cast<unsigned char>(c)) ||
+                  std::isdigit(static_cast<unsigned char>(c)) ||
+                  absl::StrContains("_/.", ToAbsl({&c, 1})))
+          << file.path;
+    }
+  }
+}
+
+TEST(Form, AFileOpensWithASentence) {
+  for (const SourceFile& file : Sources()) {
+    std::string comment;
+    for (const std::string& line : file.lines) {
+      if (!absl::StartsWith(line, "//")) break;
+      comment += line;
+    }
+    EXPECT_TRUE(absl::StartsWith(comment, "// ")) << file.path;
+    EXPECT_TRUE(absl::StrContains(comment, ".") || absl::StrContains(comment, ":")) << file.path;
+  }
+}
+
+TEST(Form, AHeaderIsIncludedOnce) {
+  for (const SourceFile& file : Sources()) {
+    if (file.extension() != ".h") continue;
+    EXPECT_EQ(std::count(file.lines.begin(), file.lines.end(), "#pragma once"), 1) << file.path;
+  }
+}
+
+// So its own .cc shows that a header compiles alone; a header that has none gets a generated file
+// (CMakeLists.txt here).
+TEST(Form, ASourceIncludesItsOwnHeaderFirst) {
+  for (const SourceFile& file : Sources()) {
+    if (file.extension() != ".cc") continue;
+    const std::string header = fs::path(file.path).replace_extension(".h").string();
+    if (!Exists(header)) continue;
+    const auto includes = IncludesOf(file);
+    ASSERT_FALSE(includes.empty()) << file.path;
+    EXPECT_EQ(includes[0].header, header) << file.path;
+  }
+}
+
+TEST(Form, LinesAreShort) {
+  for (const SourceFile& file : Sources()) {
+    const bool reflowed = file.extension() == ".h" || file.extension() == ".cc";
+    const size_t limit = reflowed ? kSourceColumns : kOtherColumns;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      if (absl::StrContains(line, "R\"") || absl::StrContains(line, "://")) continue;
+      EXPECT_LE(Columns(line), limit) << file.path << ":" << i + 1;
+    }
+  }
+}
+
+TEST(Form, NoTabsAndNothingBehindTheLastCharacter) {
+  for (const SourceFile& file : Sources()) {
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      EXPECT_FALSE(absl::StrContains(line, "\t")) << file.path << ":" << i + 1;
+      EXPECT_FALSE(absl::EndsWith(line, " ") || absl::EndsWith(line, "\r"))
+          << file.path << ":" << i + 1;
+    }
+  }
+}
+
+// A mark of unfinished work says what is missing and why it can wait.
+TEST(Form, AnUnfinishedPlaceSaysWhyItCanWait) {
+  const std::string mark = std::string("TO") + "DO";
+  for (const SourceFile& file : Sources()) {
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      EXPECT_FALSE(absl::StrContains(file.lines[i], std::string("FIX") + "ME"))
+          << file.path << ":" << i + 1;
+      if (!absl::StrContains(file.lines[i], mark)) continue;
+      std::string text;
+      for (size_t j = i; j < file.lines.size() && absl::StrContains(file.lines[j], "//"); ++j) {
+        text += file.lines[j];
+      }
+      EXPECT_TRUE(absl::StrContains(text, mark + ": ")) << file.path << ":" << i + 1;
+      EXPECT_TRUE(absl::StrContains(text, "because") || absl::StrContains(text, "wait"))
+          << file.path << ":" << i + 1;
+    }
+  }
+}
+
+TEST(Form, ClangFormatChangesNothing) {
+  if (std::system("command -v clang-format >/dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "clang-format is not installed";
+  }
+  std::string command =
+      std::string("cd '") + STRATA_SOURCE_DIR + "' && clang-format --dry-run --Werror";
+  for (const SourceFile& file : Sources()) {
+    if (file.extension() == ".h" || file.extension() == ".cc") command += " '" + file.path + "'";
+  }
+  EXPECT_EQ(std::system(command.c_str()), 0) << "run clang-format -i on the files named above";
+}
+
+TEST(Form, ScriptsParseAndStopAtErrors) {
+  for (const std::string& path : ProjectFiles()) {
+    if (!IsScript(path)) continue;
+    const SourceFile file = ReadSource(path);
+    EXPECT_NE(std::find(file.lines.begin(), file.lines.end(), "set -euo pipefail"),
+              file.lines.end())
+        << path;
+    EXPECT_EQ(std::system(("bash -n '" + AbsolutePath(path) + "'").c_str()), 0) << path;
+    EXPECT_NE(fs::status(AbsolutePath(path)).permissions() & fs::perms::owner_exec, fs::perms::none)
+        << path;
+  }
+}
+
+TEST(Registration, EachStrategyIsAFileOfItsOwn) {
+  const auto entries = EntriesOf(ReadSource("schemas/versioning/strategies.def"), "STRATEGY");
+  ASSERT_FALSE(entries.empty());
+  std::map<std::string, std::string> strategy_of_file;
+  for (const auto& entry : entries) {
+    ASSERT_EQ(entry.size(), 3u);
+    const std::string definition = " " + entry[2] + "(";
+    std::vector<std::string> files;
+    for (const SourceFile& file : Sources()) {
+      if (file.folder() != "schemas/versioning" || file.extension() != ".cc") continue;
+      // At the left margin: where the function is defined, not called.
+      const bool defines = std::any_of(file.lines.begin(), file.lines.end(), [&](const auto& line) {
+        return absl::StrContains(line, definition) && !absl::StartsWith(line, " ") &&
+               !absl::StartsWith(line, "#");
+      });
+      if (defines) files.push_back(file.path);
+    }
+    ASSERT_EQ(files.size(), 1u) << entry[1] << ": " << absl::StrJoin(files, " ");
+    EXPECT_TRUE(strategy_of_file.emplace(files[0], entry[1]).second) << files[0];
+  }
+}
+
+TEST(Registration, EachEngineIsAFolder) {
+  const auto entries = EntriesOf(ReadSource("service/engines/engines.def"), "ENGINE");
+  std::set<std::string> registered;
+  for (const auto& entry : entries) registered.insert("service/engines/" + entry.at(0));
+  std::set<std::string> folders;
+  for (const SourceFile& file : Sources()) {
+    if (absl::StartsWith(file.folder(), "service/engines/")) folders.insert(file.folder());
+  }
+  EXPECT_EQ(registered, folders);
+}
+
+TEST(Registration, EachMethodIsAFile) {
+  std::set<std::string> registered;
+  std::set<std::string> files;
+  for (const SourceFile& file : Sources()) {
+    if (!absl::StartsWith(file.path, "service/rpc/handlers/")) continue;
+    if (file.extension() == ".def") {
+      const std::string folder = fs::path(file.path).replace_extension().string();
+      for (const auto& entry : EntriesOf(file, "METHOD")) {
+        registered.insert(folder + "/" + SnakeCase(entry.at(0)) + ".cc");
+      }
+    } else if (file.extension() == ".cc") {
+      files.insert(file.path);
+    }
+  }
+  EXPECT_EQ(registered, files);
+}
+
+}  // namespace
+}  // namespace strata::form

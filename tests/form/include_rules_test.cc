@@ -1,0 +1,149 @@
+// Who may include whom: the folders and their borders, as a table and the test that reads it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "tests/form/source_tree.h"
+
+namespace strata::form {
+namespace {
+
+// What a folder's files may include besides the standard library. A folder of the project stands
+// for the headers directly in it; anything else is the beginning of a header's name. "." is the
+// folder itself, "posix" the system's own headers.
+struct Rule {
+  std::string_view folder;
+  std::string_view allowed;
+};
+
+constexpr Rule kRules[] = {
+    // The domain: no gRPC, no driver, no system call.
+    {"schemas/base", ". absl/ openssl/"},
+    {"schemas/document", ". absl/ bson/ openssl/ re2/ schemas/base"},
+    {"schemas/store", ". absl/ schemas/base"},
+    {"schemas/versioning", ". absl/ bson/ openssl/ schemas/base schemas/document schemas/store"},
+
+    // The disk ends here; an engine knows the port, no other engine and no strategy.
+    {"service/engines", ". absl/ spdlog/ posix schemas/base schemas/store"},
+    {"service/engines/memory", ". absl/ bson/ schemas/base schemas/store service/engines"},
+    {"service/engines/rocksdb",
+     ". absl/ bson/ rocksdb/ spdlog/ posix schemas/base schemas/store service/engines"},
+
+    // The wire ends here; handlers know no engine.
+    {"service/rpc",
+     ". absl/ bson/ posix grpc/ grpcpp/ google/ strata/ spdlog/ schemas/base schemas/document "
+     "schemas/store schemas/versioning service/observability service/rpc/handlers"},
+    {"service/rpc/handlers",
+     ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
+     "schemas/store schemas/versioning service/observability service/rpc"},
+
+    {"service/observability", ". absl/ posix spdlog/ schemas/base"},
+    {"service/app",
+     ". absl/ CLI/ grpc/ grpcpp/ posix spdlog/ schemas/base schemas/document schemas/store "
+     "schemas/versioning service/engines service/observability service/rpc"},
+
+    // A client knows the contract and nothing of the server.
+    {"clients/client", ". absl/ bson/ google/ grpc/ grpcpp/ strata/v1/"},
+    {"clients/cli",
+     ". absl/ bson/ CLI/ google/ grpc/ grpcpp/ openssl/ posix strata/v1/ zstd.h clients/client"},
+};
+
+// May include everything.
+constexpr std::string_view kUnbound[] = {"bench", "tests"};
+
+constexpr std::string_view kTopFolders[] = {"proto/",   "schemas/", "service/",
+                                            "clients/", "bench/",   "tests/"};
+
+constexpr std::string_view kPosix[] = {"arpa/",    "dirent.h",  "fcntl.h",   "netdb.h",
+                                       "netinet/", "poll.h",    "pthread.h", "signal.h",
+                                       "sys/",     "termios.h", "unistd.h"};
+
+bool IsUnder(std::string_view folder, std::string_view top) {
+  return folder == top || (folder.starts_with(top) && folder[top.size()] == '/');
+}
+
+// The rule of the folder itself or of the nearest one above it.
+const Rule* RuleOf(std::string_view folder) {
+  const Rule* nearest = nullptr;
+  for (const Rule& rule : kRules) {
+    if (IsUnder(folder, rule.folder) &&
+        (nearest == nullptr || rule.folder.size() > nearest->folder.size())) {
+      nearest = &rule;
+    }
+  }
+  return nearest;
+}
+
+bool IsStandard(std::string_view header) {
+  return header.find_first_of("/.") == std::string_view::npos;
+}
+
+bool StartsWithAny(std::string_view text, auto& prefixes) {
+  return std::any_of(std::begin(prefixes), std::end(prefixes),
+                     [&](std::string_view prefix) { return text.starts_with(prefix); });
+}
+
+bool IsAllowed(const Rule& rule, std::string_view folder, std::string_view header) {
+  if (IsStandard(header)) return true;
+  const bool ours = StartsWithAny(header, kTopFolders);
+  const std::string_view header_folder = header.substr(0, header.find_last_of('/'));
+  const std::vector<std::string> allowed = absl::StrSplit(std::string(rule.allowed), ' ');
+  return std::any_of(allowed.begin(), allowed.end(), [&](const std::string& entry) {
+    if (entry == ".") return ours && (header_folder == folder || header_folder == rule.folder);
+    if (entry == "posix") return !ours && StartsWithAny(header, kPosix);
+    return ours ? header_folder == entry : header.starts_with(entry);
+  });
+}
+
+bool IsUnbound(std::string_view folder) {
+  return std::any_of(std::begin(kUnbound), std::end(kUnbound),
+                     [&](std::string_view top) { return IsUnder(folder, top); });
+}
+
+TEST(IncludeRules, EveryIncludeIsAllowed) {
+  for (const SourceFile& file : Sources()) {
+    if (file.extension() != ".h" && file.extension() != ".cc") continue;
+    if (IsUnbound(file.folder())) continue;
+    const Rule* rule = RuleOf(file.folder());
+    ASSERT_NE(rule, nullptr) << "no rule for " << file.folder();
+    for (const Include& include : IncludesOf(file)) {
+      EXPECT_TRUE(IsAllowed(*rule, file.folder(), include.header))
+          << file.path << ":" << include.line << " includes " << include.header;
+    }
+  }
+}
+
+// The table must bite: each of these is what it exists to prevent.
+TEST(IncludeRules, WhatTheyPreventIsSeen) {
+  const std::pair<std::string_view, std::string_view> forbidden[] = {
+      {"schemas/document", "schemas/store/store.h"},
+      {"schemas/document", "schemas/versioning/version.h"},
+      {"schemas/store", "schemas/document/content.h"},
+      {"schemas/versioning", "service/engines/engines.h"},
+      {"schemas/versioning", "strata/v1/document.pb.h"},
+      {"schemas/base", "unistd.h"},
+      {"schemas/base", "grpcpp/grpcpp.h"},
+      {"service/engines", "rocksdb/db.h"},
+      {"service/engines/memory", "service/engines/rocksdb/driver.h"},
+      {"service/engines/rocksdb", "schemas/versioning/strategy.h"},
+      {"service/rpc", "service/engines/engines.h"},
+      {"service/rpc/handlers/document", "rocksdb/db.h"},
+      {"service/observability", "strata/v1/document.pb.h"},
+      {"service/app", "tests/support/manual_clock.h"},
+      {"clients/cli", "schemas/document/content.h"},
+      {"clients/cli", "strata/wire/v1/document.pb.h"},
+  };
+  for (const auto& [folder, header] : forbidden) {
+    const Rule* rule = RuleOf(folder);
+    ASSERT_NE(rule, nullptr) << folder;
+    EXPECT_FALSE(IsAllowed(*rule, folder, header)) << folder << " including " << header;
+  }
+}
+
+}  // namespace
+}  // namespace strata::form
