@@ -1,6 +1,7 @@
 #include "service/engines/nested_callbacks.h"
 
 #include <deque>
+#include <map>
 #include <utility>
 
 namespace strata::engines {
@@ -10,28 +11,30 @@ namespace {
 // enough for any stack.
 constexpr int kDepthMax = 32;
 
-struct ThreadState {
+struct Line {
   int depth = 0;
   std::deque<std::function<void()>> deferred;
 };
 
 }  // namespace
 
-void CallNested(std::function<void()> callback) {
-  thread_local ThreadState state;
-  if (state.depth >= kDepthMax) {
-    state.deferred.push_back(std::move(callback));
+void CallNested(const store::Store& store, std::function<void()> callback) {
+  // A line for each store: a decorator's callback may wait for the store that it decorates.
+  thread_local std::map<const store::Store*, Line> lines;
+  Line& line = lines[&store];
+  if (line.depth >= kDepthMax) {
+    line.deferred.push_back(std::move(callback));
     return;
   }
-  ++state.depth;
+  ++line.depth;
   callback();
   // Only the outermost call empties the line: an inner one would put the frames back.
-  while (state.depth == 1 && !state.deferred.empty()) {
-    const std::function<void()> next = std::move(state.deferred.front());
-    state.deferred.pop_front();
+  while (line.depth == 1 && !line.deferred.empty()) {
+    const std::function<void()> next = std::move(line.deferred.front());
+    line.deferred.pop_front();
     next();
   }
-  --state.depth;
+  if (--line.depth == 0) lines.erase(&store);
 }
 
 }  // namespace strata::engines

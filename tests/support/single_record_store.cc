@@ -169,7 +169,8 @@ std::unique_ptr<store::Reader> SingleRecordStore::Snapshot() const {
 
 void SingleRecordStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
   store::CommitResult result = Apply(batch);
-  engines::CallNested([result = std::move(result), done = std::move(done)] { done(result); });
+  engines::CallNested(*this,
+                      [result = std::move(result), done = std::move(done)] { done(result); });
 }
 
 store::CommitResult SingleRecordStore::Apply(const store::WriteBatch& batch) {

@@ -127,7 +127,7 @@ class MemoryStore final : public store::Store {
 
   void Commit(store::WriteBatch batch, store::CommitCallback done) override {
     store::CommitResult result = Apply(batch);
-    CallNested([result = std::move(result), done = std::move(done)] { done(result); });
+    CallNested(*this, [result = std::move(result), done = std::move(done)] { done(result); });
   }
 
   store::RangeEstimate Estimate(Keyspace keyspace, const store::Range& range) const override {

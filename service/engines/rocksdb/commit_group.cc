@@ -1,0 +1,151 @@
+#include "service/engines/rocksdb/commit_group.h"
+
+#include <string>
+
+#include "schemas/base/error.h"
+#include "schemas/store/key_codec.h"
+#include "service/engines/guards.h"
+#include "service/engines/rocksdb/driver.h"
+#include "service/engines/rocksdb/record_format.h"
+#include "service/engines/rocksdb/tuning.h"
+
+namespace strata::engines::rocks {
+namespace {
+
+// RocksDB holds more, but a group is built in memory and a memtable takes it whole.
+constexpr size_t kValueBytesMax = size_t{32} << 20;
+constexpr size_t kKeyBytesMax = size_t{64} << 10;
+
+absl::Status CheckSize(const store::WriteBatch& batch) {
+  for (const store::Write& write : batch.writes()) {
+    if (write.key.size() <= kKeyBytesMax && write.value.size() <= kValueBytesMax) continue;
+    return Error(ErrorReason::kLayoutLimit, "The record is larger than this engine can hold.")
+        .With("keyspace", store::KeyspaceName(write.keyspace))
+        .With("limit_bytes", static_cast<int64_t>(kValueBytesMax));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+CommitGroup::CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces,
+                         store::CommitPosition last_position)
+    : database_(database),
+      keyspaces_(keyspaces),
+      first_position_(last_position),
+      last_position_(last_position),
+      writes_(/*reserved_bytes=*/0, /*max_bytes=*/0, DurableWrite().protection_bytes_per_key,
+              /*default_cf_ts_sz=*/0) {}
+
+store::CommitResult CommitGroup::Add(const store::WriteBatch& batch) {
+  store::CommitResult result;
+  result.status = CheckSize(batch);
+  if (!result.status.ok()) return result;
+
+  const store::CommitPosition position = last_position_ + 1;
+  changes_.clear();
+  writes_to_do_.clear();
+  const absl::StatusOr<bool> holds = Decide(batch, position);
+  if (!holds.ok() || !*holds) {
+    Undo();
+    result.status = holds.status();
+    return result;
+  }
+  Write(batch, position);
+  last_position_ = position;
+  last_is_in_ledger_ = !batch.ledger().empty();
+  result.committed = true;
+  result.applied = batch.writes().size();
+  result.position = position;
+  return result;
+}
+
+absl::StatusOr<bool> CommitGroup::Decide(const store::WriteBatch& batch,
+                                         store::CommitPosition position) {
+  for (const store::Write& write : batch.writes()) {
+    const Place place{write.keyspace, write.key};
+    Verdict verdict = Verdict::kApply;
+    if (write.guard != store::Guard::kAny) {
+      const absl::StatusOr<StoredStamp> stored = Find(place);
+      if (!stored.ok()) return stored.status();
+      verdict = Judge(write, *stored);
+    }
+    if (verdict == Verdict::kRefuse) return false;
+    const bool to_do = verdict == Verdict::kApply && write.kind != store::WriteKind::kCheck;
+    writes_to_do_.push_back(to_do);
+    if (!to_do) continue;
+    Set(place, write.kind == store::WriteKind::kPut ? StoredStamp(position) : std::nullopt);
+  }
+  return true;
+}
+
+absl::StatusOr<CommitGroup::StoredStamp> CommitGroup::Find(const Place& place) {
+  const auto known = stamps_.find(place);
+  if (known != stamps_.end()) return known->second;
+  rocksdb::PinnableSlice stored;
+  const rocksdb::Status status =
+      database_.Get(rocksdb::ReadOptions(), keyspaces_[static_cast<size_t>(place.keyspace)],
+                    ToSlice(place.key), &stored);
+  StoredStamp stamp;
+  if (status.ok()) {
+    const std::optional<StoredRecord> record = ParseRecord(ToView(stored));
+    if (!record) return UnreadableRecord();
+    stamp = record->position;
+  } else if (!status.IsNotFound()) {
+    return Translate(status, "reading a record that a write names");
+  }
+  stamps_.emplace(place, stamp);
+  return stamp;
+}
+
+void CommitGroup::Set(const Place& place, StoredStamp stamp) {
+  const auto [entry, is_new] = stamps_.try_emplace(place, stamp);
+  changes_.push_back({place, is_new ? std::nullopt : std::optional(entry->second)});
+  entry->second = stamp;
+}
+
+void CommitGroup::Undo() {
+  // Backwards, for a place that was set twice.
+  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
+    if (change->before) {
+      stamps_[change->place] = *change->before;
+    } else {
+      stamps_.erase(change->place);
+    }
+  }
+}
+
+void CommitGroup::Write(const store::WriteBatch& batch, store::CommitPosition position) {
+  // RocksDB's Put and Delete fail only for sizes beyond what CheckSize lets pass.
+  const auto put = [this](store::Keyspace keyspace, std::string_view key, std::string_view header,
+                          std::string_view value) {
+    const rocksdb::Slice key_slice = ToSlice(key);
+    const rocksdb::Slice parts[] = {ToSlice(header), ToSlice(value)};
+    writes_.Put(keyspaces_[static_cast<size_t>(keyspace)], rocksdb::SliceParts(&key_slice, 1),
+                rocksdb::SliceParts(parts, 2));
+  };
+  const std::string header = RecordHeader(position, 0);
+  for (size_t i = 0; i < batch.writes().size(); ++i) {
+    if (!writes_to_do_[i]) continue;
+    const store::Write& write = batch.writes()[i];
+    if (write.kind == store::WriteKind::kDelete) {
+      writes_.Delete(keyspaces_[static_cast<size_t>(write.keyspace)], ToSlice(write.key));
+    } else if (write.expire_time > 0) {
+      put(write.keyspace, write.key, RecordHeader(position, write.expire_time), write.value);
+    } else {
+      put(write.keyspace, write.key, header, write.value);
+    }
+  }
+  uint32_t index = 0;
+  for (const std::string& entry : batch.ledger())
+    put(store::Keyspace::kLedger, store::LedgerKey(position, index++), header, entry);
+}
+
+rocksdb::WriteBatch& CommitGroup::Finish() {
+  // The last ledger key tells the position for nothing; only without one it costs a key.
+  if (!last_is_in_ledger_)
+    writes_.Put(ToSlice(kPositionKey), rocksdb::Slice(EncodePosition(last_position_)));
+  return writes_;
+}
+
+}  // namespace strata::engines::rocks

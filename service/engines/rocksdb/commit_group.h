@@ -1,0 +1,81 @@
+// Decides a group of batches, one after the other, as if each were alone and came first.
+#pragma once
+
+#include <rocksdb/db.h>
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "schemas/store/store.h"
+#include "schemas/store/write_batch.h"
+
+namespace strata::engines::rocks {
+
+// The column families of a database, by keyspace.
+using KeyspaceHandles = std::array<rocksdb::ColumnFamilyHandle*, store::kAllKeyspaces.size()>;
+
+// Collects into one rocksdb::WriteBatch what a group of batches writes. Not thread-safe. The
+// database must have no other writer while the group lives.
+class CommitGroup {
+ public:
+  // `last_position` is of the last commit before the group.
+  CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces,
+              store::CommitPosition last_position);
+
+  // Decides `batch` against the database and what the group has accepted so far. The result holds
+  // once the group is durable: committed with its position, or refused by a guard, or failed
+  // (RECORD_CORRUPT or STORE_UNAVAILABLE from reading what a guard names; LAYOUT_LIMIT), and then
+  // it leaves no trace in the group. `batch` must outlive the group.
+  store::CommitResult Add(const store::WriteBatch& batch);
+
+  // True if nothing was accepted.
+  bool empty() const { return last_position_ == first_position_; }
+  store::CommitPosition last_position() const { return last_position_; }
+
+  // All that was accepted, as one write. REQUIRES: !empty(). Call once, after the last Add.
+  rocksdb::WriteBatch& Finish();
+
+ private:
+  struct Place {
+    store::Keyspace keyspace;
+    std::string_view key;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  struct PlaceHash {
+    size_t operator()(const Place& place) const {
+      return std::hash<std::string_view>{}(place.key) ^ static_cast<size_t>(place.keyspace);
+    }
+  };
+  using StoredStamp = std::optional<store::Stamp>;  // of the record at a place, if there is one
+  struct Change {
+    Place place;
+    std::optional<StoredStamp> before;  // nothing: the group had not asked for it
+  };
+
+  absl::StatusOr<StoredStamp> Find(const Place& place);
+  absl::StatusOr<bool> Decide(const store::WriteBatch& batch, store::CommitPosition position);
+  void Set(const Place& place, StoredStamp stamp);
+  void Undo();
+  void Write(const store::WriteBatch& batch, store::CommitPosition position);
+
+  rocksdb::DB& database_;
+  const KeyspaceHandles& keyspaces_;
+  const store::CommitPosition first_position_;
+  store::CommitPosition last_position_;
+  bool last_is_in_ledger_ = true;
+  rocksdb::WriteBatch writes_;
+
+  // What the group read or wrote: the database's answer for these places once it is written.
+  std::unordered_map<Place, StoredStamp, PlaceHash> stamps_;
+  // Of the batch being decided: what it changed in stamps_, and which of its writes are to be done.
+  std::vector<Change> changes_;
+  std::vector<bool> writes_to_do_;
+};
+
+}  // namespace strata::engines::rocks

@@ -1,0 +1,29 @@
+// The directory that one process holds.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace strata::engines::rocks {
+
+// Holds a directory, against other processes and against this one, until it is destroyed. Move
+// only.
+class DataDirectory {
+ public:
+  // Makes the directory, open to its owner only, with its parents if they are missing. A directory
+  // that is there keeps the mode that its operator gave it; if others can read it, the log warns.
+  // STORE_UNAVAILABLE, naming the directory: it cannot be made, or it is held already.
+  static absl::StatusOr<DataDirectory> Take(const std::string& path);
+
+  DataDirectory(DataDirectory&& other) noexcept;
+  DataDirectory& operator=(DataDirectory&& other) noexcept;
+  ~DataDirectory();
+
+ private:
+  explicit DataDirectory(int lock_file) : lock_file_(lock_file) {}
+
+  int lock_file_ = -1;  // a descriptor with a lock on it
+};
+
+}  // namespace strata::engines::rocks

@@ -1,0 +1,26 @@
+#include "service/engines/rocksdb/driver.h"
+
+#include <spdlog/spdlog.h>
+
+#include <string>
+
+#include "schemas/base/error.h"
+
+namespace strata::engines::rocks {
+
+absl::Status Translate(const rocksdb::Status& status, std::string_view doing) {
+  spdlog::error("rocksdb: {} while {}", status.ToString(), doing);
+  if (status.IsCorruption()) {
+    return Error(ErrorReason::kRecordCorrupt,
+                 "The store found damaged data while " + std::string(doing) + ".");
+  }
+  return Error(ErrorReason::kStoreUnavailable,
+               "The store failed while " + std::string(doing) + ".");
+}
+
+absl::Status UnreadableRecord() {
+  spdlog::error("rocksdb: a record that this engine did not write");
+  return Error(ErrorReason::kRecordCorrupt, "The store holds a record that it cannot read.");
+}
+
+}  // namespace strata::engines::rocks

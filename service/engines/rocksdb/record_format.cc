@@ -1,0 +1,64 @@
+#include "service/engines/rocksdb/record_format.h"
+
+namespace strata::engines::rocks {
+namespace {
+
+constexpr uint8_t kExpires = 1;
+constexpr int kVarintBytesMax = 9;  // 63 bits
+
+void AppendVarint(int64_t number, std::string& out) {
+  auto rest = static_cast<uint64_t>(number);
+  while (rest >= 0x80) {
+    out += static_cast<char>(rest | 0x80);
+    rest >>= 7;
+  }
+  out += static_cast<char>(rest);
+}
+
+std::optional<int64_t> TakeVarint(std::string_view& in) {
+  uint64_t number = 0;
+  for (int i = 0; i < kVarintBytesMax && !in.empty(); ++i) {
+    const auto byte = static_cast<uint8_t>(in.front());
+    in.remove_prefix(1);
+    number |= uint64_t{byte & 0x7Fu} << (7 * i);
+    if (byte < 0x80) return static_cast<int64_t>(number);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string RecordHeader(store::CommitPosition position, UnixMicros expire_time) {
+  std::string header(1, static_cast<char>(expire_time == 0 ? 0 : kExpires));
+  AppendVarint(position, header);
+  if (expire_time != 0) AppendVarint(expire_time, header);
+  return header;
+}
+
+std::optional<StoredRecord> ParseRecord(std::string_view stored) {
+  if (stored.empty()) return std::nullopt;
+  const auto flags = static_cast<uint8_t>(stored.front());
+  stored.remove_prefix(1);
+  if ((flags & ~kExpires) != 0) return std::nullopt;
+  const std::optional<int64_t> position = TakeVarint(stored);
+  if (!position || *position == 0) return std::nullopt;
+  std::optional<int64_t> expire_time = 0;
+  if (flags == kExpires) {
+    expire_time = TakeVarint(stored);
+    if (!expire_time || *expire_time == 0) return std::nullopt;
+  }
+  return StoredRecord{*position, *expire_time, stored};
+}
+
+std::string EncodePosition(store::CommitPosition number) {
+  std::string bytes;
+  AppendVarint(number, bytes);
+  return bytes;
+}
+
+std::optional<store::CommitPosition> ParsePosition(std::string_view bytes) {
+  const std::optional<int64_t> number = TakeVarint(bytes);
+  return bytes.empty() ? number : std::nullopt;
+}
+
+}  // namespace strata::engines::rocks

@@ -1,0 +1,110 @@
+#include "service/engines/rocksdb/rocksdb_reader.h"
+
+#include <string>
+#include <utility>
+
+#include "service/engines/rocksdb/driver.h"
+#include "service/engines/rocksdb/record_format.h"
+
+namespace strata::engines::rocks {
+namespace {
+
+class RocksDbCursor final : public store::Cursor {
+ public:
+  RocksDbCursor(rocksdb::DB& database, rocksdb::ColumnFamilyHandle* keyspace,
+                const rocksdb::Snapshot* snapshot, const store::Range& range)
+      : range_(range), begin_(ToSlice(range_.begin)), end_(ToSlice(range_.end)) {
+    // RocksDB does not define what bounds the wrong way round mean.
+    if (!range_.end.empty() && range_.begin >= range_.end) return;
+    rocksdb::ReadOptions options;
+    options.snapshot = snapshot;
+    if (!range_.begin.empty()) options.iterate_lower_bound = &begin_;
+    if (!range_.end.empty()) options.iterate_upper_bound = &end_;
+    iterator_.reset(database.NewIterator(options, keyspace));
+    if (range_.reverse) {
+      iterator_->SeekToLast();
+    } else {
+      iterator_->SeekToFirst();
+    }
+    Settle();
+  }
+
+  bool Valid() const override { return valid_; }
+  std::string_view key() const override { return ToView(iterator_->key()); }
+  std::string_view value() const override { return record_.value; }
+  store::Stamp stamp() const override { return record_.position; }
+  store::CommitPosition position() const override { return record_.position; }
+
+  void Next() override {
+    if (range_.reverse) {
+      iterator_->Prev();
+    } else {
+      iterator_->Next();
+    }
+    Settle();
+  }
+
+  void Seek(std::string_view key) override {
+    if (iterator_ == nullptr) return;
+    if (range_.reverse) {
+      iterator_->SeekForPrev(ToSlice(key));
+    } else {
+      iterator_->Seek(ToSlice(key));
+    }
+    Settle();
+  }
+
+  absl::Status status() const override { return status_; }
+
+ private:
+  void Settle() {
+    valid_ = false;
+    status_ = absl::OkStatus();
+    if (!iterator_->Valid()) {
+      if (!iterator_->status().ok()) status_ = Translate(iterator_->status(), "scanning records");
+      return;
+    }
+    const std::optional<StoredRecord> record = ParseRecord(ToView(iterator_->value()));
+    if (!record) {
+      status_ = UnreadableRecord();
+      return;
+    }
+    record_ = *record;
+    valid_ = true;
+  }
+
+  // The iterator holds on to the slices, and they to the range.
+  const store::Range range_;
+  const rocksdb::Slice begin_;
+  const rocksdb::Slice end_;
+  std::unique_ptr<rocksdb::Iterator> iterator_;  // none: the range is empty
+  bool valid_ = false;
+  StoredRecord record_;
+  absl::Status status_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
+                                                       rocksdb::ColumnFamilyHandle* keyspace,
+                                                       const rocksdb::Snapshot* snapshot,
+                                                       std::string_view key) {
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot;
+  rocksdb::PinnableSlice stored;
+  const rocksdb::Status status = database.Get(options, keyspace, ToSlice(key), &stored);
+  if (status.IsNotFound()) return std::nullopt;
+  if (!status.ok()) return Translate(status, "reading a record");
+  const std::optional<StoredRecord> record = ParseRecord(ToView(stored));
+  if (!record) return UnreadableRecord();
+  return store::Record{std::string(record->value), record->position, record->position};
+}
+
+std::unique_ptr<store::Cursor> ScanRecords(rocksdb::DB& database,
+                                           rocksdb::ColumnFamilyHandle* keyspace,
+                                           const rocksdb::Snapshot* snapshot,
+                                           const store::Range& range) {
+  return std::make_unique<RocksDbCursor>(database, keyspace, snapshot, range);
+}
+
+}  // namespace strata::engines::rocks

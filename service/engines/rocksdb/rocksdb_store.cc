@@ -1,0 +1,392 @@
+#include "service/engines/rocksdb/rocksdb_store.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/store/key_codec.h"
+#include "service/engines/engines.h"
+#include "service/engines/nested_callbacks.h"
+#include "service/engines/rocksdb/commit_group.h"
+#include "service/engines/rocksdb/data_directory.h"
+#include "service/engines/rocksdb/driver.h"
+#include "service/engines/rocksdb/expiry_filter.h"
+#include "service/engines/rocksdb/record_format.h"
+#include "service/engines/rocksdb/rocksdb_reader.h"
+#include "service/engines/rocksdb/tuning.h"
+
+namespace strata::engines {
+namespace rocks {
+namespace {
+
+using store::Keyspace;
+
+// An open database and all that it stands on, in the order in which they must be made; they go in
+// the reverse order.
+class Database {
+ public:
+  static absl::StatusOr<std::unique_ptr<Database>> Open(const RocksDbOptions& options);
+  ~Database();
+
+  rocksdb::DB& db() const { return *db_; }
+  const KeyspaceHandles& keyspaces() const { return keyspaces_; }
+  rocksdb::ColumnFamilyHandle* keyspace(Keyspace keyspace) const {
+    return keyspaces_[static_cast<size_t>(keyspace)];
+  }
+  // Of the last commit that the database holds.
+  store::CommitPosition recovered_position() const { return recovered_position_; }
+
+ private:
+  Database(DataDirectory directory, const Clock& clock)
+      : directory_(std::move(directory)), expiry_(clock) {}
+
+  absl::Status OpenFiles(const RocksDbOptions& options);
+  absl::Status CheckFormat();
+  absl::StatusOr<store::CommitPosition> RecoverPosition() const;
+  absl::StatusOr<std::optional<std::string>> GetOwn(std::string_view key) const;
+
+  const DataDirectory directory_;
+  const ExpiryFilter expiry_;
+  std::unique_ptr<rocksdb::Env> env_;  // none: the machine's
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // "default" first, then by keyspace
+  KeyspaceHandles keyspaces_ = {};
+  store::CommitPosition recovered_position_ = 0;
+};
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& options) {
+  ASSIGN_OR_RETURN(DataDirectory directory, DataDirectory::Take(options.directory));
+  std::unique_ptr<Database> database(new Database(std::move(directory), *options.clock));
+  RETURN_IF_ERROR(database->OpenFiles(options));
+  RETURN_IF_ERROR(database->CheckFormat());
+  ASSIGN_OR_RETURN(database->recovered_position_, database->RecoverPosition());
+  return database;
+}
+
+Database::~Database() {
+  if (db_ == nullptr) return;
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
+  const rocksdb::Status closed = db_->Close();
+  if (!closed.ok()) spdlog::error("rocksdb: {} while closing", closed.ToString());
+}
+
+absl::Status Database::OpenFiles(const RocksDbOptions& options) {
+  if (options.file_system != nullptr) env_ = rocksdb::NewCompositeEnv(options.file_system);
+  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, DefaultOptions(cache));
+  for (const Keyspace keyspace : store::kAllKeyspaces) {
+    families.emplace_back(std::string(store::KeyspaceName(keyspace)),
+                          KeyspaceOptions(keyspace, cache, &expiry_));
+  }
+  rocksdb::Env* env = env_ == nullptr ? rocksdb::Env::Default() : env_.get();
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status =
+      rocksdb::DB::Open(DatabaseOptions(env, cache), options.directory, families, &handles_, &db);
+  if (!status.ok()) return Translate(status, "opening the data directory " + options.directory);
+  db_.reset(db);
+  std::copy(handles_.begin() + 1, handles_.end(), keyspaces_.begin());
+  return absl::OkStatus();
+}
+
+absl::Status Database::CheckFormat() {
+  ASSIGN_OR_RETURN(const std::optional<std::string> format, GetOwn(kFormatKey));
+  if (format == kFormat) return absl::OkStatus();
+  if (format) {
+    return Error(ErrorReason::kStoreUnavailable,
+                 "The data directory was written by a newer version of the store.");
+  }
+  const rocksdb::Status status = db_->Put(DurableWrite(), ToSlice(kFormatKey), ToSlice(kFormat));
+  return status.ok() ? absl::OkStatus() : Translate(status, "making a new database");
+}
+
+absl::StatusOr<store::CommitPosition> Database::RecoverPosition() const {
+  ASSIGN_OR_RETURN(const std::optional<std::string> stored, GetOwn(kPositionKey));
+  store::CommitPosition position = 0;
+  if (stored) {
+    const std::optional<store::CommitPosition> parsed = ParsePosition(*stored);
+    if (!parsed) return UnreadableRecord();
+    position = *parsed;
+  }
+  const auto ledger = ScanRecords(*db_, keyspace(Keyspace::kLedger), nullptr,
+                                  {.begin = "", .end = "", .reverse = true});
+  RETURN_IF_ERROR(ledger->status());
+  if (!ledger->Valid()) return position;
+  const std::optional<store::ParsedLedgerKey> last = store::ParseLedgerKey(ledger->key());
+  if (!last || last->position != ledger->position()) return UnreadableRecord();
+  return std::max(position, last->position);
+}
+
+absl::StatusOr<std::optional<std::string>> Database::GetOwn(std::string_view key) const {
+  std::string value;
+  const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), ToSlice(key), &value);
+  if (status.IsNotFound()) return std::nullopt;
+  if (!status.ok()) return Translate(status, "opening the database");
+  return value;
+}
+
+class RocksDbSnapshot final : public store::Reader {
+ public:
+  explicit RocksDbSnapshot(const Database& database)
+      : database_(database), snapshot_(database.db().GetSnapshot()) {}
+  ~RocksDbSnapshot() override { database_.db().ReleaseSnapshot(snapshot_); }
+
+  absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace,
+                                                   std::string_view key) const override {
+    return GetRecord(database_.db(), database_.keyspace(keyspace), snapshot_, key);
+  }
+  std::unique_ptr<store::Cursor> Scan(Keyspace keyspace, const store::Range& range) const override {
+    return ScanRecords(database_.db(), database_.keyspace(keyspace), snapshot_, range);
+  }
+
+ private:
+  const Database& database_;
+  const rocksdb::Snapshot* const snapshot_;
+};
+
+// Bytes that a batch brings: what the limits of the line count.
+size_t BytesOf(const store::WriteBatch& batch) {
+  size_t bytes = 0;
+  for (const store::Write& write : batch.writes()) bytes += write.key.size() + write.value.size();
+  for (const std::string& entry : batch.ledger()) bytes += entry.size();
+  return bytes;
+}
+
+class CommittingStore final : public RocksDbStore {
+ public:
+  CommittingStore(std::unique_ptr<Database> database, const RocksDbOptions& options)
+      : line_batches_max_(options.line_batches_max),
+        line_bytes_max_(options.line_bytes_max),
+        group_bytes_max_(options.group_bytes_max),
+        database_(std::move(database)),
+        last_position_(database_->recovered_position()),
+        committer_([this] { Run(); }) {}
+
+  ~CommittingStore() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_one();
+    committer_.join();
+  }
+
+  store::Capabilities capabilities() const override {
+    return {.atomic_batches = true,
+            .fresh_scans = true,
+            .snapshots = true,
+            .commit_positions = true,
+            .blocking_reads = false};
+  }
+
+  absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace,
+                                                   std::string_view key) const override {
+    return GetRecord(database_->db(), database_->keyspace(keyspace), nullptr, key);
+  }
+  std::unique_ptr<store::Cursor> Scan(Keyspace keyspace, const store::Range& range) const override {
+    return ScanRecords(database_->db(), database_->keyspace(keyspace), nullptr, range);
+  }
+  std::unique_ptr<store::Reader> Snapshot() const override {
+    return std::make_unique<RocksDbSnapshot>(*database_);
+  }
+  store::CommitPosition LastPosition() const override { return last_position_; }
+
+  void Commit(store::WriteBatch batch, store::CommitCallback done) override;
+  store::RangeEstimate Estimate(Keyspace keyspace, const store::Range& range) const override;
+  absl::Status CompactAll() override;
+
+ private:
+  struct Waiting {
+    store::WriteBatch batch;
+    store::CommitCallback done;
+    size_t bytes = 0;
+  };
+
+  void Run();
+  std::vector<Waiting> TakeGroup();
+  std::vector<store::CommitResult> CommitAll(const std::vector<Waiting>& waiting);
+
+  const size_t line_batches_max_;
+  const size_t line_bytes_max_;
+  const size_t group_bytes_max_;
+  const std::unique_ptr<Database> database_;
+  std::atomic<store::CommitPosition> last_position_;  // the committer alone sets it
+  bool failed_ = false;                               // the committer's: a write did not succeed
+
+  std::mutex mutex_;  // guards the members below
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  std::deque<Waiting> line_;
+  size_t line_bytes_ = 0;
+
+  std::thread committer_;  // last: it uses all the others
+};
+
+void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
+  const size_t bytes = BytesOf(batch);
+  {
+    const std::lock_guard lock(mutex_);
+    // An empty line takes any batch, or the largest could never be written.
+    const bool fits = line_.empty() ||
+                      (line_.size() < line_batches_max_ && line_bytes_ + bytes <= line_bytes_max_);
+    if (fits) {
+      line_.push_back({std::move(batch), std::move(done), bytes});
+      line_bytes_ += bytes;
+      done = nullptr;
+    }
+  }
+  if (done == nullptr) {
+    changed_.notify_one();
+    return;
+  }
+  store::CommitResult refused;
+  refused.status = Error(ErrorReason::kOverloaded, "Too many writes are waiting.");
+  CallNested(*this, [refused = std::move(refused), done = std::move(done)] { done(refused); });
+}
+
+void CommittingStore::Run() {
+  while (true) {
+    std::vector<Waiting> group = TakeGroup();
+    if (group.empty()) return;
+    std::vector<store::CommitResult> results = CommitAll(group);
+    for (size_t i = 0; i < group.size(); ++i) {
+      // Taken out, so that what a callback holds goes with its call and not with the group.
+      const store::CommitCallback done = std::move(group[i].done);
+      done(std::move(results[i]));
+    }
+  }
+}
+
+// All that waits, within the group's limit; empty only when the store stops and the line is empty.
+std::vector<CommittingStore::Waiting> CommittingStore::TakeGroup() {
+  std::vector<Waiting> group;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return stopping_ || !line_.empty(); });
+  size_t bytes = 0;
+  while (!line_.empty() && bytes < group_bytes_max_) {
+    bytes += line_.front().bytes;
+    group.push_back(std::move(line_.front()));
+    line_.pop_front();
+  }
+  line_bytes_ -= bytes;
+  return group;
+}
+
+std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Waiting>& waiting) {
+  std::vector<store::CommitResult> results;
+  results.reserve(waiting.size());
+  if (failed_) {
+    store::CommitResult refused;
+    refused.status = Error(ErrorReason::kStoreUnavailable,
+                           "The store takes no writes since one failed; it must be opened again.");
+    results.assign(waiting.size(), refused);
+    return results;
+  }
+  CommitGroup group(database_->db(), database_->keyspaces(), last_position_);
+  for (const Waiting& each : waiting) results.push_back(group.Add(each.batch));
+  if (group.empty()) return results;
+
+  const rocksdb::Status status = database_->db().Write(DurableWrite(), &group.Finish());
+  if (status.ok()) {
+    last_position_ = group.last_position();
+    return results;
+  }
+  failed_ = true;
+  spdlog::critical("rocksdb: {} while committing; the store takes no more writes",
+                   status.ToString());
+  for (store::CommitResult& result : results) {
+    // A refusal may rest on a write of this group, whose outcome is unknown; that nothing was
+    // written is certain all the same.
+    const bool unknown = result.committed;
+    result = {};
+    result.status = unknown ? Error(ErrorReason::kOutcomeUnknown,
+                                    "The store failed while writing; the write may still be there "
+                                    "when it is opened again.")
+                            : Error(ErrorReason::kStoreUnavailable,
+                                    "The store failed; this write was not done.");
+  }
+  return results;
+}
+
+store::RangeEstimate CommittingStore::Estimate(Keyspace keyspace, const store::Range& range) const {
+  rocksdb::DB& db = database_->db();
+  rocksdb::ColumnFamilyHandle* const family = database_->keyspace(keyspace);
+  // RocksDB asks for an upper bound; no key of ours begins like this one and goes on.
+  static const std::string* const kBeyondAll = new std::string(64, '\xFF');
+  const rocksdb::Range bounds(ToSlice(range.begin),
+                              ToSlice(range.end.empty() ? *kBeyondAll : range.end));
+  if (bounds.start.compare(bounds.limit) >= 0) return {};
+
+  uint64_t memory_records = 0;
+  uint64_t memory_bytes = 0;
+  db.GetApproximateMemTableStats(family, bounds, &memory_records, &memory_bytes);
+  uint64_t file_bytes = 0;
+  rocksdb::SizeApproximationOptions files;
+  files.include_memtables = false;
+  files.include_files = true;
+  if (!db.GetApproximateSizes(files, family, &bounds, 1, &file_bytes).ok()) file_bytes = 0;
+
+  // Files know their sizes by key but not their counts: take the keyspace's average record.
+  const auto property = [&](const std::string& name) {
+    uint64_t value = 0;
+    return db.GetIntProperty(family, name, &value) ? value : 0;
+  };
+  const uint64_t all_records = property(rocksdb::DB::Properties::kEstimateNumKeys);
+  const uint64_t all_memory_records = property(rocksdb::DB::Properties::kNumEntriesActiveMemTable) +
+                                      property(rocksdb::DB::Properties::kNumEntriesImmMemTables);
+  const uint64_t all_file_bytes = property(rocksdb::DB::Properties::kLiveSstFilesSize);
+  const uint64_t all_file_records =
+      all_records > all_memory_records ? all_records - all_memory_records : 0;
+  const double records_per_byte = all_file_bytes == 0 ? 0
+                                                      : static_cast<double>(all_file_records) /
+                                                            static_cast<double>(all_file_bytes);
+  const double file_records = records_per_byte * static_cast<double>(file_bytes);
+  return {static_cast<int64_t>(memory_records) + static_cast<int64_t>(file_records),
+          static_cast<int64_t>(memory_bytes + file_bytes)};
+}
+
+absl::Status CommittingStore::CompactAll() {
+  rocksdb::CompactRangeOptions options;
+  // The last level too: what has expired lies there longest.
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+  for (rocksdb::ColumnFamilyHandle* keyspace : database_->keyspaces()) {
+    const rocksdb::Status status =
+        database_->db().CompactRange(options, keyspace, nullptr, nullptr);
+    if (!status.ok()) return Translate(status, "compacting");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(const RocksDbOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(options));
+  return std::make_unique<CommittingStore>(std::move(database), options);
+}
+
+}  // namespace rocks
+
+absl::StatusOr<std::unique_ptr<store::Store>> OpenRocksDb(const OpenOptions& options) {
+  rocks::RocksDbOptions engine_options;
+  engine_options.directory = options.directory;
+  engine_options.clock = options.clock;
+  engine_options.block_cache_bytes = options.block_cache_bytes;
+  return rocks::RocksDbStore::Open(engine_options);
+}
+
+}  // namespace strata::engines

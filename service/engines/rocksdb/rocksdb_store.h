@@ -1,0 +1,53 @@
+// The RocksDB engine: one process, one directory, one thread that commits.
+//
+// Life of a commit: Commit puts the batch in a line and returns. The committer takes all that wait,
+// decides them one after the other (commit_group.h), gives each accepted one its position, writes
+// one RocksDB batch with one sync, and calls their callbacks in the line's order. Guards, order,
+// positions and the ledger need no lock so, and an fsync is shared by as many commits as wait for
+// it.
+//
+// When a write or its sync fails, its commits are answered OUTCOME_UNKNOWN and the store takes no
+// more until it is opened again (STORE_UNAVAILABLE): what the disk holds is not known before. Reads
+// go on.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+#include "schemas/store/store.h"
+
+namespace rocksdb {
+class FileSystem;
+}
+
+namespace strata::engines::rocks {
+
+struct RocksDbOptions {
+  std::string directory;
+  const Clock* clock = &Clock::System();  // outlives the store
+  size_t block_cache_bytes = size_t{256} << 20;
+  // What may wait in line; a commit that finds more is refused with OVERLOADED.
+  size_t line_batches_max = 16'384;
+  size_t line_bytes_max = size_t{64} << 20;
+  // A group ends with the batch that passes this.
+  size_t group_bytes_max = size_t{8} << 20;
+  std::shared_ptr<rocksdb::FileSystem> file_system;  // none: the machine's
+};
+
+// Has every capability of the port but blocking reads. Its records' stamps are their positions. Not
+// to be destroyed from a callback; the destructor completes what waits, callbacks included.
+class RocksDbStore : public store::Store {
+ public:
+  // Makes the directory and the database if they are missing. STORE_UNAVAILABLE, naming the
+  // directory: it cannot be used, or is in use; RECORD_CORRUPT: the database, its log included, is
+  // damaged; nothing is repaired or dropped.
+  static absl::StatusOr<std::unique_ptr<RocksDbStore>> Open(const RocksDbOptions& options);
+
+  // Compacts everything now, and so drops what has expired. Takes as long as rewriting all data.
+  virtual absl::Status CompactAll() = 0;
+};
+
+}  // namespace strata::engines::rocks

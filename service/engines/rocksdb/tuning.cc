@@ -1,0 +1,129 @@
+#include "service/engines/rocksdb/tuning.h"
+
+#include <rocksdb/env.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_buffer_manager.h>
+
+namespace strata::engines::rocks {
+namespace {
+
+using store::Keyspace;
+
+constexpr size_t kKiB = 1024;
+constexpr size_t kMiB = 1024 * kKiB;
+constexpr uint64_t kDaySeconds = 24 * 60 * 60;
+
+size_t BlockBytes(Keyspace keyspace) {
+  switch (keyspace) {
+    case Keyspace::kHeads:
+    case Keyspace::kVersions:
+    case Keyspace::kLedger:
+      // Neighbours are versions of one document or lines of one form: the more of them share a
+      // block, the less zstd leaves of each.
+      return 16 * kKiB;
+    case Keyspace::kRequests:
+    case Keyspace::kCollections:
+    case Keyspace::kMeta:
+      return 4 * kKiB;
+  }
+  return 4 * kKiB;
+}
+
+size_t WriteBufferBytes(Keyspace keyspace) {
+  switch (keyspace) {
+    case Keyspace::kHeads:
+    case Keyspace::kVersions:
+      return 32 * kMiB;
+    case Keyspace::kLedger:
+    case Keyspace::kRequests:
+      return 16 * kMiB;
+    case Keyspace::kCollections:
+    case Keyspace::kMeta:
+      return 2 * kMiB;
+  }
+  return 2 * kMiB;
+}
+
+rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>& cache,
+                                           size_t block_bytes) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.block_size = block_bytes;
+  // Indexes and filters count against the cache, so that memory stays bounded as data grows.
+  table.cache_index_and_filter_blocks = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  // Most guards ask for what is not there: the next version, a new request.
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  table.optimize_filters_for_memory = true;
+
+  rocksdb::ColumnFamilyOptions options;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  options.compression = rocksdb::kZSTD;
+  options.level_compaction_dynamic_level_bytes = true;
+  options.memtable_protection_bytes_per_key = 8;
+  // Without an expiry filter there is nothing that rewriting old files for their age would gain.
+  options.periodic_compaction_seconds = 0;
+  options.ttl = 0;
+  return options;
+}
+
+}  // namespace
+
+rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env,
+                                   const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::DBOptions options;
+  options.env = env;
+  options.create_if_missing = true;
+  options.create_missing_column_families = true;
+
+  // The default loses acknowledged writes silently behind one flipped byte of the log.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
+  options.paranoid_checks = true;
+  options.track_and_verify_wals_in_manifest = true;  // a log file that is missing is damage
+
+  // All memtables together, on the cache's account. The log is cut before replaying it would make a
+  // start slow.
+  options.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(64 * kMiB, cache);
+  options.max_total_wal_size = 64 * kMiB;
+  options.max_open_files = 512;
+  options.max_background_jobs = 2;
+  // One committer writes; nothing to do at once.
+  options.allow_concurrent_memtable_write = false;
+  options.enable_write_thread_adaptive_yield = false;
+  // Letting go of an iterator must not delete files on the thread that answers calls.
+  options.avoid_unnecessary_blocking_io = true;
+
+  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+  options.max_log_file_size = kMiB;
+  options.keep_log_file_num = 2;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  return options;
+}
+
+rocksdb::ColumnFamilyOptions KeyspaceOptions(Keyspace keyspace,
+                                             const std::shared_ptr<rocksdb::Cache>& cache,
+                                             const rocksdb::CompactionFilter* expiry) {
+  rocksdb::ColumnFamilyOptions options = CommonOptions(cache, BlockBytes(keyspace));
+  options.write_buffer_size = WriteBufferBytes(keyspace);
+  options.compaction_filter = keyspace == Keyspace::kLedger ? nullptr : expiry;
+  // Request records live for a day; files that no write touches would else keep them for ever.
+  if (keyspace == Keyspace::kRequests) options.periodic_compaction_seconds = kDaySeconds;
+  return options;
+}
+
+rocksdb::ColumnFamilyOptions DefaultOptions(const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::ColumnFamilyOptions options = CommonOptions(cache, 4 * kKiB);
+  options.write_buffer_size = kMiB;
+  return options;
+}
+
+rocksdb::WriteOptions DurableWrite() {
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  options.protection_bytes_per_key = 8;
+  return options;
+}
+
+}  // namespace strata::engines::rocks

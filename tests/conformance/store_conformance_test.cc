@@ -1,0 +1,1103 @@
+// The specification of the store port (schemas/store/store.h), run over every registered engine, as
+// it is and reduced to single-record writes. A new engine is in it by its line in engines.def.
+//
+// A test that needs a capability skips the stores without it, naming the capability; what an engine
+// is exempt from beyond that stands in ExemptionsOf, by category and with its reason.
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "schemas/store/key_codec.h"
+#include "schemas/store/store.h"
+#include "service/engines/engines.h"
+#include "tests/support/await_commit.h"
+#include "tests/support/manual_clock.h"
+#include "tests/support/seeded_entropy.h"
+#include "tests/support/single_record_store.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temporary_directory.h"
+
+namespace strata::store {
+namespace {
+
+using test_support::AwaitCommit;
+using test_support::HasReason;
+using test_support::IsOk;
+using test_support::ManualClock;
+using test_support::SingleRecordStore;
+using test_support::TemporaryDirectory;
+using test_support::TestSeed;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+// What an engine may be exempt from, other than by its capabilities.
+enum class Exemption {
+  kForgets,  // what is committed outlives the store object
+};
+
+std::set<Exemption> ExemptionsOf(std::string_view engine) {
+  if (engine == "memory") return {Exemption::kForgets};  // it has no place to keep anything
+  return {};
+}
+
+struct Configuration {
+  std::string engine;
+  bool single_record = false;
+};
+
+std::string NameOf(const testing::TestParamInfo<Configuration>& info) {
+  return info.param.engine + (info.param.single_record ? "_single_record" : "");
+}
+
+std::vector<Configuration> AllConfigurations() {
+  std::vector<Configuration> all;
+  for (const engines::Engine& engine : engines::AllEngines()) {
+    all.push_back({std::string(engine.name), false});
+    all.push_back({std::string(engine.name), true});
+  }
+  return all;
+}
+
+#define REQUIRES_CAPABILITY(capability)                            \
+  if (!store().capabilities().capability) {                        \
+    GTEST_SKIP() << "The store lacks the capability " #capability; \
+  }
+#define REQUIRES_NO_CAPABILITY(capability)                       \
+  if (store().capabilities().capability) {                       \
+    GTEST_SKIP() << "The store has the capability " #capability; \
+  }
+#define EXEMPT(exemption)                                         \
+  if (ExemptionsOf(GetParam().engine).contains(exemption)) {      \
+    GTEST_SKIP() << "The engine is exempt, category " #exemption; \
+  }
+
+constexpr Keyspace kKeyspace = Keyspace::kMeta;
+
+class StoreConformanceTest : public testing::TestWithParam<Configuration> {
+ protected:
+  StoreConformanceTest() { Open(); }
+
+  Store& store() { return decorator_ == nullptr ? *engine_ : *decorator_; }
+
+  void Reopen() {
+    Close();
+    Open();
+  }
+  void Close() {
+    decorator_.reset();
+    engine_.reset();
+  }
+  void Open() {
+    engines::OpenOptions options;
+    options.directory = directory_.Join("data");
+    options.clock = &clock_;
+    options.block_cache_bytes = size_t{8} << 20;
+    auto opened = engines::OpenEngine(GetParam().engine, options);
+    if (!opened.ok()) {
+      std::fprintf(stderr, "%s\n", opened.status().ToString().c_str());
+      std::abort();
+    }
+    engine_ = *std::move(opened);
+    if (GetParam().single_record) decorator_ = std::make_unique<SingleRecordStore>(*engine_);
+  }
+
+  CommitResult Commit(WriteBatch batch) { return AwaitCommit(store(), std::move(batch)); }
+
+  CommitResult Put(std::string key, std::string value) {
+    WriteBatch batch;
+    batch.Put(kKeyspace, std::move(key), std::move(value));
+    return Commit(std::move(batch));
+  }
+  CommitResult Delete(std::string key) {
+    WriteBatch batch;
+    batch.Delete(kKeyspace, std::move(key));
+    return Commit(std::move(batch));
+  }
+  CommitResult Replace(std::string key, std::string value, Stamp stamp) {
+    WriteBatch batch;
+    batch.Replace(kKeyspace, std::move(key), std::move(value), stamp);
+    return Commit(std::move(batch));
+  }
+
+  std::optional<Record> Find(std::string_view key, Keyspace keyspace = kKeyspace) {
+    return Find(store(), key, keyspace);
+  }
+  static std::optional<Record> Find(const Reader& reader, std::string_view key,
+                                    Keyspace keyspace = kKeyspace) {
+    const auto record = reader.Get(keyspace, key);
+    EXPECT_THAT(record, IsOk());
+    return record.ok() ? *record : std::nullopt;
+  }
+  std::string ValueAt(std::string_view key) { return ValueAt(store(), key); }
+  static std::string ValueAt(const Reader& reader, std::string_view key) {
+    const std::optional<Record> record = Find(reader, key);
+    return record ? record->value : "(none)";
+  }
+  Stamp StampAt(std::string_view key) {
+    const std::optional<Record> record = Find(key);
+    return record ? record->stamp : 0;
+  }
+
+  using KeysAndValues = std::vector<std::pair<std::string, std::string>>;
+  static KeysAndValues Walk(const Reader& reader, const Range& range,
+                            Keyspace keyspace = kKeyspace) {
+    KeysAndValues found;
+    const auto cursor = reader.Scan(keyspace, range);
+    for (; cursor->Valid(); cursor->Next()) found.emplace_back(cursor->key(), cursor->value());
+    EXPECT_THAT(cursor->status(), IsOk());
+    return found;
+  }
+  static std::vector<std::string> Keys(const Reader& reader, const Range& range,
+                                       Keyspace keyspace = kKeyspace) {
+    std::vector<std::string> keys;
+    for (auto& [key, value] : Walk(reader, range, keyspace)) keys.push_back(std::move(key));
+    return keys;
+  }
+
+  ManualClock clock_;
+  TemporaryDirectory directory_;
+  std::unique_ptr<Store> engine_;
+  std::unique_ptr<SingleRecordStore> decorator_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Engines, StoreConformanceTest, testing::ValuesIn(AllConfigurations()),
+                         NameOf);
+
+void ExpectCommitted(const CommitResult& result, size_t writes) {
+  EXPECT_THAT(result, IsOk());
+  EXPECT_TRUE(result.committed);
+  EXPECT_EQ(result.applied, writes);
+}
+
+void ExpectRefused(const CommitResult& result, size_t applied) {
+  EXPECT_THAT(result, IsOk());
+  EXPECT_FALSE(result.committed);
+  EXPECT_EQ(result.applied, applied);
+  EXPECT_EQ(result.position, 0);
+}
+
+// --- One write and its guard -------------------------------------------------------------------
+
+TEST_P(StoreConformanceTest, AKeyNeverWrittenHoldsNothing) {
+  EXPECT_EQ(Find("a"), std::nullopt);
+  EXPECT_EQ(Find(""), std::nullopt);
+}
+
+TEST_P(StoreConformanceTest, WhatIsCommittedIsRead) {
+  ExpectCommitted(Put("a", "1"), 1);
+  EXPECT_EQ(ValueAt("a"), "1");
+  ExpectCommitted(Put("a", "2"), 1);
+  EXPECT_EQ(ValueAt("a"), "2");
+  ExpectCommitted(Put("a", ""), 1);
+  EXPECT_EQ(ValueAt("a"), "");
+}
+
+TEST_P(StoreConformanceTest, KeyspacesAreApart) {
+  for (const Keyspace keyspace : kAllKeyspaces) {
+    if (keyspace == Keyspace::kLedger) continue;
+    WriteBatch batch;
+    batch.Put(keyspace, "a", std::string(KeyspaceName(keyspace)));
+    ExpectCommitted(Commit(std::move(batch)), 1);
+  }
+  for (const Keyspace keyspace : kAllKeyspaces) {
+    if (keyspace == Keyspace::kLedger) continue;
+    const std::optional<Record> record = Find("a", keyspace);
+    ASSERT_TRUE(record);
+    EXPECT_EQ(record->value, KeyspaceName(keyspace));
+    EXPECT_THAT(Keys(store(), {}, keyspace), ElementsAre("a"));
+  }
+}
+
+TEST_P(StoreConformanceTest, AnInsertNeedsAnAbsentKey) {
+  WriteBatch insert;
+  insert.Insert(kKeyspace, "a", "1");
+  ExpectCommitted(Commit(insert), 1);
+  ExpectRefused(Commit(insert), 0);
+  ExpectCommitted(Delete("a"), 1);
+  ExpectCommitted(Commit(insert), 1);
+}
+
+TEST_P(StoreConformanceTest, AReplaceNeedsTheStampThatWasRead) {
+  Put("a", "1");
+  const Stamp first = StampAt("a");
+  EXPECT_GE(first, 1);
+  ExpectCommitted(Replace("a", "2", first), 1);
+  const Stamp second = StampAt("a");
+  ExpectRefused(Replace("a", "3", first), 0);
+  ExpectRefused(Replace("a", "3", second + 1), 0);
+  EXPECT_EQ(ValueAt("a"), "2");
+  EXPECT_EQ(StampAt("a"), second);
+  ExpectRefused(Replace("b", "1", 0), 0);
+  ExpectRefused(Replace("b", "1", second), 0);
+}
+
+TEST_P(StoreConformanceTest, AnEnsureInsertsOrSkips) {
+  WriteBatch ensure;
+  ensure.Ensure(kKeyspace, "a", "1");
+  ensure.Put(kKeyspace, "b", "1");
+  ExpectCommitted(Commit(ensure), 2);
+  EXPECT_EQ(ValueAt("a"), "1");
+  const Stamp stamp = StampAt("a");
+
+  WriteBatch again;
+  again.Ensure(kKeyspace, "a", "2");
+  again.Put(kKeyspace, "b", "2");
+  ExpectCommitted(Commit(again), 2);
+  EXPECT_EQ(ValueAt("a"), "1");
+  EXPECT_EQ(StampAt("a"), stamp);
+  EXPECT_EQ(ValueAt("b"), "2");
+}
+
+TEST_P(StoreConformanceTest, ASkippedCommitPointCommits) {
+  Put("a", "1");
+  WriteBatch batch;
+  batch.Ensure(kKeyspace, "a", "2");
+  ExpectCommitted(Commit(batch), 1);
+  EXPECT_EQ(ValueAt("a"), "1");
+}
+
+TEST_P(StoreConformanceTest, ADeleteRemovesAndOfNothingIsNoError) {
+  ExpectCommitted(Delete("a"), 1);
+  Put("a", "1");
+  ExpectCommitted(Delete("a"), 1);
+  EXPECT_EQ(Find("a"), std::nullopt);
+  EXPECT_THAT(Walk(store(), {}), IsEmpty());
+}
+
+TEST_P(StoreConformanceTest, ADeleteCanBeGuardedByTheStamp) {
+  Put("a", "1");
+  const Stamp stamp = StampAt("a");
+  WriteBatch wrong;
+  wrong.DeleteIf(kKeyspace, "a", stamp + 1);
+  ExpectRefused(Commit(wrong), 0);
+  EXPECT_EQ(ValueAt("a"), "1");
+  WriteBatch right;
+  right.DeleteIf(kKeyspace, "a", stamp);
+  ExpectCommitted(Commit(right), 1);
+  EXPECT_EQ(Find("a"), std::nullopt);
+  ExpectRefused(Commit(right), 0);
+}
+
+TEST_P(StoreConformanceTest, AStampGrowsAtEveryReplacementWhateverWasChanged) {
+  Stamp last = 0;
+  for (int i = 0; i < 5; ++i) {
+    Put("a", "the same");
+    EXPECT_GT(StampAt("a"), last);
+    last = StampAt("a");
+    ExpectCommitted(Replace("a", "the same", last), 1);
+    EXPECT_GT(StampAt("a"), last);
+    last = StampAt("a");
+  }
+}
+
+TEST_P(StoreConformanceTest, AnExpiryTimeDoesNotHideARecordBefore) {
+  WriteBatch batch;
+  batch.Put(kKeyspace, "a", "1").expire_time = clock_.Now() + 1'000'000;
+  ExpectCommitted(Commit(batch), 1);
+  Put("b", "1");
+  EXPECT_EQ(ValueAt("a"), "1");
+  // A record written anew without a time stays for ever.
+  Put("a", "2");
+  clock_.Advance(std::chrono::hours(48));
+  for (int i = 0; i < 10; ++i) Put("b", "2");
+  EXPECT_EQ(ValueAt("a"), "2");
+}
+
+// --- Batches -----------------------------------------------------------------------------------
+
+TEST_P(StoreConformanceTest, ABatchAppliesAllItsWrites) {
+  Put("gone", "1");
+  WriteBatch batch;
+  batch.Insert(Keyspace::kHeads, "a", "1");
+  batch.Put(Keyspace::kVersions, "a", "2");
+  batch.Ensure(Keyspace::kRequests, "a", "3");
+  batch.Delete(kKeyspace, "gone");
+  ExpectCommitted(Commit(batch), 4);
+  EXPECT_EQ(Find("a", Keyspace::kHeads)->value, "1");
+  EXPECT_EQ(Find("a", Keyspace::kVersions)->value, "2");
+  EXPECT_EQ(Find("a", Keyspace::kRequests)->value, "3");
+  EXPECT_EQ(Find("gone"), std::nullopt);
+}
+
+TEST_P(StoreConformanceTest, ACheckMustHoldAndWritesNothing) {
+  REQUIRES_CAPABILITY(atomic_batches);
+  Put("checked", "1");
+  const Stamp stamp = StampAt("checked");
+  WriteBatch holds;
+  holds.Check(kKeyspace, "checked", stamp);
+  holds.Put(kKeyspace, "a", "1");
+  ExpectCommitted(Commit(holds), 2);
+  EXPECT_EQ(StampAt("checked"), stamp);
+  EXPECT_EQ(ValueAt("checked"), "1");
+
+  WriteBatch fails;
+  fails.Put(kKeyspace, "a", "2");
+  fails.Check(kKeyspace, "checked", stamp + 1);
+  ExpectRefused(Commit(fails), 0);
+  EXPECT_EQ(ValueAt("a"), "1");
+
+  WriteBatch absent;
+  absent.Put(kKeyspace, "a", "3");
+  absent.Check(kKeyspace, "checked", 0).guard = Guard::kAbsent;
+  ExpectRefused(Commit(absent), 0);
+  Delete("checked");
+  ExpectCommitted(Commit(absent), 2);
+  ExpectRefused(Commit(holds), 0);
+}
+
+TEST_P(StoreConformanceTest, ACheckSeesWhatItsBatchWroteBefore) {
+  REQUIRES_CAPABILITY(atomic_batches);
+  Put("a", "1");
+  const Stamp stamp = StampAt("a");
+  WriteBatch deleted;
+  deleted.Check(kKeyspace, "a", stamp);
+  deleted.Delete(kKeyspace, "a");
+  deleted.Check(kKeyspace, "a", 0).guard = Guard::kAbsent;
+  WriteBatch replaced;
+  replaced.Put(kKeyspace, "a", "2");
+  replaced.Check(kKeyspace, "a", stamp);
+  ExpectRefused(Commit(replaced), 0);
+  EXPECT_EQ(ValueAt("a"), "1");
+  ExpectCommitted(Commit(deleted), 3);
+  EXPECT_EQ(Find("a"), std::nullopt);
+}
+
+TEST_P(StoreConformanceTest, WithoutAtomicBatchesACheckIsRefusedBeforeAnythingIsWritten) {
+  REQUIRES_NO_CAPABILITY(atomic_batches);
+  Put("checked", "1");
+  WriteBatch batch;
+  batch.Put(kKeyspace, "a", "1");
+  batch.Check(kKeyspace, "checked", StampAt("checked"));
+  EXPECT_THAT(Commit(batch), HasReason(ErrorReason::kUnsupportedByEngine));
+  EXPECT_EQ(Find("a"), std::nullopt);
+}
+
+TEST_P(StoreConformanceTest, ARefusedBatchLeavesNothingWhicheverWriteFailed) {
+  REQUIRES_CAPABILITY(atomic_batches);
+  Put("taken", "1");
+  const CommitPosition last = store().LastPosition();
+  for (size_t bad = 0; bad < 4; ++bad) {
+    WriteBatch batch;
+    for (size_t i = 0; i < 4; ++i) {
+      if (i == bad) {
+        batch.Insert(kKeyspace, "taken", "2");
+      } else {
+        batch.Put(kKeyspace, "a" + std::to_string(i), "1");
+      }
+      if (i == 1) batch.MarkCommitPoint();
+    }
+    batch.AppendToLedger("entry");
+    ExpectRefused(Commit(batch), 0);
+    EXPECT_THAT(Keys(store(), {}), ElementsAre("taken"));
+    EXPECT_THAT(Keys(store(), {}, Keyspace::kLedger), IsEmpty());
+    EXPECT_EQ(store().LastPosition(), last);
+    EXPECT_EQ(ValueAt("taken"), "1");
+  }
+}
+
+TEST_P(StoreConformanceTest, WithoutAtomicBatchesThePrefixStandsAndTheCommitPointDecides) {
+  REQUIRES_NO_CAPABILITY(atomic_batches);
+  Put("taken", "1");
+  constexpr size_t kCommitPoint = 1;
+  for (size_t bad = 0; bad < 4; ++bad) {
+    WriteBatch batch;
+    std::vector<std::string> prefix;
+    for (size_t i = 0; i < 4; ++i) {
+      const std::string key = std::to_string(bad) + std::to_string(i);
+      if (i == bad) {
+        batch.Insert(kKeyspace, "taken", "2");
+      } else {
+        batch.Put(kKeyspace, key, "1");
+        if (i < bad) prefix.push_back(key);
+      }
+      if (i == kCommitPoint) batch.MarkCommitPoint();
+    }
+    const CommitResult result = Commit(batch);
+    EXPECT_THAT(result, IsOk());
+    EXPECT_EQ(result.applied, bad);
+    EXPECT_EQ(result.committed, bad > kCommitPoint);
+    EXPECT_EQ(Keys(store(), {.begin = std::to_string(bad), .end = std::to_string(bad) + "9"}),
+              prefix);
+  }
+}
+
+TEST_P(StoreConformanceTest, TheCommitPointIsTheLastWriteUnlessMarked) {
+  REQUIRES_NO_CAPABILITY(atomic_batches);
+  Put("taken", "1");
+  WriteBatch batch;
+  batch.Put(kKeyspace, "a", "1");
+  batch.Insert(kKeyspace, "taken", "2");
+  ExpectRefused(Commit(batch), 1);
+}
+
+TEST_P(StoreConformanceTest, TwoRefusalsInARowLeaveNoTraceForTheNext) {
+  // An engine that decides many batches together must forget what it assumed for a refused one.
+  Put("a", "1");
+  const Stamp stamp = StampAt("a");
+  std::vector<CommitResult> results(3);
+  std::mutex mutex;
+  std::condition_variable changed;
+  size_t answers = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    WriteBatch batch;
+    if (store().capabilities().atomic_batches) {
+      batch.Insert(kKeyspace, "b", "by " + std::to_string(i));
+      batch.Replace(kKeyspace, "a", "by " + std::to_string(i), i < 2 ? stamp + 100 : stamp);
+    } else {
+      batch.Replace(kKeyspace, "a", "by " + std::to_string(i), i < 2 ? stamp + 100 : stamp);
+      batch.Insert(kKeyspace, "b", "by " + std::to_string(i));
+    }
+    store().Commit(std::move(batch), [&, i](CommitResult result) {
+      const std::lock_guard lock(mutex);
+      results[i] = std::move(result);
+      ++answers;
+      changed.notify_one();
+    });
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return answers == 3; });
+  ExpectRefused(results[0], 0);
+  ExpectRefused(results[1], 0);
+  ExpectCommitted(results[2], 2);
+  EXPECT_EQ(ValueAt("a"), "by 2");
+  EXPECT_EQ(ValueAt("b"), "by 2");
+}
+
+// --- Keys, values, scans -----------------------------------------------------------------------
+
+TEST_P(StoreConformanceTest, KeysAndValuesAreAnyBytesInUnsignedOrder) {
+  const std::vector<std::string> keys = {std::string(1, '\0'),
+                                         std::string("\0\0", 2),
+                                         std::string("\0a", 2),
+                                         "a",
+                                         std::string("a\0", 2),
+                                         std::string("a\0b", 3),
+                                         "a/b",
+                                         "ab",
+                                         "\x7F",
+                                         "\x80",
+                                         "\xFE\xFF",
+                                         "\xFF",
+                                         std::string(3, '\xFF'),
+                                         std::string(1000, '\xFF')};
+  std::string every_byte;
+  for (int byte = 0; byte < 256; ++byte) every_byte += static_cast<char>(byte);
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key) Put(*key, every_byte + *key);
+  for (const std::string& key : keys) EXPECT_EQ(ValueAt(key), every_byte + key);
+  EXPECT_EQ(Keys(store(), {}), keys);
+}
+
+TEST_P(StoreConformanceTest, AValueMayHaveSeveralMegabytes) {
+  std::string value(size_t{13} << 20, '\0');
+  std::mt19937_64 generator(1);
+  for (char& byte : value) byte = static_cast<char>(generator());
+  ExpectCommitted(Put("a", value), 1);
+  EXPECT_EQ(ValueAt("a") == value, true);
+  value[0] = static_cast<char>(value[0] + 1);
+  ExpectCommitted(Replace("a", value, StampAt("a")), 1);
+  const auto cursor = store().Scan(kKeyspace, {});
+  ASSERT_TRUE(cursor->Valid());
+  EXPECT_EQ(cursor->value() == value, true);
+}
+
+TEST_P(StoreConformanceTest, AScanWalksItsRangeInItsDirection) {
+  for (const char* key : {"a", "b", "c", "d", "e"}) Put(key, std::string("value ") + key);
+  EXPECT_THAT(Keys(store(), {}), ElementsAre("a", "b", "c", "d", "e"));
+  EXPECT_THAT(Keys(store(), {.begin = "", .end = "", .reverse = true}),
+              ElementsAre("e", "d", "c", "b", "a"));
+  EXPECT_THAT(Walk(store(), {.begin = "b", .end = "d"}),
+              ElementsAre(Pair("b", "value b"), Pair("c", "value c")));
+  EXPECT_THAT(Keys(store(), {.begin = "b", .end = "d", .reverse = true}), ElementsAre("c", "b"));
+  EXPECT_THAT(Keys(store(), {.begin = "bb", .end = ""}), ElementsAre("c", "d", "e"));
+  EXPECT_THAT(Keys(store(), {.begin = "bb", .end = "", .reverse = true}),
+              ElementsAre("e", "d", "c"));
+  EXPECT_THAT(Keys(store(), {.begin = "", .end = "bb"}), ElementsAre("a", "b"));
+}
+
+TEST_P(StoreConformanceTest, AnEmptyRangeHoldsNothingInBothDirections) {
+  for (const char* key : {"a", "c"}) Put(key, "1");
+  for (const bool reverse : {false, true}) {
+    EXPECT_THAT(Keys(store(), {.begin = "b", .end = "c", .reverse = reverse}), IsEmpty());
+    EXPECT_THAT(Keys(store(), {.begin = "a", .end = "a", .reverse = reverse}), IsEmpty());
+    EXPECT_THAT(Keys(store(), {.begin = "d", .end = "a", .reverse = reverse}), IsEmpty());
+    EXPECT_THAT(Keys(store(), {.begin = "d", .end = "", .reverse = reverse}), IsEmpty());
+    const auto cursor = store().Scan(kKeyspace, {.begin = "c", .end = "a", .reverse = reverse});
+    cursor->Seek("a");
+    EXPECT_FALSE(cursor->Valid());
+    EXPECT_THAT(cursor->status(), IsOk());
+  }
+}
+
+TEST_P(StoreConformanceTest, ASeekStaysInsideTheRangeAndMovesBothWays) {
+  for (const char* key : {"a", "b", "c", "d", "e", "f"}) Put(key, "1");
+  const auto at = [](const Cursor& cursor) {
+    EXPECT_THAT(cursor.status(), IsOk());
+    return cursor.Valid() ? std::string(cursor.key()) : "(end)";
+  };
+  const auto forward = store().Scan(kKeyspace, {.begin = "b", .end = "e"});
+  EXPECT_EQ(at(*forward), "b");
+  for (const auto& [target, expected] :
+       std::vector<std::pair<std::string, std::string>>{{"d", "d"},
+                                                        {"c", "c"},
+                                                        {"a", "b"},
+                                                        {"bb", "c"},
+                                                        {"dd", "(end)"},
+                                                        {"e", "(end)"},
+                                                        {"z", "(end)"},
+                                                        {"c", "c"},
+                                                        {"", "b"}}) {
+    forward->Seek(target);
+    EXPECT_EQ(at(*forward), expected) << target;
+  }
+  forward->Seek("d");
+  forward->Next();
+  EXPECT_EQ(at(*forward), "(end)");
+  forward->Seek("c");
+  forward->Next();
+  EXPECT_EQ(at(*forward), "d");
+
+  const auto reverse = store().Scan(kKeyspace, {.begin = "b", .end = "e", .reverse = true});
+  EXPECT_EQ(at(*reverse), "d");
+  for (const auto& [target, expected] :
+       std::vector<std::pair<std::string, std::string>>{{"b", "b"},
+                                                        {"c", "c"},
+                                                        {"z", "d"},
+                                                        {"e", "d"},
+                                                        {"dd", "d"},
+                                                        {"bb", "b"},
+                                                        {"a", "(end)"},
+                                                        {"", "(end)"},
+                                                        {"cc", "c"}}) {
+    reverse->Seek(target);
+    EXPECT_EQ(at(*reverse), expected) << target;
+  }
+  reverse->Next();
+  EXPECT_EQ(at(*reverse), "b");
+  reverse->Next();
+  EXPECT_EQ(at(*reverse), "(end)");
+}
+
+TEST_P(StoreConformanceTest, ACursorTellsStampAndPositionAsGetDoes) {
+  for (const char* key : {"a", "b", "c"}) Put(key, "1");
+  Put("b", "2");
+  int records = 0;
+  for (auto cursor = store().Scan(kKeyspace, {}); cursor->Valid(); cursor->Next()) {
+    const std::optional<Record> record = Find(cursor->key());
+    ASSERT_TRUE(record);
+    EXPECT_EQ(cursor->stamp(), record->stamp);
+    EXPECT_EQ(cursor->position(), record->position);
+    ++records;
+  }
+  EXPECT_EQ(records, 3);
+}
+
+TEST_P(StoreConformanceTest, AFreshScanSeesEveryAcknowledgedWrite) {
+  REQUIRES_CAPABILITY(fresh_scans);
+  for (int i = 0; i < 50; ++i) {
+    Put(std::to_string(i % 7), std::to_string(i));
+    bool seen = false;
+    for (const auto& [key, value] : Walk(store(), {})) seen |= value == std::to_string(i);
+    EXPECT_TRUE(seen) << i;
+  }
+}
+
+TEST_P(StoreConformanceTest, AnEstimateIsOfTheRightOrder) {
+  constexpr int kRecords = 4'000;
+  constexpr int kValueBytes = 200;
+  for (int i = 0; i < kRecords; i += 100) {
+    WriteBatch batch;
+    for (int j = i; j < i + 100; ++j)
+      batch.Put(kKeyspace, std::to_string(100'000 + j), std::string(kValueBytes, 'x'));
+    ExpectCommitted(Commit(std::move(batch)), 100);
+  }
+  const RangeEstimate all = store().Estimate(kKeyspace, {});
+  EXPECT_GT(all.records, kRecords / 4);
+  EXPECT_LT(all.records, kRecords * 4);
+  EXPECT_GT(all.bytes, 0);
+  EXPECT_LT(all.bytes, 4 * kRecords * (kValueBytes + 50));
+  const RangeEstimate half = store().Estimate(kKeyspace, {.begin = "", .end = "102000"});
+  EXPECT_LE(half.records, all.records);
+  EXPECT_GT(half.records, kRecords / 10);
+  EXPECT_EQ(store().Estimate(kKeyspace, {.begin = "b", .end = "a"}).records, 0);
+  EXPECT_EQ(store().Estimate(Keyspace::kRequests, {}).records, 0);
+}
+
+// --- Snapshots ---------------------------------------------------------------------------------
+
+TEST_P(StoreConformanceTest, ASnapshotIsOneMoment) {
+  REQUIRES_CAPABILITY(snapshots);
+  Put("a", "1");
+  Put("b", "1");
+  const auto snapshot = store().Snapshot();
+  const auto cursor = snapshot->Scan(kKeyspace, {});
+  Put("a", "2");
+  Delete("b");
+  Put("c", "2");
+  EXPECT_EQ(ValueAt(*snapshot, "a"), "1");
+  EXPECT_EQ(ValueAt(*snapshot, "b"), "1");
+  EXPECT_EQ(Find(*snapshot, "c"), std::nullopt);
+  EXPECT_THAT(Walk(*snapshot, {}), ElementsAre(Pair("a", "1"), Pair("b", "1")));
+  EXPECT_THAT(Keys(*snapshot, {.begin = "", .end = "", .reverse = true}), ElementsAre("b", "a"));
+  ASSERT_TRUE(cursor->Valid());
+  EXPECT_EQ(cursor->value(), "1");
+  EXPECT_THAT(Walk(*store().Snapshot(), {}), ElementsAre(Pair("a", "2"), Pair("c", "2")));
+}
+
+TEST_P(StoreConformanceTest, ASnapshotSeesBatchesWhole) {
+  REQUIRES_CAPABILITY(snapshots);
+  REQUIRES_CAPABILITY(atomic_batches);
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    for (int i = 0; !stop; ++i) {
+      WriteBatch batch;
+      batch.Put(Keyspace::kHeads, "a", std::to_string(i));
+      batch.Put(Keyspace::kVersions, "a", std::to_string(i));
+      AwaitCommit(store(), std::move(batch));
+    }
+  });
+  for (int i = 0; i < 500; ++i) {
+    const auto snapshot = store().Snapshot();
+    const std::optional<Record> head = Find(*snapshot, "a", Keyspace::kHeads);
+    const std::optional<Record> version = Find(*snapshot, "a", Keyspace::kVersions);
+    ASSERT_EQ(head.has_value(), version.has_value());
+    if (head) {
+      ASSERT_EQ(head->value, version->value);
+    }
+  }
+  stop = true;
+  writer.join();
+}
+
+TEST_P(StoreConformanceTest, WithoutSnapshotsTheViewIsLive) {
+  REQUIRES_NO_CAPABILITY(snapshots);
+  const auto view = store().Snapshot();
+  Put("a", "1");
+  EXPECT_EQ(ValueAt(*view, "a"), "1");
+}
+
+// --- Positions and the ledger ------------------------------------------------------------------
+
+TEST_P(StoreConformanceTest, PositionsGrowFromOneAndRecordsCarryThem) {
+  REQUIRES_CAPABILITY(commit_positions);
+  EXPECT_EQ(store().LastPosition(), 0);
+  CommitPosition last = 0;
+  for (int i = 0; i < 10; ++i) {
+    WriteBatch batch;
+    batch.Put(Keyspace::kHeads, "a", "1");
+    batch.Put(Keyspace::kVersions, "a", "1");
+    const CommitResult result = Commit(batch);
+    EXPECT_GT(result.position, last);
+    last = result.position;
+    EXPECT_EQ(store().LastPosition(), last);
+    EXPECT_EQ(Find("a", Keyspace::kHeads)->position, last);
+    EXPECT_EQ(Find("a", Keyspace::kVersions)->position, last);
+  }
+}
+
+TEST_P(StoreConformanceTest, StampsGrowThroughADeletion) {
+  // Beyond the port: where commits are numbered, no stamp of a key ever comes back.
+  REQUIRES_CAPABILITY(commit_positions);
+  Stamp last = 0;
+  for (int i = 0; i < 5; ++i) {
+    Put("a", "1");
+    EXPECT_GT(StampAt("a"), last);
+    last = StampAt("a");
+    Delete("a");
+  }
+}
+
+TEST_P(StoreConformanceTest, TheLedgerHoldsTheEntriesOfWhatCommitted) {
+  REQUIRES_CAPABILITY(commit_positions);
+  WriteBatch two;
+  two.Put(kKeyspace, "a", "1");
+  two.AppendToLedger("first");
+  two.AppendToLedger("second");
+  const CommitPosition p = Commit(two).position;
+  WriteBatch none;
+  none.Put(kKeyspace, "b", "1");
+  Commit(none);
+  WriteBatch refused;
+  refused.Insert(kKeyspace, "a", "2");
+  refused.AppendToLedger("never");
+  ExpectRefused(Commit(refused), 0);
+  WriteBatch one;
+  one.Put(kKeyspace, "c", "1");
+  one.AppendToLedger("third");
+  const CommitPosition q = Commit(one).position;
+  EXPECT_THAT(Walk(store(), {}, Keyspace::kLedger),
+              ElementsAre(Pair(LedgerKey(p, 0), "first"), Pair(LedgerKey(p, 1), "second"),
+                          Pair(LedgerKey(q, 0), "third")));
+  EXPECT_EQ(Find(LedgerKey(p, 1), Keyspace::kLedger)->position, p);
+}
+
+TEST_P(StoreConformanceTest, WithoutPositionsThereIsNoLedgerAndEveryPositionIsZero) {
+  REQUIRES_NO_CAPABILITY(commit_positions);
+  WriteBatch batch;
+  batch.Put(kKeyspace, "a", "1");
+  batch.AppendToLedger("entry");
+  const CommitResult result = Commit(batch);
+  ExpectCommitted(result, 1);
+  EXPECT_EQ(result.position, 0);
+  EXPECT_EQ(store().LastPosition(), 0);
+  EXPECT_EQ(Find("a")->position, 0);
+  EXPECT_EQ(store().Scan(kKeyspace, {})->position(), 0);
+  EXPECT_THAT(Keys(store(), {}, Keyspace::kLedger), IsEmpty());
+}
+
+TEST_P(StoreConformanceTest, WhenAPositionIsReadableAllBelowAre) {
+  REQUIRES_CAPABILITY(commit_positions);
+  REQUIRES_CAPABILITY(fresh_scans);
+  constexpr int kThreads = 4;
+  constexpr int kCommits = 100;
+  std::atomic<int> running = kThreads;
+  std::vector<std::thread> writers;
+  for (int t = 0; t < kThreads; ++t) {
+    writers.emplace_back([&, t] {
+      for (int i = 0; i < kCommits; ++i) {
+        WriteBatch batch;
+        batch.Put(kKeyspace, std::to_string(t), std::to_string(i));
+        batch.AppendToLedger("entry");
+        AwaitCommit(store(), std::move(batch));
+      }
+      --running;
+    });
+  }
+  // Every commit has an entry here, so the readable positions are 1 to n without a gap.
+  const auto check = [&] {
+    const CommitPosition announced = store().LastPosition();
+    CommitPosition expected = 1;
+    for (const std::string& key : Keys(store(), {}, Keyspace::kLedger))
+      ASSERT_EQ(ParseLedgerKey(key)->position, expected++);
+    ASSERT_GE(expected - 1, announced);
+  };
+  while (running > 0) check();
+  for (std::thread& writer : writers) writer.join();
+  check();
+  EXPECT_EQ(store().LastPosition(), kThreads * kCommits);
+}
+
+// --- Concurrency, callbacks, durability --------------------------------------------------------
+
+TEST_P(StoreConformanceTest, OfManyRivalsForOneStampExactlyOneWins) {
+  constexpr int kThreads = 8;
+  constexpr int kWins = 25;
+  Put("a", "0");
+  std::mutex mutex;
+  std::set<Stamp> won;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int wins = 0; wins < kWins;) {
+        const std::optional<Record> read = Find("a");
+        const CommitResult result =
+            Replace("a", std::to_string(std::stoi(read->value) + 1), read->stamp);
+        ASSERT_THAT(result, IsOk());
+        if (!result.committed) continue;
+        ++wins;
+        const std::lock_guard lock(mutex);
+        EXPECT_TRUE(won.insert(read->stamp).second) << "two writers won on " << read->stamp;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ValueAt("a"), std::to_string(kThreads * kWins));
+}
+
+TEST_P(StoreConformanceTest, OfManyInsertsExactlyOneWins) {
+  constexpr int kThreads = 8;
+  for (int round = 0; round < 10; ++round) {
+    const std::string key = std::to_string(round);
+    std::atomic<int> winners = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        WriteBatch batch;
+        batch.Insert(kKeyspace, key, std::to_string(t));
+        if (Commit(std::move(batch)).committed) ++winners;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(winners, 1);
+  }
+}
+
+TEST_P(StoreConformanceTest, CommitsOfManyThreadsAllStand) {
+  constexpr int kThreads = 8;
+  constexpr int kCommits = 100;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kCommits; ++i) {
+        const std::string key = std::to_string(t) + "/" + std::to_string(i);
+        WriteBatch batch;
+        batch.Insert(kKeyspace, key, key);
+        ExpectCommitted(Commit(std::move(batch)), 1);
+        EXPECT_EQ(ValueAt(key), key);  // what is acknowledged is visible, to this thread at once
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Keys(store(), {}).size(), size_t{kThreads * kCommits});
+}
+
+TEST_P(StoreConformanceTest, BatchesOfOneThreadOnOneKeyKeepTheirOrder) {
+  constexpr int kCommits = 300;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int answers = 0;
+  for (int i = 1; i <= kCommits; ++i) {
+    WriteBatch batch;
+    batch.Put(kKeyspace, "a", std::to_string(i));
+    store().Commit(std::move(batch), [&](const CommitResult& result) {
+      EXPECT_TRUE(result.committed);
+      const std::lock_guard lock(mutex);
+      ++answers;
+      changed.notify_one();
+    });
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return answers == kCommits; });
+  EXPECT_EQ(ValueAt("a"), std::to_string(kCommits));
+}
+
+TEST_P(StoreConformanceTest, ACallbackComesOnceAndMayCommitAgain) {
+  constexpr int kCommits = 1'000;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int answers = 0;
+  bool finished = false;
+  std::function<void(int)> commit = [&](int number) {
+    WriteBatch batch;
+    batch.Insert(kKeyspace, std::to_string(number), "1");
+    store().Commit(std::move(batch), [&, number](const CommitResult& result) {
+      EXPECT_TRUE(result.committed);
+      EXPECT_EQ(ValueAt(std::to_string(number)), "1");
+      {
+        const std::lock_guard lock(mutex);
+        ++answers;
+      }
+      if (number < kCommits) {
+        commit(number + 1);
+        return;
+      }
+      const std::lock_guard lock(mutex);
+      finished = true;
+      changed.notify_one();
+    });
+  };
+  commit(1);
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return finished; });
+  EXPECT_EQ(answers, kCommits);
+}
+
+TEST_P(StoreConformanceTest, TheDestructorCompletesWhatWaits) {
+  constexpr int kCommits = 200;
+  std::vector<int> answers(kCommits, 0);
+  for (int i = 0; i < kCommits; ++i) {
+    WriteBatch batch;
+    batch.Put(kKeyspace, std::to_string(i), "1");
+    store().Commit(std::move(batch), [&answers, i](const CommitResult& result) {
+      EXPECT_TRUE(result.committed);
+      ++answers[static_cast<size_t>(i)];
+    });
+  }
+  Close();
+  for (const int count : answers) EXPECT_EQ(count, 1);
+}
+
+TEST_P(StoreConformanceTest, WhatIsAcknowledgedOutlivesTheStore) {
+  EXEMPT(Exemption::kForgets);
+  WriteBatch batch;
+  batch.Put(Keyspace::kHeads, "a", "1");
+  batch.Put(Keyspace::kVersions, std::string("a\0b", 3), std::string(100'000, 'x'));
+  batch.AppendToLedger("entry");
+  const CommitResult result = Commit(batch);
+  Put("deleted", "1");
+  Delete("deleted");
+  const std::optional<Record> before = Find("a", Keyspace::kHeads);
+  const CommitPosition last = store().LastPosition();
+  for (int i = 0; i < 3; ++i) {
+    Reopen();
+    const std::optional<Record> after = Find("a", Keyspace::kHeads);
+    ASSERT_TRUE(after);
+    EXPECT_EQ(after->value, before->value);
+    EXPECT_EQ(after->stamp, before->stamp);
+    EXPECT_EQ(after->position, before->position);
+    EXPECT_EQ(Find(std::string("a\0b", 3), Keyspace::kVersions)->value, std::string(100'000, 'x'));
+    EXPECT_EQ(Find("deleted"), std::nullopt);
+    EXPECT_EQ(store().LastPosition(), last);
+    if (store().capabilities().commit_positions) {
+      EXPECT_EQ(Find(LedgerKey(result.position, 0), Keyspace::kLedger)->value, "entry");
+    }
+  }
+  // Neither stamps nor positions start again.
+  const CommitResult next = Put("a", "2");
+  if (store().capabilities().commit_positions) {
+    EXPECT_GT(next.position, last);
+  }
+  ExpectRefused(Replace("a", "3", before->stamp), 0);
+}
+
+// --- All of it at random against a model -------------------------------------------------------
+
+// What the store must hold: the port's rules once more, for one keyspace, in their plainest form.
+class Model {
+ public:
+  struct Outcome {
+    bool committed = false;
+    size_t applied = 0;
+    std::vector<std::string> written;  // keys whose stamps are to be learned
+  };
+
+  Outcome Apply(const WriteBatch& batch, bool atomic) {
+    Outcome outcome;
+    std::map<std::string, Record> next = records_;
+    for (const Write& write : batch.writes()) {
+      const auto found = next.find(write.key);
+      const bool present = found != next.end();
+      if (write.guard == Guard::kAbsent && present) break;
+      if (write.guard == Guard::kStamp && !(present && found->second.stamp == write.stamp)) break;
+      ++outcome.applied;
+      if (write.guard == Guard::kEnsure && present) continue;
+      if (write.kind == WriteKind::kPut) {
+        next[write.key] = {write.value, -1, 0};
+        outcome.written.push_back(write.key);
+      } else if (write.kind == WriteKind::kDelete) {
+        next.erase(write.key);
+      }
+    }
+    if (atomic && outcome.applied < batch.writes().size()) return {};
+    outcome.committed = outcome.applied > batch.commit_point();
+    records_ = std::move(next);
+    return outcome;
+  }
+
+  std::map<std::string, Record>& records() { return records_; }
+  const std::map<std::string, Record>& records() const { return records_; }
+
+  std::vector<std::pair<std::string, std::string>> Walk(const Range& range) const {
+    std::vector<std::pair<std::string, std::string>> found;
+    for (const auto& [key, record] : records_) {
+      if (key >= range.begin && (range.end.empty() || key < range.end))
+        found.emplace_back(key, record.value);
+    }
+    if (range.reverse) std::reverse(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  std::map<std::string, Record> records_;
+};
+
+TEST_P(StoreConformanceTest, RandomOperationsAgreeWithTheModel) {
+  const uint64_t seed = TestSeed();
+  STRATA_TRACE_SEED(seed);
+  std::mt19937_64 generator(seed);
+  const auto random = [&](size_t below) { return static_cast<size_t>(generator() % below); };
+  const Capabilities capabilities = store().capabilities();
+  const bool durable = !ExemptionsOf(GetParam().engine).contains(Exemption::kForgets);
+
+  std::vector<std::string> keys;
+  for (int i = 0; i < 24; ++i) {
+    std::string key;
+    for (size_t length = random(4); length-- > 0;) key += std::string("\0ab\xFF", 4)[random(4)];
+    keys.push_back(key + static_cast<char>('a' + i));
+  }
+  const auto any_key = [&] { return keys[random(keys.size())]; };
+
+  Model model;
+  std::unique_ptr<Reader> snapshot;
+  Model snapshot_model;
+  for (int step = 0; step < 1'500; ++step) {
+    WriteBatch batch;
+    std::set<std::string> used;
+    for (size_t writes = 1 + random(4); writes-- > 0;) {
+      const std::string key = any_key();
+      if (!used.insert(key).second) continue;
+      const auto stored = model.records().find(key);
+      Stamp stamp = stored == model.records().end() ? 1 : stored->second.stamp;
+      if (random(8) == 0) stamp += random(2) == 0 ? 1 : -1;
+      const std::string value = std::to_string(step) + std::string(random(40), 'x');
+      switch (random(capabilities.atomic_batches ? 8 : 7)) {
+        case 0:
+          batch.Insert(kKeyspace, key, value);
+          break;
+        case 1:
+        case 2:
+          batch.Replace(kKeyspace, key, value, stamp);
+          break;
+        case 3:
+          batch.Ensure(kKeyspace, key, value);
+          break;
+        case 4:
+          batch.Put(kKeyspace, key, value);
+          break;
+        case 5:
+          batch.Delete(kKeyspace, key);
+          break;
+        case 6:
+          batch.DeleteIf(kKeyspace, key, stamp);
+          break;
+        default:
+          batch.Check(kKeyspace, key, stamp);
+          break;
+      }
+      if (random(4) == 0) batch.MarkCommitPoint();
+    }
+    const CommitResult result = Commit(batch);
+    const Model::Outcome expected = model.Apply(batch, capabilities.atomic_batches);
+    ASSERT_THAT(result, IsOk());
+    ASSERT_EQ(result.committed, expected.committed) << "step " << step;
+    ASSERT_EQ(result.applied, expected.applied) << "step " << step;
+    for (const std::string& key : expected.written) {
+      const std::optional<Record> record = Find(key);
+      ASSERT_TRUE(record) << "step " << step;
+      model.records()[key].stamp = record->stamp;
+    }
+
+    const std::string key = any_key();
+    const auto stored = model.records().find(key);
+    const std::optional<Record> record = Find(key);
+    ASSERT_EQ(record.has_value(), stored != model.records().end()) << "step " << step;
+    if (record) {
+      ASSERT_EQ(record->value, stored->second.value) << "step " << step;
+      ASSERT_EQ(record->stamp, stored->second.stamp) << "step " << step;
+    }
+    const Range range{random(3) == 0 ? "" : any_key(), random(3) == 0 ? "" : any_key(),
+                      random(2) == 0};
+    ASSERT_EQ(Walk(store(), range), model.Walk(range)) << "step " << step;
+    if (snapshot != nullptr) {
+      ASSERT_EQ(Walk(*snapshot, range), snapshot_model.Walk(range)) << "step " << step;
+    }
+    if (capabilities.snapshots && random(50) == 0) {
+      snapshot = store().Snapshot();
+      snapshot_model = model;
+    }
+    if (durable && random(300) == 0) {
+      snapshot.reset();
+      Reopen();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata::store
