@@ -1,0 +1,152 @@
+#include "clients/cli/arguments.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "clients/client/extended_json.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace strata::cli {
+namespace {
+
+using client::BsonFromJson;
+using client::BsonFromJsonValue;
+using client::JsonStyle;
+
+absl::Status Usage(const std::string& message) { return absl::InvalidArgumentError(message); }
+
+bool LooksLikeJson(const std::string& text) {
+  if (text.size() < 2) return false;
+  const std::string ends = {text.front(), text.back()};
+  return ends == "{}" || ends == "[]" || ends == "\"\"";
+}
+
+absl::StatusOr<std::string> ReadAll(std::istream& in, const std::string& name) {
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (in.bad()) return Usage("cannot read " + name);
+  return text;
+}
+
+absl::StatusOr<std::string> ReadArgument(const std::string& argument, std::istream& in) {
+  if (argument == "-") return ReadAll(in, "standard input");
+  if (!argument.starts_with("@")) return argument;
+  const std::string name = argument.substr(1);
+  std::ifstream file(name, std::ios::binary);
+  if (!file) return Usage("cannot read " + name);
+  return ReadAll(file, name);
+}
+
+std::string LowerWithHyphens(std::string_view text) {
+  std::string name;
+  for (const char c : text) {
+    name += c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return name;
+}
+
+// Enums are named by their descriptors, so that a new value needs no line here.
+std::string EnumName(const google::protobuf::EnumDescriptor& type, int number,
+                     std::string_view prefix) {
+  const auto* value = type.FindValueByNumber(number);
+  if (value == nullptr) return std::to_string(number);
+  return LowerWithHyphens(std::string_view(value->name()).substr(prefix.size()));
+}
+
+absl::StatusOr<int> ParseEnum(const google::protobuf::EnumDescriptor& type, const std::string& name,
+                              std::string_view prefix) {
+  std::string known;
+  for (int i = 1; i < type.value_count(); ++i) {
+    const std::string candidate = EnumName(type, type.value(i)->number(), prefix);
+    if (candidate == name) return type.value(i)->number();
+    known += (i == 1 ? "" : ", ") + candidate;
+  }
+  return Usage("'" + name + "' is none of " + known);
+}
+
+}  // namespace
+
+absl::StatusOr<PathValue> SplitPathValue(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos) return Usage("'" + text + "' is not /PATH=VALUE");
+  if (equals > 0 && text.front() != '/') {
+    return Usage("the path in '" + text + "' does not begin with /");
+  }
+  return PathValue{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+absl::StatusOr<std::string> ValueBson(const std::string& text) {
+  absl::StatusOr<std::string> bson = BsonFromJsonValue(text);
+  if (bson.ok()) return bson;
+  if (!client::IsUtf8(text)) return Usage("the value is not UTF-8");
+  if (absl::IsOutOfRange(bson.status()) || LooksLikeJson(text)) {
+    return Usage("'" + text + "' is not JSON: " + std::string(bson.status().message()));
+  }
+  std::string quoted;
+  client::AppendJsonString(text, quoted);
+  return BsonFromJsonValue(quoted);
+}
+
+absl::StatusOr<google::protobuf::Value> ValueProto(const std::string& text) {
+  const absl::StatusOr<std::string> bson = ValueBson(text);
+  if (!bson.ok()) return bson.status();
+  const absl::StatusOr<std::string> json =
+      client::JsonFromBsonValue(*bson, JsonStyle::kDoublesOnly);
+  if (!json.ok()) return json.status();
+  google::protobuf::Value value;
+  if (!google::protobuf::util::JsonStringToMessage(*json, &value).ok()) {
+    return Usage("'" + text + "' is too deep");
+  }
+  return value;
+}
+
+absl::StatusOr<google::protobuf::Value> NumberProto(const std::string& text) {
+  absl::StatusOr<google::protobuf::Value> value = ValueProto(text);
+  if (!value.ok()) return value;
+  const bool wrapped = value->has_struct_value() && value->struct_value().fields().size() == 1 &&
+                       value->struct_value().fields().begin()->first.starts_with("$number");
+  if (!value->has_number_value() && !wrapped) return Usage("'" + text + "' is not a number");
+  return value;
+}
+
+absl::StatusOr<v1::Content> ContentArgument(const std::string& argument, std::istream& in) {
+  const absl::StatusOr<std::string> json = ReadArgument(argument, in);
+  if (!json.ok()) return json.status();
+  absl::StatusOr<std::string> bson = BsonFromJson(*json);
+  if (!bson.ok()) {
+    const bool inside = argument == "-" || argument.starts_with("@");
+    return Usage("content " + (inside ? "of " + argument : "'" + argument + "'") +
+                 " is not a JSON object: " + std::string(bson.status().message()));
+  }
+  v1::Content content;
+  content.set_bson(*std::move(bson));
+  return content;
+}
+
+absl::StatusOr<std::pair<std::string, std::string>> SplitLabel(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return Usage("'" + text + "' is not KEY=VALUE");
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+std::string StrategyName(v1::Strategy strategy) {
+  return EnumName(*v1::Strategy_descriptor(), strategy, "STRATEGY_");
+}
+
+absl::StatusOr<v1::Strategy> ParseStrategy(const std::string& name) {
+  const absl::StatusOr<int> value = ParseEnum(*v1::Strategy_descriptor(), name, "STRATEGY_");
+  if (!value.ok()) return value.status();
+  return static_cast<v1::Strategy>(*value);
+}
+
+std::string KindName(v1::VersionKind kind) {
+  return EnumName(*v1::VersionKind_descriptor(), kind, "VERSION_KIND_");
+}
+
+absl::StatusOr<v1::VersionKind> ParseKind(const std::string& name) {
+  const absl::StatusOr<int> value = ParseEnum(*v1::VersionKind_descriptor(), name, "VERSION_KIND_");
+  if (!value.ok()) return value.status();
+  return static_cast<v1::VersionKind>(*value);
+}
+
+}  // namespace strata::cli

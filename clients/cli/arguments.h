@@ -1,0 +1,51 @@
+// What a person types, read: values, paths, labels, contents, names of enums.
+#pragma once
+
+#include <istream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "strata/v1/collection_service.pb.h"
+#include "strata/v1/document.pb.h"
+
+namespace strata::cli {
+
+// "/stock=2": a JSON Pointer and what stands after the first "=".
+struct PathValue {
+  std::string path;
+  std::string value;
+};
+
+// INVALID_ARGUMENT without "=" or where the path neither is empty nor begins with "/".
+absl::StatusOr<PathValue> SplitPathValue(const std::string& text);
+
+// VALUE as a BSON document with the one member "v": JSON, or a string if it is not JSON.
+// INVALID_ARGUMENT for what was surely meant as JSON: a number beyond 64 bits, and text in braces,
+// brackets or double quotes that does not parse.
+absl::StatusOr<std::string> ValueBson(const std::string& text);
+
+// VALUE as the protobuf value that carries it without loss, as Extended JSON where necessary. Only
+// the order of members in an object is lost.
+absl::StatusOr<google::protobuf::Value> ValueProto(const std::string& text);
+
+// As ValueProto, but only a number will do.
+absl::StatusOr<google::protobuf::Value> NumberProto(const std::string& text);
+
+// Content given as JSON, "@file" or "-" (all of `in`), as exact BSON. INVALID_ARGUMENT if it cannot
+// be read or is not a JSON object.
+absl::StatusOr<v1::Content> ContentArgument(const std::string& argument, std::istream& in);
+
+// "key=value", split at the first "=".
+absl::StatusOr<std::pair<std::string, std::string>> SplitLabel(const std::string& text);
+
+// "full-copies" for STRATEGY_FULL_COPIES and so on, both ways.
+std::string StrategyName(v1::Strategy strategy);
+absl::StatusOr<v1::Strategy> ParseStrategy(const std::string& name);
+
+// "created" for VERSION_KIND_CREATED and so on, both ways.
+std::string KindName(v1::VersionKind kind);
+absl::StatusOr<v1::VersionKind> ParseKind(const std::string& name);
+
+}  // namespace strata::cli

@@ -1,0 +1,178 @@
+// strata collections: list, create, delete, show.
+#include <memory>
+
+#include "clients/cli/arguments.h"
+#include "clients/cli/commands.h"
+#include "clients/cli/message_json.h"
+#include "clients/cli/options.h"
+
+namespace strata::cli {
+namespace {
+
+using v1::CollectionService;
+
+std::vector<std::string> CollectionCells(const v1::Collection& collection) {
+  const int interval = collection.options().keyframe_interval();
+  return {collection.name(), StrategyName(collection.strategy()),
+          interval > 0 ? "keyframe-interval=" + std::to_string(interval) : "",
+          TimeCell(collection.has_create_time(), collection.create_time())};
+}
+
+Table CollectionTable(const Session& session) {
+  return Table({"NAME", "STRATEGY", "OPTIONS", "CREATED"}, session.palette());
+}
+
+int RunListCollections(Session& session) {
+  Table table = CollectionTable(session);
+  v1::ListCollectionsRequest request;
+  do {
+    v1::ListCollectionsResponse response;
+    const grpc::Status status =
+        session.Call(&CollectionService::Stub::ListCollections, request, &response);
+    if (!status.ok()) return session.Refuse(status);
+    for (const v1::Collection& collection : response.collections()) {
+      if (session.json) {
+        session.out() << MessageJson(collection) << "\n";
+      } else {
+        table.AddRow(CollectionCells(collection));
+      }
+    }
+    table.Flush(session.out());
+    request.set_page_token(response.next_page_token());
+  } while (!request.page_token().empty());
+  return kExitOk;
+}
+
+struct CreateCollectionOptions {
+  std::string name;
+  std::string strategy;
+  int32_t keyframe_interval = 0;
+};
+
+int RunCreateCollection(Session& session, const CreateCollectionOptions& options) {
+  v1::CreateCollectionRequest request;
+  request.set_name(options.name);
+  if (!options.strategy.empty()) {
+    const auto strategy = ParseStrategy(options.strategy);
+    if (!strategy.ok()) return session.Usage(strategy.status());
+    request.set_strategy(*strategy);
+  }
+  if (options.keyframe_interval > 0) {
+    request.mutable_options()->set_keyframe_interval(options.keyframe_interval);
+  }
+  v1::CreateCollectionResponse response;
+  const grpc::Status status =
+      session.Call(&CollectionService::Stub::CreateCollection, request, &response);
+  if (!status.ok()) return session.Refuse(status);
+  if (session.json) {
+    session.out() << MessageJson(response.collection()) << "\n";
+    return kExitOk;
+  }
+  Table table = CollectionTable(session);
+  table.AddRow(CollectionCells(response.collection()));
+  table.Flush(session.out());
+  return kExitOk;
+}
+
+int RunDeleteCollection(Session& session, const std::string& name, bool force) {
+  v1::DeleteCollectionRequest request;
+  request.set_name(name);
+  request.set_force(force);
+  v1::DeleteCollectionResponse response;
+  const grpc::Status status =
+      session.Call(&CollectionService::Stub::DeleteCollection, request, &response);
+  if (!status.ok()) return session.Refuse(status);
+  session.out() << (session.json ? MessageJson(response) : "deleted collection " + name) << "\n";
+  return kExitOk;
+}
+
+int RunShowCollection(Session& session, const std::string& name) {
+  v1::GetCollectionRequest request;
+  request.set_name(name);
+  v1::GetCollectionResponse response;
+  const grpc::Status status =
+      session.Call(&CollectionService::Stub::GetCollection, request, &response);
+  if (!status.ok()) return session.Refuse(status);
+  const v1::Collection& collection = response.collection();
+  if (session.json) {
+    session.out() << MessageJson(collection) << "\n";
+    return kExitOk;
+  }
+  Table table = CollectionTable(session);
+  table.AddRow(CollectionCells(collection));
+  table.Flush(session.out());
+  const v1::CollectionStatistics& statistics = collection.statistics();
+  session.out() << "\nabout " << WithCommas(statistics.documents()) << " documents, "
+                << WithCommas(statistics.versions()) << " versions\n\n";
+  Table sizes({"KEYSPACE", "RECORDS", "BYTES"}, session.palette());
+  sizes.AlignRight(1);
+  sizes.AlignRight(2);
+  for (const v1::KeyspaceSize& keyspace : statistics.keyspaces()) {
+    sizes.AddRow(
+        {keyspace.keyspace(), WithCommas(keyspace.records()), WithCommas(keyspace.bytes())});
+  }
+  sizes.Flush(session.out());
+  return kExitOk;
+}
+
+void AddCreateCollection(CLI::App& parent, Session& session) {
+  CLI::App& command = *parent.add_subcommand("create", "Make a collection");
+  auto options = std::make_shared<CreateCollectionOptions>();
+  command.add_option("NAME", options->name, "The new collection")->required();
+  command
+      .add_option("--strategy", options->strategy,
+                  "How it lays out versions: full-copies, current-flag, embedded-history, "
+                  "shadow-collection, deltas; the server's default unless given")
+      ->type_name("STRATEGY");
+  command
+      .add_option("--keyframe-interval", options->keyframe_interval,
+                  "deltas: every how many versions one is stored whole; 16 unless given")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
+  command.footer(
+      "Example:\n  strata collections create books --strategy deltas --keyframe-interval 32");
+  command.callback([&session, options] {
+    session.run = [&session, options] { return RunCreateCollection(session, *options); };
+  });
+}
+
+void AddDeleteCollection(CLI::App& parent, Session& session) {
+  CLI::App& command = *parent.add_subcommand("delete", "Delete a collection");
+  auto name = std::make_shared<std::string>();
+  auto force = std::make_shared<bool>(false);
+  command.add_option("NAME", *name, "The collection")->required();
+  command.add_flag("--force", *force, "With all its documents and their histories");
+  command.callback([&session, name, force] {
+    session.run = [&session, name, force] { return RunDeleteCollection(session, *name, *force); };
+  });
+}
+
+void AddShowCollection(CLI::App& parent, Session& session) {
+  CLI::App& command =
+      *parent.add_subcommand("show", "Print a collection's settings and how much it holds");
+  auto name = std::make_shared<std::string>();
+  command.add_option("NAME", *name, "The collection")->required();
+  command.callback([&session, name] {
+    session.run = [&session, name] { return RunShowCollection(session, *name); };
+  });
+}
+
+}  // namespace
+
+void AddCollectionCommands(CLI::App& app, Session& session) {
+  CLI::App& command =
+      *app.add_subcommand("collections", "List collections; create, show or delete one");
+  command.require_subcommand(0, 1);
+  AddCreateCollection(command, session);
+  AddDeleteCollection(command, session);
+  AddShowCollection(command, session);
+  command.footer("Without a subcommand: lists the collections by name.");
+  // Runs after the callback of a subcommand, if there is one.
+  command.callback([&session, &command] {
+    if (command.get_subcommands().empty()) {
+      session.run = [&session] { return RunListCollections(session); };
+    }
+  });
+}
+
+}  // namespace strata::cli

@@ -1,0 +1,28 @@
+// The commands of `strata`, a file a group. Each function adds its commands to the application; a
+// command that was chosen leaves what is to be done in Session::run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "clients/cli/session.h"
+
+namespace CLI {
+class App;
+}
+
+namespace strata::cli {
+
+void AddWriteCommands(CLI::App& app, Session& session);       // create, update, delete, restore
+void AddReadCommands(CLI::App& app, Session& session);        // get, list
+void AddHistoryCommands(CLI::App& app, Session& session);     // history, diff, audit
+void AddCollectionCommands(CLI::App& app, Session& session);  // collections
+void AddImportCommand(CLI::App& app, Session& session);
+void AddExportCommand(CLI::App& app, Session& session);
+
+// Runs one command line, `arguments` without the program's name, and answers the exit status: 0, 1
+// if the server refused, 2 if the command line is not understood. Standard output has the answer
+// and nothing else; all that is said about it goes to standard error.
+int RunStrata(const std::vector<std::string>& arguments, Terminal terminal);
+
+}  // namespace strata::cli

@@ -1,0 +1,294 @@
+// strata history, diff, audit.
+#include <memory>
+
+#include "clients/cli/arguments.h"
+#include "clients/cli/commands.h"
+#include "clients/cli/message_json.h"
+#include "clients/cli/options.h"
+#include "clients/client/extended_json.h"
+
+namespace strata::cli {
+namespace {
+
+using v1::DocumentService;
+
+constexpr int32_t kPageSize = 200;
+
+// "ann", or "ann for bob".
+std::string ActorCell(const v1::ChangeInfo& change) {
+  if (change.on_behalf_of().empty()) return change.actor();
+  return change.actor() + " for " + change.on_behalf_of();
+}
+
+// The cells that history and audit share: version, kind, time, actor, reason.
+std::vector<std::string> VersionCells(const v1::Version& version) {
+  return {std::to_string(version.version()), KindName(version.kind()),
+          TimeCell(version.has_commit_time(), version.commit_time()), ActorCell(version.change()),
+          version.change().reason()};
+}
+
+// The content, one indented line each; nothing if the version has none here.
+std::vector<std::string> ContentLines(const v1::Version& version) {
+  std::vector<std::string> lines;
+  if (!version.content().has_bson()) return lines;
+  const std::string json =
+      client::JsonFromBson(version.content().bson(), client::JsonStyle::kRelaxed, 2)
+          .value_or("damaged");
+  size_t begin = 0;
+  while (begin <= json.size()) {
+    const size_t end = std::min(json.find('\n', begin), json.size());
+    lines.push_back(json.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+struct HistoryOptions {
+  Target target;
+  bool changes = false;
+  bool content = false;
+  bool oldest_first = false;
+  int64_t from_version = 0;
+  int64_t to_version = 0;
+  std::string from_time;
+  std::string to_time;
+  LimitOption limit;
+};
+
+absl::Status FillHistory(const HistoryOptions& options, v1::HistoryRequest& request) {
+  request.set_collection(options.target.collection);
+  request.set_id(options.target.id);
+  request.set_oldest_first(options.oldest_first);
+  request.set_include_changes(options.changes);
+  request.set_include_content(options.content);
+  request.set_encoding(v1::ENCODING_BSON);
+  if (options.from_version > 0) request.set_from_version(options.from_version);
+  if (options.to_version > 0) request.set_to_version(options.to_version);
+  if (!options.from_time.empty()) {
+    const absl::Status status = FillTime("--from", options.from_time, request.mutable_from_time());
+    if (!status.ok()) return status;
+  }
+  if (options.to_time.empty()) return absl::OkStatus();
+  return FillTime("--to", options.to_time, request.mutable_to_time());
+}
+
+int RunHistory(Session& session, const HistoryOptions& options) {
+  v1::HistoryRequest request;
+  const absl::Status filled = FillHistory(options, request);
+  if (!filled.ok()) return session.Usage(filled);
+  Table table({"VERSION", "KIND", "TIME", "ACTOR", "REASON"}, session.palette());
+  table.AlignRight(0);
+  int64_t printed = 0;
+  while (true) {
+    request.set_page_size(options.limit.NextPageSize(printed, kPageSize));
+    v1::HistoryResponse response;
+    const grpc::Status status = session.Call(&DocumentService::Stub::History, request, &response);
+    if (!status.ok()) return session.Refuse(status);
+    for (const v1::Version& version : response.versions()) {
+      ++printed;
+      if (session.json) {
+        session.out() << MessageJson(version) << "\n";
+        continue;
+      }
+      table.AddRow(VersionCells(version));
+      table.AddNote(ChangeLines(version.changes(), session.palette()));
+      table.AddNote(ContentLines(version));
+    }
+    table.Flush(session.out());
+    request.set_page_token(response.next_page_token());
+    if (request.page_token().empty() || options.limit.NextPageSize(printed, 1) == 0) break;
+    if (!session.out()) break;
+  }
+  return kExitOk;
+}
+
+void AddHistory(CLI::App& app, Session& session) {
+  CLI::App& command =
+      *app.add_subcommand("history", "List the versions of a document, newest first");
+  auto options = std::make_shared<HistoryOptions>();
+  options->target.AddTo(command);
+  command.add_flag("--changes", options->changes, "With what changed in each version");
+  command.add_flag("--content", options->content, "With the content of each version");
+  command.add_flag("--oldest-first", options->oldest_first, "Oldest version first");
+  CLI::Option* from_version =
+      command.add_option("--from-version", options->from_version, "This version and newer ones");
+  from_version->check(CLI::PositiveNumber)->type_name("N");
+  CLI::Option* to_version =
+      command.add_option("--to-version", options->to_version, "This version and older ones");
+  to_version->check(CLI::PositiveNumber)->type_name("N");
+  command.add_option("--from", options->from_time, "Versions of this time and later")
+      ->excludes(from_version)
+      ->type_name("TIME");
+  command.add_option("--to", options->to_time, "Versions of this time and earlier")
+      ->excludes(to_version)
+      ->type_name("TIME");
+  options->limit.AddTo(command);
+  command.footer(std::string("Examples:\n"
+                             "  strata history books moby --changes\n"
+                             "  strata history books moby --from 2026-01-01 --limit 10\n") +
+                 kTimesHelp + "\nChanges: + added, - removed, ~ changed; paths are JSON Pointers.");
+  command.callback([&session, options] {
+    session.run = [&session, options] { return RunHistory(session, *options); };
+  });
+}
+
+struct DiffOptions {
+  Target target;
+  int64_t from_version = 0;
+  int64_t to_version = 0;
+};
+
+int RunDiff(Session& session, const DiffOptions& options) {
+  v1::DiffRequest request;
+  request.set_collection(options.target.collection);
+  request.set_id(options.target.id);
+  request.set_from_version(options.from_version);
+  request.set_to_version(options.to_version);
+  v1::DiffResponse response;
+  const grpc::Status status = session.Call(&DocumentService::Stub::Diff, request, &response);
+  if (!status.ok()) return session.Refuse(status);
+  if (session.json) {
+    session.out() << MessageJson(response) << "\n";
+    return kExitOk;
+  }
+  for (const std::string& line : ChangeLines(response.changes(), session.palette())) {
+    session.out() << line << "\n";
+  }
+  if (response.changes().empty()) {
+    session.err() << "versions " << response.from_version() << " and " << response.to_version()
+                  << " are the same\n";
+  }
+  return kExitOk;
+}
+
+void AddDiff(CLI::App& app, Session& session) {
+  CLI::App& command = *app.add_subcommand("diff", "Compare two versions of a document");
+  auto options = std::make_shared<DiffOptions>();
+  options->target.AddTo(command);
+  command.add_option("FROM", options->from_version, "A version")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  command.add_option("TO", options->to_version, "Another one; the current one unless given")
+      ->check(CLI::PositiveNumber);
+  command.footer(
+      "Example:\n"
+      "  strata diff books moby 1 2\n"
+      "    + /price 12.5\n"
+      "    - /draft true\n"
+      "    ~ /stock 3 -> 2\n"
+      "A deletion counts as an empty document. The order of members does not count.");
+  command.callback([&session, options] {
+    session.run = [&session, options] { return RunDiff(session, *options); };
+  });
+}
+
+struct AuditOptions {
+  std::string collection;
+  std::string id;
+  std::string actor;
+  std::vector<std::string> kinds;
+  std::string start_time;
+  std::string end_time;
+  std::string request_id;
+  bool changes = false;
+  LimitOption limit;
+};
+
+absl::Status FillAudit(const AuditOptions& options, v1::AuditRequest& request) {
+  request.set_collection(options.collection);
+  request.set_id(options.id);
+  request.set_actor(options.actor);
+  request.set_request_id(options.request_id);
+  request.set_include_changes(options.changes);
+  for (const std::string& name : options.kinds) {
+    const auto kind = ParseKind(name);
+    if (!kind.ok()) return kind.status();
+    request.add_kinds(*kind);
+  }
+  if (!options.start_time.empty()) {
+    const absl::Status status =
+        FillTime("--from", options.start_time, request.mutable_start_time());
+    if (!status.ok()) return status;
+  }
+  if (options.end_time.empty()) return absl::OkStatus();
+  return FillTime("--before", options.end_time, request.mutable_end_time());
+}
+
+void AddAuditRow(const v1::AuditEntry& entry, Table& table, const Palette& palette) {
+  const std::vector<std::string> version = VersionCells(entry.version());
+  std::string place = std::to_string(entry.commit_position());
+  if (entry.index() > 0) place += "." + std::to_string(entry.index());
+  table.AddRow({place, version[2], entry.collection(), entry.id(), version[0], version[1],
+                version[3], version[4]});
+  table.AddNote(ChangeLines(entry.version().changes(), palette));
+}
+
+int RunAudit(Session& session, const AuditOptions& options) {
+  v1::AuditRequest request;
+  const absl::Status filled = FillAudit(options, request);
+  if (!filled.ok()) return session.Usage(filled);
+  Table table({"COMMIT", "TIME", "COLLECTION", "ID", "VERSION", "KIND", "ACTOR", "REASON"},
+              session.palette());
+  table.AlignRight(0);
+  table.AlignRight(4);
+  int64_t printed = 0;
+  while (true) {
+    request.set_page_size(options.limit.NextPageSize(printed, kPageSize));
+    v1::AuditResponse response;
+    const grpc::Status status = session.Call(&DocumentService::Stub::Audit, request, &response);
+    if (!status.ok()) return session.Refuse(status);
+    for (const v1::AuditEntry& entry : response.entries()) {
+      ++printed;
+      if (session.json) {
+        session.out() << MessageJson(entry) << "\n";
+      } else {
+        AddAuditRow(entry, table, session.palette());
+      }
+    }
+    table.Flush(session.out());
+    request.set_page_token(response.next_page_token());
+    if (request.page_token().empty() || options.limit.NextPageSize(printed, 1) == 0) break;
+    if (!session.out()) break;
+  }
+  return kExitOk;
+}
+
+void AddAudit(CLI::App& app, Session& session) {
+  CLI::App& command =
+      *app.add_subcommand("audit", "Who changed what, when and why, in commit order");
+  auto options = std::make_shared<AuditOptions>();
+  command.add_option("COLLECTION", options->collection, "Only this collection");
+  command.add_option("ID", options->id, "Only this document");
+  command.add_option("--actor", options->actor, "Only changes of this actor");
+  AddRepeated(command, "--kind", options->kinds,
+              "Only created, updated, deleted or restored; may be repeated")
+      ->type_name("KIND");
+  command.add_option("--from", options->start_time, "Only changes of this time and later")
+      ->type_name("TIME");
+  command.add_option("--before", options->end_time, "Only changes before this time")
+      ->type_name("TIME");
+  command.add_option("--request-id", options->request_id, "Only the change that this request made");
+  command.add_flag("--changes", options->changes, "With what changed in each version");
+  options->limit.AddTo(command);
+  command.footer(
+      std::string("Examples:\n"
+                  "  strata audit --from 2026-01-31 --before 2026-02-01\n"
+                  "  strata audit books --actor ann --kind deleted\n"
+                  "  strata audit books moby --changes\n") +
+      kTimesHelp +
+      "\nCOMMIT is the place in the order of all commits; 7.2: the third version of commit "
+      "7.");
+  command.callback([&session, options] {
+    session.run = [&session, options] { return RunAudit(session, *options); };
+  });
+}
+
+}  // namespace
+
+void AddHistoryCommands(CLI::App& app, Session& session) {
+  AddHistory(app, session);
+  AddDiff(app, session);
+  AddAudit(app, session);
+}
+
+}  // namespace strata::cli

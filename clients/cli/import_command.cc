@@ -1,0 +1,144 @@
+// strata import.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "clients/cli/arguments.h"
+#include "clients/cli/commands.h"
+#include "clients/cli/importer.h"
+#include "clients/cli/options.h"
+#include "clients/cli/progress.h"
+#include "clients/client/time_text.h"
+
+namespace strata::cli {
+namespace {
+
+struct ImportOptions {
+  std::string file;
+  std::string collection;
+  std::string strategy;
+  int32_t keyframe_interval = 0;
+  int in_flight = 64;
+  std::string retry_for = "60s";
+};
+
+absl::Status FillSettings(const ImportOptions& options, ImportSettings& settings) {
+  settings.collection = options.collection;
+  settings.keyframe_interval = options.keyframe_interval;
+  settings.in_flight = options.in_flight;
+  if (!options.strategy.empty()) {
+    const auto strategy = ParseStrategy(options.strategy);
+    if (!strategy.ok()) return strategy.status();
+    settings.strategy = *strategy;
+  }
+  const auto retry_ms = client::ParseDurationMs(options.retry_for);
+  if (!retry_ms.ok()) return retry_ms.status();
+  settings.retry_ms = *retry_ms;
+  return absl::OkStatus();
+}
+
+void PrintSummary(Session& session, const ImportCounts& counts, double seconds) {
+  const auto rate =
+      static_cast<int64_t>(static_cast<double>(counts.done()) / std::max(seconds, 1e-3));
+  char duration[32];
+  std::snprintf(duration, sizeof duration, "%.2f", seconds);
+  if (session.json) {
+    session.out() << "{\"lines\":" << counts.lines << ",\"written\":" << counts.written
+                  << ",\"replayed\":" << counts.replayed << ",\"unchanged\":" << counts.unchanged
+                  << ",\"retries\":" << counts.retries << ",\"seconds\":" << duration
+                  << ",\"versions_per_second\":" << rate << "}\n";
+    return;
+  }
+  session.out() << WithCommas(counts.lines) << " lines: " << WithCommas(counts.written)
+                << " versions written, " << WithCommas(counts.replayed) << " replayed, "
+                << WithCommas(counts.unchanged) << " unchanged";
+  if (counts.retries > 0) session.out() << ", " << WithCommas(counts.retries) << " calls repeated";
+  session.out() << ", in " << duration << " s (" << WithCommas(rate) << " versions/s)\n";
+}
+
+int RunImport(Session& session, const ImportOptions& options) {
+  ImportSettings settings;
+  const absl::Status filled = FillSettings(options, settings);
+  if (!filled.ok()) return session.Usage(filled);
+  const bool from_stdin = options.file == "-";
+  std::ifstream file;
+  std::error_code no_size;
+  int64_t size = 0;
+  if (!from_stdin) {
+    file.open(options.file, std::ios::binary);
+    if (!file || std::filesystem::is_directory(options.file, no_size)) {
+      return session.Usage("cannot read " + options.file);
+    }
+    const auto bytes = std::filesystem::file_size(options.file, no_size);
+    if (!no_size) size = static_cast<int64_t>(bytes);
+  }
+  LineReader lines(from_stdin ? session.in() : file);
+  ImportCounts counts;
+  Progress progress(session.err(), session.terminal().err_is_terminal && !session.json);
+  const std::optional<ImportFailure> failure = Import(session, settings, lines, counts, [&] {
+    progress.Show(
+        counts.done(), "versions",
+        size > 0 ? static_cast<double>(lines.bytes_read()) / static_cast<double>(size) : 0);
+  });
+  progress.Clear();
+  PrintSummary(session, counts, progress.seconds());
+  if (!failure.has_value()) return kExitOk;
+  session.out().flush();
+  const std::string name = from_stdin ? "stdin" : options.file;
+  session.Refuse(failure->refusal, name + ":" + std::to_string(failure->line));
+  if (!session.json) {
+    session.err() << "The import stopped there. Run it again to go on: what was written is not "
+                     "written twice (for 24 hours).\n";
+  }
+  return kExitRefused;
+}
+
+constexpr char kFooter[] =
+    R"(Examples:
+  strata import compat.ndjson.zst --strategy deltas
+  zstd -dc --long=27 compat.ndjson.zst | strata import - --collection trial
+
+Each line is a version of a document, oldest first; export writes the same:
+  {"collection": "books", "id": "moby", "time": "2026-01-31T12:00:00Z", "actor": "ann",
+   "reason": "catalogue", "content": {"title": "Moby Dick"}}
+or "deleted": true instead of content; on_behalf_of and labels may stand there too. The file may be
+compressed with zstd (--long=27 as well). The line's time becomes the label `time`.
+
+Calls of one document are made one after the other, other documents side by side. Each call's
+request id is made of a digest of the line and its number, so importing the same lines again within 24
+hours writes nothing, whatever the file is called. Calls that the server could not answer are made
+again for --retry-for; any other refusal stops the import and names the line.)";
+
+}  // namespace
+
+void AddImportCommand(CLI::App& app, Session& session) {
+  CLI::App& command =
+      *app.add_subcommand("import", "Write documents with their histories from a file");
+  auto options = std::make_shared<ImportOptions>();
+  command.add_option("FILE", options->file, "A file of lines, or - (standard input)")->required();
+  command
+      .add_option("--collection", options->collection, "Import into this one, whatever lines say")
+      ->type_name("NAME");
+  CLI::Option* strategy = command.add_option("--strategy", options->strategy,
+                                             "Make collections with this strategy; one that exists "
+                                             "must have it: full-copies, current-flag, "
+                                             "embedded-history, shadow-collection, deltas");
+  strategy->type_name("STRATEGY");
+  command.add_option("--keyframe-interval", options->keyframe_interval, "As of collections create")
+      ->check(CLI::Range(1, 1000))
+      ->needs(strategy)
+      ->type_name("N");
+  command.add_option("--in-flight", options->in_flight, "Calls at a time; 64 unless given")
+      ->check(CLI::Range(1, 10'000))
+      ->type_name("N");
+  command
+      .add_option("--retry-for", options->retry_for,
+                  "How long a line is tried again; 60s unless given")
+      ->type_name("TIME");
+  command.footer(kFooter);
+  command.callback([&session, options] {
+    session.run = [&session, options] { return RunImport(session, *options); };
+  });
+}
+
+}  // namespace strata::cli

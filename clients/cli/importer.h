@@ -1,0 +1,59 @@
+// Sends the versions of a file to the server: many calls at once, those of one document in order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "clients/cli/line_stream.h"
+#include "clients/cli/session.h"
+#include "clients/client/refusal.h"
+#include "strata/v1/collection_service.pb.h"
+
+namespace strata::cli {
+
+struct ImportSettings {
+  // Overrides the lines' own. Empty: theirs.
+  std::string collection;
+  // Collections are made with this strategy, or must have it already. Unset: the server's default.
+  std::optional<v1::Strategy> strategy;
+  int32_t keyframe_interval = 0;
+  // Calls under way at a time, each of another document.
+  int in_flight = 64;
+  // How long one line is tried again before the import stops.
+  int64_t retry_ms = 60'000;
+};
+
+struct ImportCounts {
+  int64_t lines = 0;      // Read so far.
+  int64_t written = 0;    // New versions.
+  int64_t replayed = 0;   // Written by an earlier import of the same lines.
+  int64_t unchanged = 0;  // Answered without a version.
+  int64_t retries = 0;    // Calls made again.
+
+  int64_t done() const { return written + replayed + unchanged; }
+};
+
+// Why an import stopped.
+struct ImportFailure {
+  int64_t line = 0;  // The smallest line number that failed. 0: no line is to blame.
+  client::Refusal refusal;
+};
+
+// Imports all lines; each is a version: content replaces the document's (creating it if missing,
+// writing a version even if nothing changed), "deleted": true deletes it. Each call carries
+// ImportRequestId, so repeating an import within the server's memory (24 hours) writes nothing.
+//
+// A line is sent when the one before of the same document has been answered; lines of other
+// documents overtake it, as far as a bounded read-ahead goes. Calls that may succeed if made again
+// (Refusal::IsRetryable) are, with the same request id, until retry_ms have passed. Any other
+// refusal, and a line that is not understood, stops the import: calls under way are still awaited.
+//
+// One thread, the caller's, drives everything. `progress` is called often.
+std::optional<ImportFailure> Import(Session& session, const ImportSettings& settings,
+                                    LineReader& lines, ImportCounts& counts,
+                                    const std::function<void()>& progress);
+
+}  // namespace strata::cli

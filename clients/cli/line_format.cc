@@ -1,0 +1,138 @@
+#include "clients/cli/line_format.h"
+
+#include <bson/bson.h>
+#include <openssl/sha.h>
+
+#include "absl/strings/escaping.h"
+#include "clients/client/extended_json.h"
+
+namespace strata::cli {
+namespace {
+
+absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
+
+std::string Utf8Value(const bson_iter_t& iter) {
+  uint32_t length = 0;
+  const char* text = bson_iter_utf8(&iter, &length);
+  return {text, length};
+}
+
+absl::Status ReadString(const bson_iter_t& iter, std::string& field) {
+  if (!BSON_ITER_HOLDS_UTF8(&iter)) return Invalid("not a string");
+  field = Utf8Value(iter);
+  return absl::OkStatus();
+}
+
+absl::Status ReadLabels(const bson_iter_t& iter, std::map<std::string, std::string>& labels) {
+  bson_iter_t child;
+  if (!BSON_ITER_HOLDS_DOCUMENT(&iter) || !bson_iter_recurse(&iter, &child)) {
+    return Invalid("not an object");
+  }
+  while (bson_iter_next(&child)) {
+    if (!BSON_ITER_HOLDS_UTF8(&child)) return Invalid("not an object of strings");
+    const std::string name = bson_iter_key(&child);
+    if (name == kTimeLabel) return Invalid("the label 'time' is written as member time");
+    labels[name] = Utf8Value(child);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadContent(const bson_iter_t& iter, std::string& content) {
+  if (!BSON_ITER_HOLDS_DOCUMENT(&iter)) return Invalid("not an object");
+  uint32_t length = 0;
+  const uint8_t* bytes = nullptr;
+  bson_iter_document(&iter, &length, &bytes);
+  content.assign(reinterpret_cast<const char*>(bytes), length);
+  return absl::OkStatus();
+}
+
+absl::Status ReadDeleted(const bson_iter_t& iter, bool& deleted) {
+  if (!BSON_ITER_HOLDS_BOOL(&iter)) return Invalid("not true or false");
+  deleted = bson_iter_bool(&iter);
+  return absl::OkStatus();
+}
+
+absl::Status ReadMember(const bson_iter_t& iter, std::string_view name, VersionLine& line) {
+  if (name == "collection") return ReadString(iter, line.collection);
+  if (name == "id") return ReadString(iter, line.id);
+  if (name == "time") return ReadString(iter, line.time);
+  if (name == "actor") return ReadString(iter, line.actor);
+  if (name == "on_behalf_of") return ReadString(iter, line.on_behalf_of);
+  if (name == "reason") return ReadString(iter, line.reason);
+  if (name == "labels") return ReadLabels(iter, line.labels);
+  if (name == "deleted") return ReadDeleted(iter, line.deleted);
+  if (name == "content") return ReadContent(iter, line.content);
+  return Invalid("not a member that is known here");
+}
+
+void AppendMember(std::string_view name, std::string_view text, std::string& json) {
+  if (text.empty()) return;
+  if (json.size() > 1) json += ',';
+  client::AppendJsonString(name, json);
+  json += ':';
+  client::AppendJsonString(text, json);
+}
+
+void AppendLabels(const std::map<std::string, std::string>& labels, std::string& json) {
+  if (labels.empty()) return;
+  std::string object = "{";
+  for (const auto& [name, value] : labels) {
+    if (object.size() > 1) object += ',';
+    client::AppendJsonString(name, object);
+    object += ':';
+    client::AppendJsonString(value, object);
+  }
+  json += ",\"labels\":" + object + "}";
+}
+
+}  // namespace
+
+absl::StatusOr<VersionLine> ParseVersionLine(std::string_view text) {
+  const absl::StatusOr<std::string> bson = client::BsonFromJson(text);
+  if (!bson.ok()) return bson.status();
+  bson_t view;
+  bson_iter_t iter;
+  if (!bson_init_static(&view, reinterpret_cast<const uint8_t*>(bson->data()), bson->size()) ||
+      !bson_iter_init(&iter, &view)) {
+    return Invalid("not a version");
+  }
+  VersionLine line;
+  std::map<std::string, bool> seen;
+  while (bson_iter_next(&iter)) {
+    const std::string name = bson_iter_key(&iter);
+    if (!seen.emplace(name, true).second) return Invalid(name + ": written twice");
+    const absl::Status status = ReadMember(iter, name, line);
+    if (!status.ok()) return Invalid(name + ": " + std::string(status.message()));
+  }
+  if (line.id.empty()) return Invalid("no id");
+  if (line.deleted == seen.contains("content")) {
+    return Invalid("needs either content or \"deleted\": true");
+  }
+  return line;
+}
+
+absl::StatusOr<std::string> FormatVersionLine(const VersionLine& line) {
+  std::string json = "{";
+  AppendMember("collection", line.collection, json);
+  AppendMember("id", line.id, json);
+  AppendMember("time", line.time, json);
+  AppendMember("actor", line.actor, json);
+  AppendMember("on_behalf_of", line.on_behalf_of, json);
+  AppendMember("reason", line.reason, json);
+  AppendLabels(line.labels, json);
+  if (line.deleted) return json + ",\"deleted\":true}";
+  const absl::StatusOr<std::string> content =
+      client::JsonFromBson(line.content, client::JsonStyle::kExact);
+  if (!content.ok()) return content.status();
+  return json + ",\"content\":" + *content + "}";
+}
+
+std::string ImportRequestId(std::string_view line, int64_t line_number) {
+  constexpr size_t kDigestUsed = SHA256_DIGEST_LENGTH / 2;
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(line.data()), line.size(), digest);
+  return "import-" + absl::BytesToHexString({reinterpret_cast<const char*>(digest), kDigestUsed}) +
+         "-" + std::to_string(line_number);
+}
+
+}  // namespace strata::cli

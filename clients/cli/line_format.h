@@ -1,0 +1,47 @@
+// The lines of import and export: one version of one document each.
+//
+//   {"collection": "compat", "id": "css/color", "time": "2016-11-29T11:33:29Z", "actor": "…",
+//    "on_behalf_of": "…", "reason": "…", "labels": {"ticket": "12"}, "content": {…}}
+//
+// or "deleted": true instead of content. Only id and one of the last two are needed (and
+// collection, unless the command line names one). Other members are refused, so that nothing is
+// lost silently.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace strata::cli {
+
+// The label that keeps a line's time: the server's commit time says when it was imported.
+inline constexpr std::string_view kTimeLabel = "time";
+
+struct VersionLine {
+  std::string collection;
+  std::string id;
+  std::string time;  // As written; empty: none.
+  std::string actor;
+  std::string on_behalf_of;
+  std::string reason;
+  std::map<std::string, std::string> labels;  // Without kTimeLabel.
+  bool deleted = false;
+  std::string content;  // BSON; empty if deleted.
+};
+
+// INVALID_ARGUMENT says what is wrong with the line.
+absl::StatusOr<VersionLine> ParseVersionLine(std::string_view line);
+
+// The line, without its end; ParseVersionLine gives an equal one again, content to the byte.
+// Members that are empty are left out. INVALID_ARGUMENT if the content is damaged.
+absl::StatusOr<std::string> FormatVersionLine(const VersionLine& line);
+
+// "import-<32 hexadecimal digits>-<line number>": the digits are the first half of the SHA-256 of
+// the line's text. So the same content imported again, from whatever path, makes the same calls,
+// which the server knows for 24 hours; and equal lines at two places of a file stay two versions.
+std::string ImportRequestId(std::string_view line, int64_t line_number);
+
+}  // namespace strata::cli

@@ -1,0 +1,116 @@
+#include "clients/cli/line_stream.h"
+
+#include <algorithm>
+
+namespace strata::cli {
+namespace {
+
+constexpr int kWindowLog = 27;
+constexpr size_t kBlock = size_t{1} << 17;
+constexpr std::string_view kZstdMagic = "\x28\xB5\x2F\xFD";
+
+}  // namespace
+
+LineReader::LineReader(std::istream& in) : in_(in) {}
+
+void LineReader::ReadRaw() {
+  raw_.resize(kBlock);
+  in_.read(raw_.data(), static_cast<std::streamsize>(raw_.size()));
+  raw_.resize(static_cast<size_t>(in_.gcount()));
+  raw_at_ = 0;
+  bytes_read_ += in_.gcount();
+}
+
+// Appends some text to text_, or sets at_end_.
+absl::Status LineReader::Refill() {
+  text_.erase(0, text_at_);
+  text_at_ = 0;
+  if (output_held_) return Decompress();
+  if (raw_at_ == raw_.size()) ReadRaw();
+  if (!begun_) {
+    begun_ = true;
+    if (raw_.starts_with(kZstdMagic)) {
+      zstd_.reset(ZSTD_createDStream());
+      ZSTD_DCtx_setParameter(zstd_.get(), ZSTD_d_windowLogMax, kWindowLog);
+    }
+  }
+  if (raw_at_ == raw_.size()) {
+    at_end_ = true;
+    if (in_.bad()) return absl::DataLossError("cannot read on");
+    return frame_open_ ? absl::DataLossError("the compressed file is cut short") : absl::OkStatus();
+  }
+  if (zstd_ != nullptr) return Decompress();
+  text_.append(raw_);
+  raw_at_ = raw_.size();
+  return absl::OkStatus();
+}
+
+absl::Status LineReader::Decompress() {
+  const size_t before = text_.size();
+  text_.resize(before + kBlock);
+  ZSTD_inBuffer input{raw_.data(), raw_.size(), raw_at_};
+  ZSTD_outBuffer output{text_.data(), text_.size(), before};
+  const size_t result = ZSTD_decompressStream(zstd_.get(), &output, &input);
+  text_.resize(output.pos);
+  raw_at_ = input.pos;
+  if (ZSTD_isError(result)) {
+    return absl::DataLossError(std::string("not readable as zstd: ") + ZSTD_getErrorName(result));
+  }
+  frame_open_ = result != 0;
+  output_held_ = output.pos == output.size;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> LineReader::Next(std::string& line) {
+  size_t searched = 0;  // Bytes after text_at_ that are known to hold no line end.
+  while (true) {
+    const size_t end = text_.find('\n', text_at_ + searched);
+    if (end != std::string::npos || (at_end_ && text_at_ < text_.size())) {
+      const size_t stop = end != std::string::npos ? end : text_.size();
+      line.assign(text_, text_at_, stop - text_at_);
+      if (line.ends_with('\r')) line.pop_back();
+      text_at_ = std::min(stop + 1, text_.size());
+      return true;
+    }
+    if (at_end_) return false;
+    searched = text_.size() - text_at_;
+    if (searched > kLineMax) return absl::ResourceExhaustedError("line of more than 64 MiB");
+    const absl::Status status = Refill();
+    if (!status.ok()) return status;
+  }
+}
+
+LineWriter::LineWriter(std::ostream& out, bool compress) : out_(out) {
+  if (!compress) return;
+  zstd_.reset(ZSTD_createCCtx());
+  ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_compressionLevel, 9);
+  ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_enableLongDistanceMatching, 1);
+  ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_windowLog, kWindowLog);
+  ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_checksumFlag, 1);
+  buffer_.resize(ZSTD_CStreamOutSize());
+}
+
+bool LineWriter::Feed(std::string_view bytes, ZSTD_EndDirective directive) {
+  ZSTD_inBuffer input{bytes.data(), bytes.size(), 0};
+  while (true) {
+    ZSTD_outBuffer output{buffer_.data(), buffer_.size(), 0};
+    const size_t left = ZSTD_compressStream2(zstd_.get(), &output, &input, directive);
+    out_.write(buffer_.data(), static_cast<std::streamsize>(output.pos));
+    if (ZSTD_isError(left) || !out_) return false;
+    if (directive == ZSTD_e_end ? left == 0 : input.pos == input.size) return true;
+  }
+}
+
+bool LineWriter::Write(std::string_view line) {
+  if (zstd_ != nullptr) return Feed(line, ZSTD_e_continue) && Feed("\n", ZSTD_e_continue);
+  out_ << line << '\n';
+  return static_cast<bool>(out_);
+}
+
+bool LineWriter::Finish() {
+  if (zstd_ != nullptr && !Feed("", ZSTD_e_end)) return false;
+  out_.flush();
+  return static_cast<bool>(out_);
+}
+
+}  // namespace strata::cli

@@ -1,0 +1,92 @@
+#include "clients/cli/options.h"
+
+#include <algorithm>
+
+#include "clients/cli/arguments.h"
+#include "clients/client/time_text.h"
+
+namespace strata::cli {
+
+void Target::AddTo(CLI::App& command) {
+  command.add_option("COLLECTION", collection, "The document's collection")->required();
+  command.add_option("ID", id, "The document's id")->required();
+}
+
+void WriteOptions::AddTo(CLI::App& command, bool with_content) {
+  command.add_option("--reason", reason, "Why; kept with the version")->group("Who and why");
+  command.add_option("--actor", actor, "Who makes the change")->group("Who and why");
+  command.add_option("--on-behalf-of", on_behalf_of, "For whom the actor acts")
+      ->group("Who and why");
+  AddRepeated(command, "--label", labels, "KEY=VALUE, kept with the version; may be repeated")
+      ->group("Who and why");
+  command.add_option("--request-id", request_id,
+                     "Makes repeating the command safe: within 24 hours the same id takes effect "
+                     "once");
+  command.add_flag("--validate-only", validate_only, "Check everything, write nothing");
+  if (with_content) command.add_flag("--show", show, "Print the document's content afterwards");
+}
+
+absl::Status WriteOptions::Fill(v1::ChangeInfo& change) const {
+  change.set_actor(actor);
+  change.set_on_behalf_of(on_behalf_of);
+  change.set_reason(reason);
+  for (const std::string& label : labels) {
+    const auto entry = SplitLabel(label);
+    if (!entry.ok()) return entry.status();
+    (*change.mutable_labels())[entry->first] = entry->second;
+  }
+  return absl::OkStatus();
+}
+
+void PreconditionOptions::AddTo(CLI::App& command, bool with_if_missing) {
+  if_version_option = command.add_option("--if-version", if_version,
+                                         "Only if this is the document's current version");
+  if_version_option->check(CLI::NonNegativeNumber)->type_name("N")->group("Only if");
+  CLI::Option* exists = command.add_flag("--if-exists", if_exists, "Only if the document exists");
+  exists->excludes(if_version_option)->group("Only if");
+  if (with_if_missing) {
+    command
+        .add_flag("--if-missing", if_missing, "Only if there is no such document, or it is deleted")
+        ->excludes(if_version_option)
+        ->excludes(exists)
+        ->group("Only if");
+  }
+  command
+      .add_option("--max-attempts", max_attempts,
+                  "How often the server tries when other writers are faster; 16 unless given")
+      ->check(CLI::Range(1, 100))
+      ->type_name("N");
+}
+
+void LimitOption::AddTo(CLI::App& command) {
+  command.add_option("--limit", limit, "At most this many lines; all unless given")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+}
+
+int32_t LimitOption::NextPageSize(int64_t printed, int32_t largest) const {
+  if (limit == 0) return largest;
+  return static_cast<int32_t>(std::min<int64_t>(largest, limit - printed));
+}
+
+CLI::Option* AddRepeated(CLI::App& command, const std::string& name,
+                         std::vector<std::string>& values, const std::string& help) {
+  // Without extra arguments: otherwise one option would swallow the arguments behind it, and values
+  // in brackets would be taken for lists.
+  return command.add_option(name, values, help)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+absl::Status FillTime(const std::string& option, const std::string& text,
+                      google::protobuf::Timestamp* time) {
+  const absl::StatusOr<client::Instant> instant = client::ParseTime(text);
+  if (!instant.ok()) {
+    return absl::InvalidArgumentError(option + ": " + std::string(instant.status().message()));
+  }
+  time->set_seconds(instant->seconds);
+  time->set_nanos(instant->nanos);
+  return absl::OkStatus();
+}
+
+}  // namespace strata::cli

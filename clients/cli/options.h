@@ -1,0 +1,84 @@
+// Options that several commands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "strata/v1/document.pb.h"
+
+namespace strata::cli {
+
+// COLLECTION and ID, the first two arguments of most commands.
+struct Target {
+  std::string collection;
+  std::string id;
+  void AddTo(CLI::App& command);
+};
+
+// Who changes and why, and how a write is repeated safely.
+struct WriteOptions {
+  std::string actor;
+  std::string on_behalf_of;
+  std::string reason;
+  std::vector<std::string> labels;
+  std::string request_id;
+  bool validate_only = false;
+  bool show = false;
+
+  // `with_content`: the answer has content that --show prints.
+  void AddTo(CLI::App& command, bool with_content);
+  // A usage error for labels that are not KEY=VALUE.
+  absl::Status Fill(v1::ChangeInfo& change) const;
+
+  // Fills the fields that every write request has.
+  template <typename Request>
+  absl::Status FillRequest(Request& request) const {
+    request.set_request_id(request_id);
+    request.set_validate_only(validate_only);
+    return Fill(*request.mutable_change());
+  }
+};
+
+// What must hold, and how often the server tries.
+struct PreconditionOptions {
+  int64_t if_version = 0;
+  CLI::Option* if_version_option = nullptr;
+  bool if_exists = false;
+  bool if_missing = false;
+  int32_t max_attempts = 0;
+
+  void AddTo(CLI::App& command, bool with_if_missing);
+
+  template <typename Request>
+  void FillRequest(Request& request) const {
+    request.set_max_attempts(max_attempts);
+    if (if_version_option->count() > 0) request.mutable_precondition()->set_version(if_version);
+    if (if_exists || if_missing) request.mutable_precondition()->set_exists(if_exists);
+  }
+};
+
+// A limit on how many lines are printed; 0: all.
+struct LimitOption {
+  int64_t limit = 0;
+  void AddTo(CLI::App& command);
+  // How many to ask for next, having printed `printed`; 0 when there are enough.
+  int32_t NextPageSize(int64_t printed, int32_t largest) const;
+};
+
+// Adds a repeatable option that takes one value each time ("--label a=1 --label b=2").
+CLI::Option* AddRepeated(CLI::App& command, const std::string& name,
+                         std::vector<std::string>& values, const std::string& help);
+
+// Reads a time given as an option into a protobuf timestamp; `option` names it in the usage error.
+absl::Status FillTime(const std::string& option, const std::string& text,
+                      google::protobuf::Timestamp* time);
+
+// Help texts that more than one command needs.
+inline constexpr char kTimesHelp[] =
+    "Times: 2026-01-31, 2026-01-31T12:00, 2026-01-31T12:00:00+02:00; UTC unless a zone is named.";
+
+}  // namespace strata::cli

@@ -1,0 +1,224 @@
+// strata get, list.
+#include <memory>
+
+#include "clients/cli/arguments.h"
+#include "clients/cli/commands.h"
+#include "clients/cli/message_json.h"
+#include "clients/cli/options.h"
+#include "clients/client/extended_json.h"
+#include "clients/client/printable.h"
+
+namespace strata::cli {
+namespace {
+
+using v1::DocumentService;
+
+constexpr int kBatchMax = 1000;
+constexpr int32_t kPageSize = 500;
+
+struct GetOptions {
+  std::string collection;
+  std::vector<std::string> ids;
+  int64_t version = 0;
+  std::string at_time;
+  std::vector<std::string> fields;
+};
+
+// Prints a document: its content, with a line above that says which version it is if a person looks
+// or there are several.
+int PrintDocument(Session& session, const v1::Document& document, bool headline) {
+  if (session.json) {
+    session.out() << MessageJson(document) << "\n";
+    return kExitOk;
+  }
+  if (headline) {
+    const std::string line = document.collection() + " " + document.id() + ", version " +
+                             std::to_string(document.version()) + " of " +
+                             TimeCell(document.has_update_time(), document.update_time());
+    session.out() << session.palette().Dim("# " + client::Printable(line)) << "\n";
+  }
+  const auto json = client::JsonFromBson(document.content().bson(), client::JsonStyle::kRelaxed, 2);
+  if (!json.ok()) return session.Fail(std::string(json.status().message()));
+  session.out() << *json << "\n";
+  return kExitOk;
+}
+
+int RunGetOne(Session& session, const GetOptions& options) {
+  v1::GetRequest request;
+  request.set_collection(options.collection);
+  request.set_id(options.ids.front());
+  request.set_encoding(v1::ENCODING_BSON);
+  for (const std::string& field : options.fields) request.add_fields(field);
+  if (options.version > 0) request.set_version(options.version);
+  if (!options.at_time.empty()) {
+    const absl::Status status = FillTime("--at", options.at_time, request.mutable_at_time());
+    if (!status.ok()) return session.Usage(status);
+  }
+  v1::GetResponse response;
+  const grpc::Status status = session.Call(&DocumentService::Stub::Get, request, &response);
+  if (!status.ok()) return session.Refuse(status);
+  return PrintDocument(session, response.document(), session.terminal().out_is_terminal);
+}
+
+// Reads the documents of `request.ids`; what the server had no room for is asked for again.
+int GetBatch(Session& session, v1::BatchGetRequest& request, int64_t& missing) {
+  while (request.ids_size() > 0) {
+    v1::BatchGetResponse response;
+    const grpc::Status status = session.Call(&DocumentService::Stub::BatchGet, request, &response);
+    if (!status.ok()) return session.Refuse(status);
+    for (const v1::Document& document : response.documents()) {
+      const int exit_status = PrintDocument(session, document, true);
+      if (exit_status != kExitOk) return exit_status;
+    }
+    for (const std::string& id : response.missing_ids()) {
+      session.err() << "missing: " << client::Printable(request.collection() + " " + id) << "\n";
+      ++missing;
+    }
+    if (response.remaining_ids_size() >= request.ids_size()) {
+      return session.Fail("the server read none of the documents");
+    }
+    request.mutable_ids()->Swap(response.mutable_remaining_ids());
+  }
+  return kExitOk;
+}
+
+int RunGetMany(Session& session, const GetOptions& options) {
+  if (options.version > 0 || !options.at_time.empty()) {
+    return session.Usage("--version and --at take one document at a time");
+  }
+  v1::BatchGetRequest request;
+  request.set_collection(options.collection);
+  request.set_encoding(v1::ENCODING_BSON);
+  for (const std::string& field : options.fields) request.add_fields(field);
+  int64_t missing = 0;
+  for (size_t i = 0; i < options.ids.size(); ++i) {
+    request.add_ids(options.ids[i]);
+    if (request.ids_size() < kBatchMax && i + 1 < options.ids.size()) continue;
+    const int exit_status = GetBatch(session, request, missing);
+    if (exit_status != kExitOk) return exit_status;
+  }
+  return missing == 0 ? kExitOk : kExitRefused;
+}
+
+void AddGet(CLI::App& app, Session& session) {
+  CLI::App& command = *app.add_subcommand("get", "Print a document: now, at a version, at a time");
+  auto options = std::make_shared<GetOptions>();
+  command.add_option("COLLECTION", options->collection, "The documents' collection")->required();
+  command.add_option("ID", options->ids, "One id or more")->required()->allow_extra_args(false);
+  CLI::Option* version = command.add_option("--version", options->version, "That version");
+  version->check(CLI::PositiveNumber)->type_name("N");
+  command.add_option("--at", options->at_time, "The version that was current then")
+      ->excludes(version)
+      ->type_name("TIME");
+  AddRepeated(command, "--field", options->fields,
+              "Only this member, a JSON Pointer such as /stock; may be repeated")
+      ->type_name("/PATH");
+  command.footer(
+      std::string("Examples:\n"
+                  "  strata get books moby\n"
+                  "  strata get books moby --at 2026-01-31T12:00\n"
+                  "  strata get books moby > moby.json   # edit it, then:\n"
+                  "  strata update books moby @moby.json\n"
+                  "  strata get books moby emma walden --json\n") +
+      kTimesHelp +
+      "\nSeveral documents: exit status 1 if one of them is missing, which stderr names.");
+  command.callback([&session, options] {
+    session.run = [&session, options] {
+      return options->ids.size() == 1 ? RunGetOne(session, *options)
+                                      : RunGetMany(session, *options);
+    };
+  });
+}
+
+struct ListOptions {
+  std::string collection;
+  std::string prefix;
+  bool deleted = false;
+  bool content = false;
+  std::vector<std::string> fields;
+  LimitOption limit;
+};
+
+v1::ListRequest MakeListRequest(Session& session, const ListOptions& options) {
+  v1::ListRequest request;
+  request.set_collection(options.collection);
+  request.set_id_prefix(options.prefix);
+  request.set_show_deleted(options.deleted);
+  request.set_encoding(v1::ENCODING_BSON);
+  for (const std::string& field : options.fields) request.add_fields(field);
+  // Nobody looks at the contents: ask for a member that hardly any document has.
+  const bool with_content = options.content || session.json || request.fields_size() > 0;
+  if (!with_content) request.add_fields("/");
+  return request;
+}
+
+void AddListRow(const v1::Document& document, bool with_content, Table& table) {
+  std::vector<std::string> cells = {document.id(), std::to_string(document.version()),
+                                    TimeCell(document.has_update_time(), document.update_time())};
+  if (!document.has_content()) {
+    cells.push_back("deleted");
+  } else if (with_content) {
+    cells.push_back(client::JsonFromBson(document.content().bson(), client::JsonStyle::kRelaxed)
+                        .value_or("damaged"));
+  }
+  table.AddRow(cells);
+}
+
+int RunList(Session& session, const ListOptions& options) {
+  v1::ListRequest request = MakeListRequest(session, options);
+  const bool with_content = options.content || !options.fields.empty();
+  std::vector<std::string> header = {"ID", "VERSION", "TIME"};
+  if (with_content || options.deleted) header.push_back(with_content ? "CONTENT" : "");
+  Table table(header, session.palette());
+  table.AlignRight(1);
+  int64_t printed = 0;
+  while (true) {
+    request.set_page_size(options.limit.NextPageSize(printed, kPageSize));
+    v1::ListResponse response;
+    const grpc::Status status = session.Call(&DocumentService::Stub::List, request, &response);
+    if (!status.ok()) return session.Refuse(status);
+    for (const v1::Document& document : response.documents()) {
+      if (session.json) {
+        session.out() << MessageJson(document) << "\n";
+      } else {
+        AddListRow(document, with_content, table);
+      }
+      ++printed;
+    }
+    table.Flush(session.out());
+    request.set_page_token(response.next_page_token());
+    if (request.page_token().empty() || options.limit.NextPageSize(printed, 1) == 0) break;
+    if (!session.out()) break;
+  }
+  return kExitOk;
+}
+
+void AddList(CLI::App& app, Session& session) {
+  CLI::App& command = *app.add_subcommand("list", "List the documents of a collection");
+  auto options = std::make_shared<ListOptions>();
+  command.add_option("COLLECTION", options->collection, "The collection")->required();
+  command.add_option("--prefix", options->prefix, "Only ids that begin with this");
+  command.add_flag("--deleted", options->deleted, "Deleted documents too");
+  command.add_flag("--content", options->content, "Print the contents, one a line");
+  AddRepeated(command, "--field", options->fields,
+              "Print this member, a JSON Pointer such as /stock; may be repeated")
+      ->type_name("/PATH");
+  options->limit.AddTo(command);
+  command.footer(
+      "Examples:\n"
+      "  strata list books --field /title --field /stock\n"
+      "  strata list books --prefix mo --json | jq .id\n"
+      "In the byte order of the ids.");
+  command.callback([&session, options] {
+    session.run = [&session, options] { return RunList(session, *options); };
+  });
+}
+
+}  // namespace
+
+void AddReadCommands(CLI::App& app, Session& session) {
+  AddGet(app, session);
+  AddList(app, session);
+}
+
+}  // namespace strata::cli

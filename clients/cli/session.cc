@@ -1,0 +1,85 @@
+#include "clients/cli/session.h"
+
+#include <chrono>
+
+#include "clients/client/extended_json.h"
+#include "clients/client/refusal.h"
+#include "clients/client/time_text.h"
+
+namespace strata::cli {
+namespace {
+
+void AppendMember(std::string_view name, std::string_view text, std::string& json) {
+  if (json.size() > 1) json += ',';
+  client::AppendJsonString(name, json);
+  json += ':';
+  client::AppendJsonString(text, json);
+}
+
+std::string RefusalJson(const client::Refusal& refusal, const std::string& where) {
+  std::string json = "{";
+  AppendMember("code", client::CodeName(refusal.code), json);
+  AppendMember("reason", refusal.reason, json);
+  AppendMember("message", refusal.message, json);
+  std::string metadata = "{";
+  for (const auto& [name, value] : refusal.metadata) AppendMember(name, value, metadata);
+  json += ",\"metadata\":" + metadata + "}";
+  if (refusal.retry_delay_ms.has_value()) {
+    json += ",\"retry_delay_ms\":" + std::to_string(*refusal.retry_delay_ms);
+  }
+  if (!where.empty()) AppendMember("where", where, json);
+  return "{\"error\":" + json + "}}";
+}
+
+}  // namespace
+
+absl::Status Session::Prepare() {
+  const absl::StatusOr<int64_t> milliseconds = client::ParseDurationMs(timeout);
+  if (!milliseconds.ok()) return milliseconds.status();
+  timeout_ms_ = *milliseconds;
+  if (server.empty()) return absl::InvalidArgumentError("--server is empty");
+  return absl::OkStatus();
+}
+
+client::Connection& Session::connection() {
+  if (connection_ == nullptr) {
+    connection_ = std::make_unique<client::Connection>(client::Connect(server));
+  }
+  return *connection_;
+}
+
+void Session::SetDeadline(grpc::ClientContext& context) const {
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms_));
+}
+
+int Session::Refuse(const grpc::Status& status, const std::string& where) {
+  return Refuse(client::RefusalOf(status), where);
+}
+
+int Session::Refuse(const client::Refusal& refusal, const std::string& where) {
+  if (json) {
+    err() << RefusalJson(refusal, where) << "\n";
+    return kExitRefused;
+  }
+  if (!where.empty()) err() << where << ": ";
+  err() << refusal.ToString() << "\n";
+  const std::string advice = refusal.Advice();
+  if (!advice.empty()) err() << advice << "\n";
+  return kExitRefused;
+}
+
+int Session::Fail(const std::string& message) {
+  client::Refusal refusal;
+  refusal.code = grpc::StatusCode::INTERNAL;
+  refusal.message = message;
+  if (json) return Refuse(refusal);
+  err() << "strata: " << message << "\n";
+  return kExitRefused;
+}
+
+int Session::Usage(const std::string& message) {
+  err() << "strata: " << message << "\n";
+  return kExitUsage;
+}
+
+}  // namespace strata::cli

@@ -1,0 +1,92 @@
+// What every command has at hand: the terminal, the options that hold for all of them, the server.
+#pragma once
+
+#include <grpcpp/client_context.h>
+
+#include <cstdint>
+#include <functional>
+#include <istream>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "clients/cli/render.h"
+#include "clients/client/connection.h"
+
+namespace strata::client {
+struct Refusal;
+}
+
+namespace strata::cli {
+
+// Where a command reads and writes, and whether a person looks at it.
+struct Terminal {
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  bool color = false;  // Allowed on `out`.
+};
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitRefused = 1;
+inline constexpr int kExitUsage = 2;
+
+class Session {
+ public:
+  explicit Session(Terminal terminal) : terminal_(terminal) {}
+
+  // Set by the command line.
+  std::string server = "127.0.0.1:50051";
+  std::string timeout = "30s";
+  bool json = false;
+  // The command that was chosen; answers the exit status.
+  std::function<int()> run;
+
+  std::istream& in() { return terminal_.in; }
+  std::ostream& out() { return terminal_.out; }
+  std::ostream& err() { return terminal_.err; }
+  const Terminal& terminal() const { return terminal_; }
+  Palette palette() const { return Palette(terminal_.color); }
+
+  // Reads what the options say; a usage error otherwise. Before the first call.
+  absl::Status Prepare();
+
+  // Connects at the first use.
+  client::Connection& connection();
+  // Sets the deadline of one call.
+  void SetDeadline(grpc::ClientContext& context) const;
+
+  // One call of `method`, such as &v1::DocumentService::Stub::Get.
+  template <typename Stub, typename Request, typename Response>
+  grpc::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                    const Request& request, Response* response) {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    return (StubOf(static_cast<Stub*>(nullptr)).*method)(&context, request, response);
+  }
+
+  // Says on stderr why the server refused and what to do (one JSON object with --json), and answers
+  // kExitRefused. `where`, if not empty, stands before it: "file.ndjson:12".
+  int Refuse(const grpc::Status& status, const std::string& where = "");
+  int Refuse(const client::Refusal& refusal, const std::string& where = "");
+  // The same for what went wrong on this side: a file, a damaged answer.
+  int Fail(const std::string& message);
+  // Says what was wrong with the command line, and answers kExitUsage.
+  int Usage(const std::string& message);
+  int Usage(const absl::Status& status) { return Usage(std::string(status.message())); }
+
+ private:
+  v1::DocumentService::Stub& StubOf(v1::DocumentService::Stub*) { return *connection().documents; }
+  v1::CollectionService::Stub& StubOf(v1::CollectionService::Stub*) {
+    return *connection().collections;
+  }
+
+  Terminal terminal_;
+  int64_t timeout_ms_ = 30'000;
+  std::unique_ptr<client::Connection> connection_;
+};
+
+}  // namespace strata::cli

@@ -1,0 +1,80 @@
+// The application: global options, the list of commands, exit statuses.
+#include <CLI/CLI.hpp>
+
+#include "clients/cli/commands.h"
+
+namespace strata::cli {
+namespace {
+
+constexpr char kFooter[] =
+    R"(Examples:
+  strata create books moby '{"title": "Moby Dick", "stock": 3}' --reason catalogue
+  strata update books moby --set /stock=2 --if-version 1 --reason sold
+  strata get books moby --version 1
+  strata history books moby --changes
+  strata import compat.ndjson.zst --strategy deltas
+
+Content is JSON as an argument, in a file (@book.json) or on standard input (-). Types beyond
+JSON are MongoDB Extended JSON v2: {"$numberLong": "5"}, {"$date": "2026-01-31T12:00:00Z"}.
+The options above stand before or after the command; strata COMMAND --help has its own.
+Exit status: 0; 1 the server refused (why, on standard error); 2 wrong usage.)";
+
+// Help that names what an option takes, and leaves out what its text says anyway.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(34); }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0 || option->get_positional()) return "";
+    const std::string type = option->get_type_name();  // "N:POSITIVE", or "TEXT".
+    return " " + type.substr(0, type.find(':'));
+  }
+};
+
+void AddGlobalOptions(CLI::App& app, Session& session) {
+  app.add_option("--server", session.server,
+                 "The server's HOST:PORT; STRATA_SERVER or 127.0.0.1:50051 unless given")
+      ->envname("STRATA_SERVER")
+      ->type_name("ADDRESS");
+  app.add_option("--timeout", session.timeout,
+                 "How long a call may take: 30s, 250ms, 2m; 30s unless given")
+      ->type_name("TIME");
+  app.add_flag(
+      "--json", session.json,
+      "Print answers for machines: one JSON object, or one a line, with the field names of "
+      "the .proto files");
+}
+
+}  // namespace
+
+int RunStrata(const std::vector<std::string>& arguments, Terminal terminal) {
+  Session session(terminal);
+  CLI::App app("Versioned documents: read, change, and look back.", "strata");
+  app.set_version_flag("--version", "strata 0.1.0");
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.footer(kFooter);
+  AddGlobalOptions(app, session);
+  AddWriteCommands(app, session);
+  AddReadCommands(app, session);
+  AddHistoryCommands(app, session);
+  AddCollectionCommands(app, session);
+  AddImportCommand(app, session);
+  AddExportCommand(app, session);
+
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    // CLI11 reports everything by exceptions, --help too.
+    return app.exit(error, terminal.out, terminal.err) == 0 ? kExitOk : kExitUsage;
+  }
+  const absl::Status prepared = session.Prepare();
+  if (!prepared.ok()) return session.Usage(prepared);
+  const int status = session.run();
+  terminal.out.flush();
+  if (!terminal.out) return session.Fail("cannot write the answer");
+  return status;
+}
+
+}  // namespace strata::cli

@@ -1,0 +1,24 @@
+// The way to one server.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <memory>
+#include <string>
+
+#include "strata/v1/collection_service.grpc.pb.h"
+#include "strata/v1/document_service.grpc.pb.h"
+
+namespace strata::client {
+
+// Stubs over one channel. They are thread-safe, as is the channel.
+struct Connection {
+  std::unique_ptr<v1::DocumentService::Stub> documents;
+  std::unique_ptr<v1::CollectionService::Stub> collections;
+};
+
+// Names the server, "host:port"; does not wait until it is reached. Connections are tried again
+// after a second at most, so that a command that repeats calls finds a restarted server soon.
+Connection Connect(const std::string& server);
+
+}  // namespace strata::client

@@ -1,0 +1,165 @@
+#include "clients/client/refusal.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "clients/client/printable.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace strata::client {
+namespace {
+
+constexpr std::array<std::string_view, 17> kCodeNames = {
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
+
+struct ReasonAdvice {
+  std::string_view reason;
+  std::string_view advice;
+};
+
+constexpr ReasonAdvice kAdvice[] = {
+    {"VERSION_CONFLICT",
+     "Somebody else was faster: read the document again (strata get, strata diff) and decide "
+     "anew."},
+    {"RETRIES_EXHAUSTED", "Many writers change this document: try again in a moment."},
+    {"DOCUMENT_EXISTS",
+     "To change it use strata update; to write it either way, strata update "
+     "--allow-missing."},
+    {"COLLECTION_EXISTS", "See its strategy with strata collections show."},
+    {"DOCUMENT_NOT_FOUND",
+     "strata list shows which documents there are; strata update "
+     "--allow-missing creates one."},
+    {"DOCUMENT_DELETED",
+     "Its history is kept: see strata history; bring it back with strata restore "
+     "--version N."},
+    {"VERSION_NOT_FOUND", "strata history shows which versions there are."},
+    {"COLLECTION_NOT_FOUND", "strata collections shows which there are."},
+    {"INVALID_PATH",
+     "Write a path as a JSON Pointer: /stock, /authors/0; ~1 stands for / and ~0 for ~ "
+     "in a name."},
+    {"INVALID_PAGE_TOKEN", "The listing changed under way: start again."},
+    {"REQUEST_ID_REUSED", "Choose another --request-id: this one belongs to another change."},
+    {"LAYOUT_LIMIT", "Export the collection and import it with another --strategy."},
+    {"OVERLOADED", "Try again in a moment."},
+    {"COLLECTION_NOT_EMPTY", "--force deletes it with all its documents and their histories."},
+    {"STORE_UNAVAILABLE", "Nothing was written; try again, and look at the server's log."},
+    {"DRAINING", "The server is shutting down; try again when it is back."},
+    {"OUTCOME_UNKNOWN",
+     "It may or may not be stored: repeat the command with the same --request-id, "
+     "or look with strata history."},
+    {"INTERNAL", "That is a bug in the server: please report it."},
+};
+
+// Calls `field(number, bytes)` for each field of a message that has only length-delimited ones.
+template <typename Function>
+void ForEachBytesField(const std::string& message, Function field) {
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(message.data()),
+                                            static_cast<int>(message.size()));
+  while (const uint32_t tag = in.ReadTag()) {
+    constexpr uint32_t kLengthDelimited = 2;
+    uint32_t length = 0;
+    if ((tag & 7) != kLengthDelimited) return;
+    std::string bytes;
+    if (!in.ReadVarint32(&length) || !in.ReadString(&bytes, static_cast<int>(length))) return;
+    field(tag >> 3, bytes);
+  }
+}
+
+// Reads google.rpc.ErrorInfo {reason = 1, domain = 2, map<string, string> metadata = 3} by hand:
+// the packaged google/rpc/error_details.proto is older than it.
+void ReadErrorInfo(const std::string& bytes, Refusal& refusal) {
+  ForEachBytesField(bytes, [&](uint32_t number, const std::string& value) {
+    if (number == 1) refusal.reason = value;
+    if (number != 3) return;
+    std::string entry[2];
+    ForEachBytesField(value, [&](uint32_t part, const std::string& text) {
+      if (part == 1 || part == 2) entry[part - 1] = text;
+    });
+    refusal.metadata[entry[0]] = entry[1];
+  });
+}
+
+}  // namespace
+
+Refusal RefusalOf(const grpc::Status& status) {
+  Refusal refusal;
+  refusal.code = status.error_code();
+  refusal.message = status.error_message();
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return refusal;
+  for (const google::protobuf::Any& detail : details.details()) {
+    google::rpc::RetryInfo retry;
+    if (detail.type_url() == "type.googleapis.com/google.rpc.ErrorInfo") {
+      ReadErrorInfo(detail.value(), refusal);
+    } else if (detail.UnpackTo(&retry)) {
+      const auto& delay = retry.retry_delay();
+      refusal.retry_delay_ms =
+          std::clamp<int64_t>(delay.seconds(), 0, 3600) * 1000 + delay.nanos() / 1'000'000;
+    }
+  }
+  return refusal;
+}
+
+std::string CodeName(grpc::StatusCode code) {
+  const auto index = static_cast<size_t>(code);
+  if (index < kCodeNames.size()) return std::string(kCodeNames[index]);
+  return "CODE_" + std::to_string(static_cast<int>(code));
+}
+
+std::string Refusal::ToString() const {
+  std::string text = (reason.empty() ? CodeName(code) : reason) + ": " + message;
+  std::string_view separator = " (";
+  for (const auto& [name, value] : metadata) {
+    text.append(separator).append(name).append("=").append(value);
+    separator = " ";
+  }
+  if (!metadata.empty()) text += ")";
+  return Printable(text);
+}
+
+std::string Refusal::Advice() const {
+  for (const ReasonAdvice& row : kAdvice) {
+    if (row.reason == reason) return std::string(row.advice);
+  }
+  if (!reason.empty()) return "";
+  if (code == grpc::StatusCode::UNAVAILABLE) {
+    return "Is the server running? Name it with --server HOST:PORT or STRATA_SERVER.";
+  }
+  if (code == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    return "No answer in time. A write may still take effect: repeat it with the same "
+           "--request-id; "
+           "--timeout gives it longer.";
+  }
+  if (code == grpc::StatusCode::UNIMPLEMENTED) return "The server is older than this command.";
+  return "";
+}
+
+bool Refusal::IsRetryable() const {
+  switch (code) {
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return true;
+    case grpc::StatusCode::ABORTED:
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return retry_delay_ms.has_value();
+    default:
+      return false;
+  }
+}
+
+int64_t RetryDelayMs(const Refusal& refusal, int attempt, double random) {
+  constexpr int64_t kFirstMs = 100;
+  constexpr int64_t kLongestMs = 5000;
+  const int doublings = std::clamp(attempt - 1, 0, 10);
+  const int64_t longest = std::min(kLongestMs, kFirstMs << doublings);
+  const auto jittered = static_cast<int64_t>(static_cast<double>(longest) * (0.5 + random / 2));
+  return std::max(jittered, refusal.retry_delay_ms.value_or(0));
+}
+
+}  // namespace strata::client
