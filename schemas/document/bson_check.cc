@@ -49,16 +49,16 @@ class Checker {
   }
 
   absl::Status Problem() const {
-    if (limit_ < 0) return ContentError(trail_.Pointer(), problem_, advice_);
-    return ContentError(trail_.Pointer(), problem_, advice_).With("limit", limit_);
+    if (limit_ < 0) return ContentError(pointer_, problem_, advice_);
+    return ContentError(pointer_, problem_, advice_).With("limit", limit_);
   }
 
  private:
   // Members of one object up to this many are compared with each other; more are sorted.
   static constexpr size_t kScanMax = 32;
 
-  // On failure the trail stays as it is and names the culprit.
   bool Fail(std::string_view problem, std::string_view advice = kFrameAdvice) {
+    pointer_ = trail_.Pointer();
     problem_ = problem;
     advice_ = advice;
     return false;
@@ -66,6 +66,7 @@ class Checker {
 
   bool Document(std::string_view document, bool is_array, int depth) {
     if (document.back() != '\0') return Fail("does not end with a zero byte");
+    Trail::Level level(trail_);
     const size_t names_begin = names_.size();
     const char* at = document.data() + 4;
     const char* const end = document.data() + document.size() - 1;
@@ -76,13 +77,12 @@ class Checker {
       Member member;
       member.type = static_cast<uint8_t>(*at);
       const char* const name = at + 1;
-      const auto* const name_end =
-          static_cast<const char*>(std::memchr(name, 0, static_cast<size_t>(end - name)));
+      const char* const name_end = FindZero(name, end);
       if (name_end == nullptr) return Fail("has a member whose name does not end");
       member.name = {name, static_cast<size_t>(name_end - name)};
-      trail_.Push(member.name);
+      level.At(member.name);
       if (is_array) {
-        if (member.name != index.text()) return FailIndex();
+        if (member.name != index.text()) return FailIndex(level);
         index.Next();
       } else if (!Name(member.name, names_begin, seen)) {
         return false;
@@ -96,11 +96,11 @@ class Checker {
       if (wrappers_ && !is_array && !member.name.empty() && member.name[0] == '$') {
         wrapper = wrapper || IsWrapperName(member.name);
       }
-      trail_.Pop();
+      level.Leave();
       at = name_end + 1 + size;
     }
     if (wrapper && !Wrapper(document, depth)) return false;
-    return is_array || CloseNames(names_begin);
+    return is_array || CloseNames(names_begin, level);
   }
 
   bool Name(std::string_view name, size_t names_begin, uint64_t& seen) {
@@ -118,13 +118,13 @@ class Checker {
   }
 
   // Forgets the names of an object that ends; too many to have been compared are sorted first.
-  bool CloseNames(size_t names_begin) {
+  bool CloseNames(size_t names_begin, Trail::Level& level) {
     const auto begin = names_.begin() + static_cast<ptrdiff_t>(names_begin);
     if (names_.size() - names_begin > kScanMax) {
       std::sort(begin, names_.end());
       const auto twice = std::adjacent_find(begin, names_.end());
       if (twice != names_.end()) {
-        trail_.Push(*twice);
+        level.At(*twice);
         return FailTwice();
       }
     }
@@ -190,8 +190,8 @@ class Checker {
                 "does not begin with \"$\"");
   }
 
-  bool FailIndex() {
-    trail_.Pop();
+  bool FailIndex(Trail::Level& level) {
+    level.Leave();
     return Fail("is an array whose members are not named \"0\", \"1\" and so on in order");
   }
   bool FailTwice() {
@@ -241,6 +241,7 @@ class Checker {
   int nodes_ = 0;
   std::vector<std::string_view> names_;  // of all objects that are open, outermost first
   Trail trail_;
+  std::string pointer_;
   std::string problem_;
   std::string_view advice_;
   int64_t limit_ = -1;

@@ -1,6 +1,7 @@
 // Reading and writing BSON as bytes, member by member, without a tree.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -71,6 +72,20 @@ inline std::string_view StringText(std::string_view value) {
   return value.substr(4, value.size() - 5);
 }
 
+// Where the first zero byte is, or null. Names are short: a call of memchr costs more than it
+// saves.
+inline const char* FindZero(const char* at, const char* end) {
+  for (; end - at >= 8; at += 8) {
+    const auto eight = LoadNumber<uint64_t>(at);
+    const uint64_t zeros = (eight - 0x0101010101010101u) & ~eight & 0x8080808080808080u;
+    if (zeros != 0) return at + (std::countr_zero(zeros) >> 3);
+  }
+  for (; at != end; ++at) {
+    if (*at == 0) return at;
+  }
+  return nullptr;
+}
+
 inline constexpr size_t kNoSize = static_cast<size_t>(-1);
 
 // How many of the `left` bytes at `at` belong to a value of this type; kNoSize if they do not hold
@@ -113,11 +128,9 @@ inline size_t ValueSize(uint8_t type, const char* at, size_t left) {
       size = 16;
       break;
     case kBsonRegex: {
-      const auto* const pattern_end = static_cast<const char*>(std::memchr(at, 0, left));
+      const char* const pattern_end = FindZero(at, at + left);
       if (pattern_end == nullptr) return kNoSize;
-      const char* const options = pattern_end + 1;
-      const auto* const options_end = static_cast<const char*>(
-          std::memchr(options, 0, left - static_cast<size_t>(options - at)));
+      const char* const options_end = FindZero(pattern_end + 1, at + left);
       if (options_end == nullptr) return kNoSize;
       size = static_cast<size_t>(options_end + 1 - at);
       break;
@@ -146,8 +159,7 @@ class MemberReader {
     if (at_ == end_) return false;
     member.type = static_cast<uint8_t>(*at_);
     const char* const name = at_ + 1;
-    const auto* const name_end =
-        static_cast<const char*>(std::memchr(name, 0, static_cast<size_t>(end_ - name)));
+    const char* const name_end = FindZero(name, end_);
     if (name_end == nullptr) return Stop();
     member.name = {name, static_cast<size_t>(name_end - name)};
     const char* const value = name_end + 1;

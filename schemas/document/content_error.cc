@@ -15,18 +15,26 @@ std::string ShownPath(std::string_view pointer) {
   return text;
 }
 
+// False once the pointer is complete.
+bool Trail::AppendPointer(const Level* level, std::string& pointer) {
+  if (level == nullptr) return true;
+  if (!AppendPointer(level->parent_, pointer)) return false;
+  switch (level->place_) {
+    case Level::Place::kSelf:
+      return true;
+    case Level::Place::kElement:
+      absl::StrAppend(&pointer, "/", level->index_);
+      break;
+    case Level::Place::kMember:
+      if (!IsUtf8(level->name_)) return false;
+      AppendSegment(level->name_, pointer);
+  }
+  return pointer.size() <= kShownPathMax;
+}
+
 std::string Trail::Pointer() const {
   std::string pointer;
-  for (const Step& step : steps_) {
-    if (step.index >= 0) {
-      absl::StrAppend(&pointer, "/", step.index);
-    } else if (!IsUtf8(step.name)) {
-      break;
-    } else {
-      AppendSegment(step.name, pointer);
-    }
-    if (pointer.size() > kShownPathMax) break;
-  }
+  AppendPointer(innermost_, pointer);
   return ShownPath(pointer);
 }
 

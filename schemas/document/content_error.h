@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "absl/container/inlined_vector.h"
 #include "schemas/base/error.h"
 
 namespace strata::document {
@@ -15,22 +14,49 @@ namespace strata::document {
 inline constexpr size_t kShownPathMax = 512;
 std::string ShownPath(std::string_view pointer);
 
-// The members from the root down to where a walk is. Names are views and must outlive it.
+// Where a walk through a document is, for the error that it may end with. It costs a walk that goes
+// well next to nothing: levels live in the frames of the functions that walk them.
 class Trail {
  public:
-  void Push(std::string_view name) { steps_.push_back({name, -1}); }
-  void PushIndex(int64_t index) { steps_.push_back({{}, index}); }
-  void Pop() { steps_.pop_back(); }
+  // One object or array, for as long as it is walked.
+  class Level {
+   public:
+    explicit Level(Trail& trail) : trail_(trail), parent_(trail.innermost_) {
+      trail.innermost_ = this;
+    }
+    ~Level() { trail_.innermost_ = parent_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
 
-  // The JSON Pointer; a step whose name is not UTF-8 ends it, and so does kShownPathMax.
+    // The walk is at this member (element) of it; at the object or array itself.
+    void At(std::string_view name) {
+      place_ = Place::kMember;
+      name_ = name;
+    }
+    void At(int64_t index) {
+      place_ = Place::kElement;
+      index_ = index;
+    }
+    void Leave() { place_ = Place::kSelf; }
+
+   private:
+    friend class Trail;
+    enum class Place { kSelf, kMember, kElement };
+
+    Trail& trail_;
+    Level* const parent_;
+    Place place_ = Place::kSelf;
+    std::string_view name_;
+    int64_t index_ = 0;
+  };
+
+  // The JSON Pointer; a member whose name is not UTF-8 ends it, and so does kShownPathMax.
   std::string Pointer() const;
 
  private:
-  struct Step {
-    std::string_view name;
-    int64_t index;  // -1: the step has a name
-  };
-  absl::InlinedVector<Step, 32> steps_;
+  static bool AppendPointer(const Level* level, std::string& pointer);
+
+  Level* innermost_ = nullptr;
 };
 
 // What is wrong with the member at `pointer` ("is NaN"), and what to do instead ("write …"), as an

@@ -45,7 +45,8 @@ class StructReader {
     std::string_view wrapper_name;
     if (!CollectEntries(wire, wrapper_name)) return Problem();
     if (!wrapper_name.empty()) {
-      trail_.Push(wrapper_name);
+      Trail::Level level(trail_);
+      level.At(wrapper_name);
       Fail("has the name of an Extended JSON wrapper, but is a member of the document itself",
            "put the value in a member of its own");
       return Problem();
@@ -67,13 +68,13 @@ class StructReader {
 
  private:
   absl::Status Problem() const {
-    const Error error = ContentError(trail_.Pointer(), problem_, advice_);
+    const Error error = ContentError(pointer_, problem_, advice_);
     if (limit_ < 0) return error;
     return Error(error).With("limit", limit_);
   }
 
-  // On failure the trail stays as it is and names the culprit.
   bool Fail(std::string_view problem, std::string_view advice) {
+    pointer_ = trail_.Pointer();
     problem_ = problem;
     advice_ = advice;
     return false;
@@ -141,11 +142,11 @@ class StructReader {
   bool Object(size_t entries_begin, int depth) {
     const size_t entries_end = entries_.size();
     const size_t start = BeginDocument(out_);
+    Trail::Level level(trail_);
     for (size_t i = entries_begin; i < entries_end; ++i) {
       const Entry entry = entries_[i];
-      trail_.Push(entry.name);
+      level.At(entry.name);
       if (!Member(entry.name, entry.value, depth)) return false;
-      trail_.Pop();
     }
     entries_.resize(entries_begin);
     EndDocument(start, out_);
@@ -154,17 +155,18 @@ class StructReader {
 
   bool List(std::string_view wire, int depth) {
     const size_t start = BeginDocument(out_);
+    Trail::Level level(trail_);
     IndexName index;
     int64_t position = 0;
     WireReader reader(wire);
     WireField field;
     while (reader.Next(field)) {
       if (field.tag != kElementsTag) continue;
-      trail_.PushIndex(position++);
+      level.At(position++);
       if (!Member(index.text(), field.bytes, depth)) return false;
-      trail_.Pop();
       index.Next();
     }
+    level.Leave();
     if (reader.failed()) return FailWire();
     EndDocument(start, out_);
     return true;
@@ -332,6 +334,7 @@ class StructReader {
   int nodes_ = 0;
   std::vector<Entry> entries_;  // of all Structs that are open, outermost first
   Trail trail_;
+  std::string pointer_;
   std::string problem_;
   std::string advice_;
   int64_t limit_ = -1;

@@ -5,21 +5,31 @@
 // building and serialising a Struct costs more than everything else that a call does. Any protobuf
 // library can read what AppendStruct writes and write what ContentFromStruct reads.
 //
-// Struct has doubles only and no member order, so: members are stored sorted by their bytes; a
-// whole number within ±2^53 becomes an integer (int32 if it fits, else int64); a whole number
-// beyond is refused, as it was rounded before it arrived; -0.0 in a plain number stays a double.
-// Types beyond JSON are Extended JSON wrappers, as relaxed form where JSON can hold the value and
-// canonical form otherwise:
-//   int32, int64 within ±2^53   plain number        int64 beyond   {"$numberLong":
-//   "9007199254740993"} double with a fraction      plain number        whole double, -0.0
-//   {"$numberDouble": "1.0"} datetime    {"$date": "2026-01-31T12:00:00Z"} for years 1970 to 9999,
-//   else {"$date": {"$numberLong": "…"}} ObjectId    {"$oid": "24 hex digits"}           binary
-//   {"$binary": {"base64": "…", "subType": "2 hex digits"}} decimal128  {"$numberDecimal": "…"}
-//   regex    {"$regularExpression": {"pattern": "…", "options": "…"}} timestamp   {"$timestamp":
-//   {"t": n, "i": n}}    minKey, maxKey   {"$minKey": 1}, {"$maxKey": 1}
-// Read besides: {"$numberInt": "…"}, {"$numberLong": …} within ±2^53, {"$uuid": "…"}. An object
-// with one of these member names that is not exactly that wrapper is refused; other names beginning
-// with "$" are ordinary members.
+// Struct has doubles only and no member order, so members are stored sorted by their bytes, and
+// integer width is not kept. A plain number that is whole and below 2^53 in size becomes an integer
+// (int32 if it fits, else int64). From 2^53 on a whole number is refused, as it was perhaps rounded
+// before it arrived: the client's 9007199254740993 is 9007199254740992.0 here. -0.0 stays a double.
+//
+// Types beyond JSON are Extended JSON wrappers, in relaxed form where JSON can hold the value and
+// in canonical form otherwise:
+//
+//   int32, int64 below 2^53    plain number
+//   int64 from 2^53 on         {"$numberLong": "9007199254740993"}
+//   double with a fraction     plain number
+//   whole double, -0.0         {"$numberDouble": "1.0"}
+//   datetime, 1970 to 9999     {"$date": "2026-01-31T12:00:00Z"}, or with milliseconds "…:00.250Z"
+//   any other datetime         {"$date": {"$numberLong": "-1"}}
+//   ObjectId                   {"$oid": "24 hex digits"}
+//   binary                     {"$binary": {"base64": "…", "subType": "2 hex digits"}}
+//   decimal128                 {"$numberDecimal": "1.50"}
+//   regex                      {"$regularExpression": {"pattern": "…", "options": "…"}}
+//   timestamp                  {"$timestamp": {"t": 1, "i": 1}}
+//   minKey, maxKey             {"$minKey": 1}, {"$maxKey": 1}
+//
+// Read besides: {"$numberInt": "…"}, {"$numberLong": "…"} of any size, {"$numberDouble": "0.5"},
+// {"$uuid": "…"}, a datetime with an offset. An object with one of these member names that is not
+// exactly that wrapper is refused, and so is the document itself with such a member; other names
+// beginning with "$" are ordinary members. A wrapper is a value: it adds no level and one node.
 #pragma once
 
 #include <string>
@@ -31,8 +41,12 @@
 
 namespace strata::document {
 
-// INVALID_CONTENT with metadata "path" (JSON Pointer) and what to write instead;
-// DOCUMENT_TOO_LARGE. Never reads past depth `limits.depth_max`.
+// INVALID_CONTENT with metadata "path" (JSON Pointer, cut if it is long) and "problem", and a
+// message that says what to write instead, for everything that Content::FromBson would refuse,
+// names with a zero byte, a Value without a kind, and bytes that are no Struct; DOCUMENT_TOO_LARGE.
+// As in protobuf, fields may come in any order, unknown ones are skipped and of equal map keys the
+// last one counts; only messages that protobuf would have to merge are refused. Never goes deeper
+// than `limits.depth_max`.
 absl::StatusOr<Content> ContentFromStruct(std::string_view struct_wire, const Limits& limits);
 absl::StatusOr<Value> ValueFromProto(std::string_view value_wire, const Limits& limits);
 // A google.protobuf.ListValue as a BSON array value.

@@ -75,6 +75,14 @@ class WireReader {
   }
 
   bool Varint(uint64_t& number) {
+    if (at_ != end_ && static_cast<uint8_t>(*at_) < 0x80) {
+      number = static_cast<uint8_t>(*at_++);
+      return true;
+    }
+    return LongVarint(number);
+  }
+
+  bool LongVarint(uint64_t& number) {
     number = 0;
     for (int shift = 0; shift < 70 && at_ != end_; shift += 7) {
       const auto byte = static_cast<uint8_t>(*at_++);
