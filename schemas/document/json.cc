@@ -33,7 +33,20 @@ struct ParsedValue {
 struct Entry {
   std::string_view name;
   std::string_view value;  // a Value message
+  uint64_t prefix = 0;     // the first bytes of the name as a number, behind them zeros
 };
+
+// Orders as the names' bytes do, which contain no zeros.
+bool ByName(const Entry& a, const Entry& b) {
+  return a.prefix != b.prefix ? a.prefix < b.prefix : a.name < b.name;
+}
+
+uint64_t NamePrefix(std::string_view name) {
+  if (name.size() >= 8) return __builtin_bswap64(LoadNumber<uint64_t>(name));
+  uint64_t prefix = 0;
+  for (const char c : name) prefix = prefix << 8 | static_cast<uint8_t>(c);
+  return name.empty() ? 0 : prefix << 8 * (8 - name.size());
+}
 
 class StructReader {
  public:
@@ -94,19 +107,58 @@ class StructReader {
       if (field.tag != kFieldsTag) continue;
       Entry entry;
       if (!ReadEntry(field.bytes, entry)) return false;
-      if (wrapper_name.empty() && IsWrapperName(entry.name)) wrapper_name = entry.name;
+      const bool dollar = !entry.name.empty() && entry.name[0] == '$';
+      if (dollar && wrapper_name.empty() && IsWrapperName(entry.name)) wrapper_name = entry.name;
       entries_.push_back(entry);
     }
     if (reader.failed()) return FailWire();
-    const auto by_name = [](const Entry& a, const Entry& b) { return a.name < b.name; };
-    if (!std::is_sorted(entries_.begin() + begin, entries_.end(), by_name)) {
-      std::stable_sort(entries_.begin() + begin, entries_.end(), by_name);
-    }
+    SortEntries(begin);
     DropOverwritten(static_cast<size_t>(begin));
     return true;
   }
 
+  // Stable. Few entries are put in order by hand: std::stable_sort allocates.
+  void SortEntries(ptrdiff_t begin) {
+    const auto first = entries_.begin() + begin;
+    if (entries_.end() - first > 24) {
+      if (!std::is_sorted(first, entries_.end(), ByName)) {
+        std::stable_sort(first, entries_.end(), ByName);
+      }
+      return;
+    }
+    for (auto entry = first; entry != entries_.end(); ++entry) {
+      const Entry moved = *entry;
+      auto place = entry;
+      for (; place != first && ByName(moved, *(place - 1)); --place) *place = *(place - 1);
+      *place = moved;
+    }
+  }
+
   bool ReadEntry(std::string_view wire, Entry& entry) {
+    if (!ReadShortEntry(wire, entry) && !ReadAnyEntry(wire, entry)) return false;
+    if (!IsUtf8(entry.name)) {
+      return Fail("has a member whose name is not UTF-8", "write names in UTF-8");
+    }
+    entry.prefix = NamePrefix(entry.name);
+    if (FindZero(entry.name.data(), entry.name.data() + entry.name.size()) != nullptr) {
+      return Fail("has a member whose name contains a zero byte", "use a name without it");
+    }
+    return true;
+  }
+
+  // The form that nearly all entries have: name, then value, both lengths in one byte.
+  static bool ReadShortEntry(std::string_view wire, Entry& entry) {
+    if (wire.size() < 4 || wire.size() >= 0x80 || wire[0] != kNameTag) return false;
+    const auto name_size = static_cast<uint8_t>(wire[1]);
+    if (size_t{name_size} + 4 > wire.size() || wire[name_size + size_t{2}] != kValueTag)
+      return false;
+    entry.name = wire.substr(2, name_size);
+    entry.value = wire.substr(name_size + size_t{4});
+    return entry.value.size() == static_cast<uint8_t>(wire[name_size + size_t{3}]);
+  }
+
+  bool ReadAnyEntry(std::string_view wire, Entry& entry) {
+    entry = Entry{};
     WireReader reader(wire);
     WireField field;
     bool has_value = false;
@@ -118,14 +170,7 @@ class StructReader {
       has_value = true;
       entry.value = field.bytes;
     }
-    if (reader.failed()) return FailWire();
-    if (!IsUtf8(entry.name)) {
-      return Fail("has a member whose name is not UTF-8", "write names in UTF-8");
-    }
-    if (entry.name.find('\0') != std::string_view::npos) {
-      return Fail("has a member whose name contains a zero byte", "use a name without it");
-    }
-    return true;
+    return !reader.failed() || FailWire();
   }
 
   // As protobuf does with a map: of entries with the same key the last one counts.
@@ -172,7 +217,33 @@ class StructReader {
     return true;
   }
 
+  // The form that nearly all values have: one field, its length in one byte.
+  static bool ParseShort(std::string_view wire, ParsedValue& value) {
+    if (wire.size() < 2 || wire.size() >= 0x80) return false;
+    value.tag = static_cast<uint8_t>(wire[0]);
+    const auto second = static_cast<uint8_t>(wire[1]);
+    switch (value.tag) {
+      case kNumberTag:
+        if (wire.size() != 9) return false;
+        value.bits = LoadNumber<uint64_t>(wire.data() + 1);
+        return true;
+      case kNullTag:
+      case kBoolTag:
+        value.bits = second;
+        return wire.size() == 2 && second < 0x80;
+      case kTextTag:
+      case kStructTag:
+      case kListTag:
+        value.bytes = wire.substr(2);
+        return value.bytes.size() == second;
+      default:
+        return false;
+    }
+  }
+
   bool Parse(std::string_view wire, ParsedValue& value) {
+    if (ParseShort(wire, value)) return true;
+    value = ParsedValue{};
     WireReader reader(wire);
     WireField field;
     while (reader.Next(field)) {

@@ -46,6 +46,24 @@ class WireReader {
   // False at the end and on malformed bytes, which failed() tells apart.
   bool Next(WireField& field) {
     if (at_ == end_) return false;
+    return Short(field) || Any(field);
+  }
+
+  bool failed() const { return failed_; }
+
+ private:
+  // Most fields: wire type 2, tag and length in one byte each.
+  bool Short(WireField& field) {
+    if (end_ - at_ < 2 || (at_[0] & 0x87) != 2 || at_[0] < 8) return false;
+    const auto size = static_cast<uint8_t>(at_[1]);
+    if (size >= 0x80 || size > end_ - at_ - 2) return false;
+    field.tag = static_cast<uint8_t>(at_[0]);
+    field.bytes = {at_ + 2, size};
+    at_ += 2 + size;
+    return true;
+  }
+
+  bool Any(WireField& field) {
     if (!Varint(field.tag) || field.tag >> 3 == 0 || field.tag >> 32 != 0) return Fail();
     switch (field.tag & 7) {
       case 0:
@@ -66,9 +84,6 @@ class WireReader {
     }
   }
 
-  bool failed() const { return failed_; }
-
- private:
   bool Fail() {
     failed_ = true;
     return false;
