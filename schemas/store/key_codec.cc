@@ -1,5 +1,7 @@
 #include "schemas/store/key_codec.h"
 
+#include <limits>
+
 namespace strata::store {
 namespace {
 
@@ -14,6 +16,13 @@ uint64_t ReadBigEndian(std::string_view bytes) {
   uint64_t number = 0;
   for (const char byte : bytes) number = (number << 8) | static_cast<uint8_t>(byte);
   return number;
+}
+
+// Nothing for what no key holds: as int64 it would be negative, and sort before what it follows.
+std::optional<int64_t> ReadNumber(std::string_view bytes) {
+  const uint64_t number = ReadBigEndian(bytes);
+  if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+  return static_cast<int64_t>(number);
 }
 
 std::string DocumentPrefix(int64_t incarnation, std::string_view id, size_t room) {
@@ -64,23 +73,27 @@ Range IncarnationRange(int64_t incarnation) {
 
 std::optional<DocumentKey> ParseHeadKey(std::string_view key) {
   if (key.size() < kNumberSize + 1 || key.back() != '\0') return std::nullopt;
-  return DocumentKey{static_cast<int64_t>(ReadBigEndian(key.substr(0, kNumberSize))),
-                     std::string(key.substr(kNumberSize, key.size() - kNumberSize - 1))};
+  const std::optional<int64_t> incarnation = ReadNumber(key.substr(0, kNumberSize));
+  const std::string_view id = key.substr(kNumberSize, key.size() - kNumberSize - 1);
+  // Without this, a version's key whose last byte is zero would pass for a head's.
+  if (!incarnation || id.find('\0') != std::string_view::npos) return std::nullopt;
+  return DocumentKey{*incarnation, std::string(id)};
 }
 
 std::optional<ParsedVersionKey> ParseVersionKey(std::string_view key) {
   if (key.size() < kNumberSize) return std::nullopt;
   const size_t split = key.size() - kNumberSize;
   std::optional<DocumentKey> document = ParseHeadKey(key.substr(0, split));
-  if (!document) return std::nullopt;
-  return ParsedVersionKey{*std::move(document),
-                          static_cast<int64_t>(ReadBigEndian(key.substr(split)))};
+  const std::optional<int64_t> version = ReadNumber(key.substr(split));
+  if (!document || !version) return std::nullopt;
+  return ParsedVersionKey{*std::move(document), *version};
 }
 
 std::optional<ParsedLedgerKey> ParseLedgerKey(std::string_view key) {
   if (key.size() != kNumberSize + kIndexSize) return std::nullopt;
-  return ParsedLedgerKey{static_cast<CommitPosition>(ReadBigEndian(key.substr(0, kNumberSize))),
-                         static_cast<uint32_t>(ReadBigEndian(key.substr(kNumberSize)))};
+  const std::optional<int64_t> position = ReadNumber(key.substr(0, kNumberSize));
+  if (!position) return std::nullopt;
+  return ParsedLedgerKey{*position, static_cast<uint32_t>(ReadBigEndian(key.substr(kNumberSize)))};
 }
 
 }  // namespace strata::store

@@ -81,7 +81,8 @@ struct CommitResult {
   // other: nothing of the batch was written (STORE_UNAVAILABLE; OVERLOADED; LAYOUT_LIMIT for a
   // record the engine cannot hold).
   absl::Status status;
-  // The commit point was applied; false with OK: a guard failed before it, the batch lost a race.
+  // The commit point was applied (or skipped by its `ensure`); false with OK: a guard failed before
+  // it, the batch lost a race.
   bool committed = false;
   // How many writes, from the first, were applied or skipped by their `ensure`. All or none on
   // atomic engines.
@@ -110,7 +111,7 @@ class Store : public Reader {
   // Returns at once; `done` is called exactly once, on any thread (perhaps this one, before the
   // return), with no lock held; it may call Commit. Batches from one thread on one key take effect
   // in the order of their calls. REQUIRES: the batch has a write; no two writes of one batch put or
-  // delete the same key.
+  // delete the same key; none puts into Keyspace::kLedger.
   virtual void Commit(WriteBatch batch, CommitCallback done) = 0;
 
   // How much a range holds, from the engine's own statistics, without reading it. May be far off
@@ -118,7 +119,8 @@ class Store : public Reader {
   virtual RangeEstimate Estimate(Keyspace keyspace, const Range& range) const = 0;
 
   // The position of the newest commit that reads can see; 0 without commit positions or before the
-  // first.
+  // first. A read that begins after it returned p sees all commits up to p; it may lag behind a
+  // read by the moment between a commit's becoming visible and its answer.
   virtual CommitPosition LastPosition() const = 0;
 };
 

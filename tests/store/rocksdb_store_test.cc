@@ -1,0 +1,449 @@
+// What is particular to the RocksDB engine: its directory, its log, its failures.
+#include "service/engines/rocksdb/rocksdb_store.h"
+
+#include <fcntl.h>
+#include <rocksdb/db.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "schemas/store/key_codec.h"
+#include "tests/store/fault_file_system.h"
+#include "tests/support/await_commit.h"
+#include "tests/support/manual_clock.h"
+#include "tests/support/seeded_entropy.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temporary_directory.h"
+
+namespace strata::engines::rocks {
+namespace {
+
+namespace fs = std::filesystem;
+
+using store::CommitResult;
+using store::Keyspace;
+using store::WriteBatch;
+using test_support::AwaitCommit;
+using test_support::HasReason;
+using test_support::IsOk;
+using testing::HasSubstr;
+
+class RocksDbStoreTest : public testing::Test {
+ protected:
+  RocksDbStoreTest() {
+    options_.directory = directory_.Join("data");
+    options_.clock = &clock_;
+    options_.block_cache_bytes = size_t{8} << 20;
+  }
+
+  void Open() {
+    auto opened = RocksDbStore::Open(options_);
+    ASSERT_THAT(opened, IsOk());
+    store_ = *std::move(opened);
+  }
+  void Reopen() {
+    store_.reset();
+    Open();
+  }
+
+  CommitResult Put(std::string key, std::string value, std::string ledger_entry = "") {
+    WriteBatch batch;
+    batch.Put(Keyspace::kMeta, std::move(key), std::move(value));
+    if (!ledger_entry.empty()) batch.AppendToLedger(std::move(ledger_entry));
+    return AwaitCommit(*store_, std::move(batch));
+  }
+  static std::string ValueAt(const store::Reader& reader, std::string_view key) {
+    const auto record = reader.Get(Keyspace::kMeta, key);
+    if (!record.ok()) return record.status().ToString();
+    return *record ? (*record)->value : "(none)";
+  }
+  std::string ValueAt(std::string_view key) { return ValueAt(*store_, key); }
+
+  std::vector<fs::path> Files(const std::string& extension) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(options_.directory)) {
+      if (entry.path().extension() == extension && entry.file_size() > 0)
+        files.push_back(entry.path());
+    }
+    return files;
+  }
+
+  test_support::ManualClock clock_;
+  test_support::TemporaryDirectory directory_;
+  RocksDbOptions options_;
+  std::unique_ptr<RocksDbStore> store_;
+};
+
+void FlipBit(const fs::path& path, std::uintmax_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const int byte = file.get();
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(byte ^ 0x10));
+  ASSERT_TRUE(file.good());
+}
+
+TEST_F(RocksDbStoreTest, MakesItsDirectoryForItsOwnerOnly) {
+  options_.directory = directory_.Join("deep/down/data");
+  Open();
+  struct stat info = {};
+  ASSERT_EQ(stat(options_.directory.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+}
+
+TEST_F(RocksDbStoreTest, ASecondOpenerIsRefusedByTheDirectorysName) {
+  Open();
+  const auto second = RocksDbStore::Open(options_);
+  EXPECT_THAT(second, HasReason(ErrorReason::kStoreUnavailable));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(options_.directory));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("in use"));
+  EXPECT_THAT(Put("a", "1"), IsOk());
+  store_.reset();
+  Open();
+  EXPECT_EQ(ValueAt("a"), "1");
+}
+
+TEST_F(RocksDbStoreTest, AnotherProcessFindsTheDirectoryHeld) {
+  Open();
+  const std::string lock = options_.directory + "/strata.lock";
+  const pid_t child = fork();
+  if (child == 0) {
+    const int file = open(lock.c_str(), O_RDWR);
+    _exit(file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0 ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(RocksDbStoreTest, AFileInPlaceOfTheDirectoryIsRefused) {
+  std::ofstream(options_.directory) << "not a directory";
+  EXPECT_THAT(RocksDbStore::Open(options_), HasReason(ErrorReason::kStoreUnavailable));
+}
+
+TEST_F(RocksDbStoreTest, PositionsGoOnAfterReopeningWhateverTheLastCommitWas) {
+  Open();
+  store::CommitPosition last = 0;
+  for (int round = 0; round < 12; ++round) {
+    // With and without a ledger entry, and refused ones between, in changing order.
+    for (int i = 0; i < 1 + round % 3; ++i) {
+      const CommitResult result = Put("a", "1", (round + i) % 2 == 0 ? "entry" : "");
+      ASSERT_TRUE(result.committed);
+      EXPECT_GT(result.position, last);
+      last = result.position;
+    }
+    WriteBatch refused;
+    refused.Insert(Keyspace::kMeta, "a", "2");
+    refused.AppendToLedger("never");
+    EXPECT_FALSE(AwaitCommit(*store_, refused).committed);
+    if (round % 4 == 3) {
+      ASSERT_THAT(store_->CompactAll(), IsOk());
+    }
+    Reopen();
+    EXPECT_EQ(store_->LastPosition(), last);
+  }
+}
+
+TEST_F(RocksDbStoreTest, PositionsGoOnAfterTheLedgerWasEmptied) {
+  Open();
+  const store::CommitPosition first = Put("a", "1", "entry").position;
+  WriteBatch prune;
+  prune.Delete(Keyspace::kLedger, store::LedgerKey(first, 0));
+  const store::CommitPosition last = AwaitCommit(*store_, prune).position;
+  Reopen();
+  EXPECT_EQ(store_->LastPosition(), last);
+  EXPECT_GT(Put("a", "2").position, last);
+}
+
+TEST_F(RocksDbStoreTest, CompactionDropsWhatHasExpiredAndNothingElse) {
+  Open();
+  WriteBatch batch;
+  batch.Put(Keyspace::kRequests, "soon", "1").expire_time = clock_.Now() + 1'000'000;
+  batch.Put(Keyspace::kRequests, "later", "1").expire_time = clock_.Now() + 9'000'000;
+  batch.Put(Keyspace::kRequests, "never", "1");
+  batch.AppendToLedger("entry");
+  ASSERT_TRUE(AwaitCommit(*store_, batch).committed);
+  const auto keys = [this] {
+    std::vector<std::string> found;
+    for (auto cursor = store_->Scan(Keyspace::kRequests, {}); cursor->Valid(); cursor->Next())
+      found.emplace_back(cursor->key());
+    return found;
+  };
+  ASSERT_THAT(store_->CompactAll(), IsOk());
+  EXPECT_THAT(keys(), testing::ElementsAre("later", "never", "soon"));
+  clock_.Advance(std::chrono::seconds(2));
+  ASSERT_THAT(store_->CompactAll(), IsOk());
+  EXPECT_THAT(keys(), testing::ElementsAre("later", "never"));
+  EXPECT_TRUE(store_->Scan(Keyspace::kLedger, {})->Valid());
+  // The key is free again.
+  WriteBatch insert;
+  insert.Insert(Keyspace::kRequests, "soon", "2");
+  EXPECT_TRUE(AwaitCommit(*store_, insert).committed);
+}
+
+TEST_F(RocksDbStoreTest, AFlippedBitInTheLogIsRefusedAndNothingIsLostSilently) {
+  Open();
+  for (int i = 0; i < 5; ++i) Put(std::to_string(i), "acknowledged", "entry");
+  store_.reset();
+  const std::vector<fs::path> logs = Files(".log");
+  ASSERT_EQ(logs.size(), 1u);
+  const std::uintmax_t size = fs::file_size(logs[0]);
+  const std::string intact = directory_.Join("intact");
+  fs::copy(options_.directory, intact);
+  const std::string log_name = logs[0].filename().string();
+
+  const uint64_t seed = test_support::TestSeed();
+  STRATA_TRACE_SEED(seed);
+  std::mt19937_64 generator(seed);
+  for (int flip = 0; flip < 60; ++flip) {
+    // Each record's ends and what lies between.
+    const std::uintmax_t at = flip == 0 ? 0 : flip == 1 ? size - 1 : generator() % size;
+    SCOPED_TRACE(testing::Message() << "byte " << at << " of " << size);
+    fs::remove_all(options_.directory);
+    fs::copy(intact, options_.directory);
+    FlipBit(fs::path(options_.directory) / log_name, at);
+    const auto opened = RocksDbStore::Open(options_);
+    ASSERT_FALSE(opened.ok());
+    const auto reason = ReasonOf(opened.status());
+    EXPECT_TRUE(reason == ErrorReason::kRecordCorrupt || reason == ErrorReason::kStoreUnavailable);
+  }
+  fs::remove_all(options_.directory);
+  fs::copy(intact, options_.directory);
+  Open();
+  EXPECT_EQ(ValueAt("4"), "acknowledged");
+}
+
+TEST_F(RocksDbStoreTest, AFlippedBitInATableIsNeverServed) {
+  Open();
+  for (int i = 0; i < 50; ++i) Put(std::to_string(i), "value " + std::to_string(i));
+  ASSERT_THAT(store_->CompactAll(), IsOk());
+  store_.reset();
+  const std::vector<fs::path> tables = Files(".sst");
+  ASSERT_FALSE(tables.empty());
+  const std::string intact = directory_.Join("intact");
+  fs::copy(options_.directory, intact);
+
+  const uint64_t seed = test_support::TestSeed();
+  STRATA_TRACE_SEED(seed);
+  std::mt19937_64 generator(seed);
+  int refused = 0;
+  for (int flip = 0; flip < 40; ++flip) {
+    fs::remove_all(options_.directory);
+    fs::copy(intact, options_.directory);
+    const fs::path& table = tables[generator() % tables.size()];
+    const std::uintmax_t at = generator() % fs::file_size(table);
+    SCOPED_TRACE(testing::Message() << "byte " << at << " of " << table);
+    FlipBit(table, at);
+    const auto opened = RocksDbStore::Open(options_);
+    if (!opened.ok()) {
+      ++refused;
+      continue;
+    }
+    for (int i = 0; i < 50; ++i) {
+      const auto record = (*opened)->Get(Keyspace::kMeta, std::to_string(i));
+      if (!record.ok()) {
+        EXPECT_THAT(record, HasReason(ErrorReason::kRecordCorrupt));
+        ++refused;
+        break;
+      }
+      ASSERT_TRUE(*record);
+      EXPECT_EQ((*record)->value, "value " + std::to_string(i));
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
+TEST_F(RocksDbStoreTest, AnUnknownFormatIsRefused) {
+  Open();
+  store_.reset();
+  {
+    rocksdb::Options raw;
+    std::vector<std::string> names;
+    ASSERT_TRUE(rocksdb::DB::ListColumnFamilies(raw, options_.directory, &names).ok());
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const std::string& name : names) families.emplace_back(name, raw);
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open(raw, options_.directory, families, &handles, &db).ok());
+    ASSERT_TRUE(db->Put(rocksdb::WriteOptions(), "format", "2").ok());
+    for (auto* handle : handles) db->DestroyColumnFamilyHandle(handle);
+    delete db;
+  }
+  EXPECT_THAT(RocksDbStore::Open(options_), HasReason(ErrorReason::kStoreUnavailable));
+}
+
+class FailingRocksDbStoreTest : public RocksDbStoreTest {
+ protected:
+  FailingRocksDbStoreTest() { options_.file_system = files_; }
+
+  void ExpectReadsOnly() {
+    EXPECT_THAT(Put("c", "1"), HasReason(ErrorReason::kStoreUnavailable));
+    EXPECT_EQ(ValueAt("a"), "1");
+    EXPECT_EQ(ValueAt("b"), "(none)");
+    EXPECT_EQ(store_->Scan(Keyspace::kMeta, {})->key(), "a");
+    EXPECT_EQ(ValueAt(*store_->Snapshot(), "a"), "1");
+  }
+
+  std::shared_ptr<FaultFileSystem> files_ = std::make_shared<FaultFileSystem>();
+};
+
+TEST_F(FailingRocksDbStoreTest, AFailedSyncIsAnUnknownOutcomeAndEndsWritingUntilReopened) {
+  Open();
+  ASSERT_TRUE(Put("a", "1").committed);
+  files_->fail_log_syncs = true;
+  EXPECT_THAT(Put("b", "1"), HasReason(ErrorReason::kOutcomeUnknown));
+  ExpectReadsOnly();
+  files_->fail_log_syncs = false;
+  ExpectReadsOnly();  // a disk that works again does not tell what it lost
+
+  Reopen();
+  EXPECT_EQ(ValueAt("a"), "1");
+  EXPECT_THAT(ValueAt("b"), testing::AnyOf("1", "(none)"));
+  EXPECT_EQ(ValueAt("c"), "(none)");
+  EXPECT_TRUE(Put("c", "1").committed);
+}
+
+TEST_F(FailingRocksDbStoreTest, AFailedAppendIsAnUnknownOutcomeToo) {
+  Open();
+  ASSERT_TRUE(Put("a", "1").committed);
+  files_->fail_log_appends = true;
+  EXPECT_THAT(Put("b", "1"), HasReason(ErrorReason::kOutcomeUnknown));
+  ExpectReadsOnly();
+}
+
+// Keeps the committer inside a callback until it is let go, so that a test decides what waits.
+class HeldCommitter {
+ public:
+  explicit HeldCommitter(store::Store& store) {
+    WriteBatch batch;
+    batch.Put(Keyspace::kMeta, "held", "1");
+    store.Commit(std::move(batch), [this](const CommitResult&) {
+      entered_.set_value();
+      released_.get_future().wait();
+    });
+    entered_.get_future().wait();
+  }
+  void Release() { released_.set_value(); }
+
+ private:
+  std::promise<void> entered_;
+  std::promise<void> released_;
+};
+
+TEST_F(FailingRocksDbStoreTest, BatchesThatWaitShareOneSyncAndOneFailure) {
+  Open();
+  Put("a", "1");
+  HeldCommitter held(*store_);
+  const int64_t syncs = files_->log_syncs;
+  constexpr int kCommits = 50;
+  std::vector<CommitResult> results(kCommits + 1);
+  for (int i = 0; i <= kCommits; ++i) {
+    WriteBatch batch;
+    // The last one loses against the first of the same group.
+    batch.Insert(Keyspace::kHeads, i == kCommits ? "0" : std::to_string(i), "1");
+    store_->Commit(std::move(batch), [&results, i](CommitResult result) {
+      results[static_cast<size_t>(i)] = std::move(result);
+    });
+  }
+  files_->fail_log_syncs = true;
+  held.Release();
+  store_.reset();
+  for (int i = 0; i < kCommits; ++i) {
+    EXPECT_THAT(results[static_cast<size_t>(i)], HasReason(ErrorReason::kOutcomeUnknown));
+  }
+  EXPECT_THAT(results[kCommits], HasReason(ErrorReason::kStoreUnavailable));
+  EXPECT_EQ(files_->log_syncs - syncs, 1);
+}
+
+TEST_F(FailingRocksDbStoreTest, BatchesThatWaitAreDecidedInTheirOrder) {
+  Open();
+  HeldCommitter held(*store_);
+  const int64_t syncs = files_->log_syncs;
+  std::vector<std::pair<int, bool>> answers;
+  for (int i = 0; i < 6; ++i) {
+    WriteBatch batch;
+    batch.Insert(Keyspace::kMeta, std::to_string(i / 2), "by " + std::to_string(i));
+    store_->Commit(std::move(batch), [&answers, i](const CommitResult& result) {
+      answers.emplace_back(i, result.committed);
+    });
+  }
+  held.Release();
+  Put("z", "1");
+  EXPECT_THAT(answers, testing::ElementsAre(testing::Pair(0, true), testing::Pair(1, false),
+                                            testing::Pair(2, true), testing::Pair(3, false),
+                                            testing::Pair(4, true), testing::Pair(5, false)));
+  EXPECT_LE(files_->log_syncs - syncs, 2);
+  EXPECT_EQ(ValueAt("2"), "by 4");
+}
+
+TEST_F(RocksDbStoreTest, AFullLineRefusesAndRecovers) {
+  options_.line_batches_max = 3;
+  options_.line_bytes_max = 1'000;
+  Open();
+  HeldCommitter held(*store_);
+  std::vector<std::optional<ErrorReason>> reasons(6);
+  const auto commit = [&](size_t i, size_t bytes) {
+    WriteBatch batch;
+    batch.Put(Keyspace::kHeads, std::to_string(i), std::string(bytes, 'x'));
+    store_->Commit(std::move(batch), [&reasons, i](const CommitResult& result) {
+      reasons[i] = ReasonOf(result.status);
+    });
+  };
+  commit(0, 600);
+  commit(1, 600);  // too many bytes
+  commit(2, 100);
+  commit(3, 100);
+  commit(4, 1);  // too many batches
+  EXPECT_EQ(reasons[1], ErrorReason::kOverloaded);
+  EXPECT_EQ(reasons[4], ErrorReason::kOverloaded);
+  held.Release();
+  EXPECT_TRUE(Put("a", "1").committed);
+  EXPECT_TRUE(Put("b", std::string(5'000, 'x')).committed);  // alone, any batch fits
+  for (const size_t i : {0, 2, 3}) EXPECT_EQ(reasons[i], std::nullopt);
+}
+
+TEST_F(RocksDbStoreTest, ARecordBeyondTheLimitIsRefusedAlone) {
+  Open();
+  EXPECT_THAT(Put("a", std::string((size_t{32} << 20) + 1, 'x')),
+              HasReason(ErrorReason::kLayoutLimit));
+  EXPECT_THAT(Put(std::string((size_t{64} << 10) + 1, 'k'), "1"),
+              HasReason(ErrorReason::kLayoutLimit));
+  EXPECT_TRUE(Put("a", "1").committed);
+}
+
+TEST_F(RocksDbStoreTest, AnEstimateOfCompactedRecordsIsOfTheRightOrder) {
+  Open();
+  std::mt19937_64 generator(1);
+  for (int i = 0; i < 10'000; i += 500) {
+    WriteBatch batch;
+    for (int j = i; j < i + 500; ++j) {
+      std::string value(300, '\0');
+      for (char& byte : value) byte = static_cast<char>(generator() >> 56);
+      batch.Put(Keyspace::kVersions, std::to_string(100'000 + j), std::move(value));
+    }
+    ASSERT_TRUE(AwaitCommit(*store_, std::move(batch)).committed);
+  }
+  ASSERT_THAT(store_->CompactAll(), IsOk());
+  const store::RangeEstimate all = store_->Estimate(Keyspace::kVersions, {});
+  EXPECT_NEAR(static_cast<double>(all.records), 10'000, 2'000);
+  EXPECT_NEAR(static_cast<double>(all.bytes), 3'100'000, 600'000);
+  const store::RangeEstimate tenth =
+      store_->Estimate(Keyspace::kVersions, {.begin = "102000", .end = "103000"});
+  EXPECT_NEAR(static_cast<double>(tenth.records), 1'000, 500);
+}
+
+}  // namespace
+}  // namespace strata::engines::rocks
