@@ -174,9 +174,8 @@ class ObjectChanges {
   Changes changes_;
 };
 
-// How one array becomes another: elements that only one side has once, and the other has once, pair
-// up (patience diff); what lies between them is paired by position. O(n log n), never the product
-// of the two lengths.
+// How one array becomes another: elements that stand once on each side pair up (patience diff), and
+// what lies between them by position. O(n log n), never the product of the two lengths.
 class ArrayChanges {
  public:
   ArrayChanges(std::string_view base, std::string_view next)

@@ -67,9 +67,10 @@ class Differ {
     if (SameMember(before, after)) return;
     const size_t parent_size = path_.size();
     AppendSegment(before.name, path_);
-    if (before.type == kBsonObject && after.type == kBsonObject) {
+    const bool deeper = before.type == after.type && path_.size() <= kDiffPathMax;
+    if (deeper && before.type == kBsonObject) {
       Objects(before.value, after.value);
-    } else if (before.type == kBsonArray && after.type == kBsonArray) {
+    } else if (deeper && before.type == kBsonArray) {
       Arrays(before.value, after.value);
     } else {
       changes_.push_back({path_, ChangeType::kChanged, ValueOf(before), ValueOf(after)});

@@ -19,6 +19,10 @@ struct FieldChange {
   std::optional<Value> after;   // absent for kRemoved
 };
 
+// Behind a path longer than this, what changes inside a member is one change of the member. So a
+// member name as long as the document cannot be repeated for each of its thousands of members.
+inline constexpr size_t kDiffPathMax = 512;
+
 // What changed from `before` to `after`, at the deepest member that changed: objects are compared
 // by member name, arrays by position behind their common beginning and before their common end (an
 // element put in front of an array is one addition). A path of a removed array element counts in

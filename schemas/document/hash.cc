@@ -3,6 +3,8 @@
 
 #include <openssl/evp.h>
 
+#include <cstdlib>
+
 namespace strata::document {
 namespace {
 
@@ -20,6 +22,11 @@ const EVP_MD* Sha256() {
   return sha256;
 }
 
+// A hash that is not one would go unnoticed until the chain is verified, so there is no going on.
+void Require(int openssl_result) {
+  if (openssl_result != 1) std::abort();
+}
+
 }  // namespace
 
 struct PartHasher::State {
@@ -32,15 +39,15 @@ struct PartHasher::State {
 };
 
 PartHasher::PartHasher() : state_(std::make_unique<State>()) {
-  EVP_DigestInit_ex(state_->context, Sha256(), nullptr);
+  Require(EVP_DigestInit_ex(state_->context, Sha256(), nullptr));
 }
 
 PartHasher::~PartHasher() = default;
 
 PartHasher& PartHasher::Add(std::string_view part) {
   const std::array<char, 8> length = BigEndian(part.size());
-  EVP_DigestUpdate(state_->context, length.data(), length.size());
-  EVP_DigestUpdate(state_->context, part.data(), part.size());
+  Require(EVP_DigestUpdate(state_->context, length.data(), length.size()));
+  Require(EVP_DigestUpdate(state_->context, part.data(), part.size()));
   return *this;
 }
 
@@ -51,7 +58,7 @@ PartHasher& PartHasher::Add(int64_t number) {
 
 Hash PartHasher::Finish() {
   Hash hash{};
-  EVP_DigestFinal_ex(state_->context, hash.data(), nullptr);
+  Require(EVP_DigestFinal_ex(state_->context, hash.data(), nullptr));
   return hash;
 }
 

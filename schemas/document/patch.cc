@@ -98,6 +98,7 @@ class Editor {
     operation_ = &operation;
     position_ = position;
     RETURN_IF_ERROR(CheckOperand());
+    RETURN_IF_ERROR(CheckWork());
     if (operation.path.segments().empty()) return ReplaceDocument();
     place_ = Find(operation.path.segments());
     switch (operation.kind) {
@@ -144,6 +145,16 @@ class Editor {
       default:
         return absl::OkStatus();
     }
+  }
+
+  absl::Status CheckWork() {
+    const bool compares = operation_->kind == OperationKind::kAppendMissing ||
+                          operation_->kind == OperationKind::kRemoveAll;
+    work_bytes_ += document_.size() * (compares ? 8 : 1);
+    if (work_bytes_ <= Patch::kWorkBytesMax) return absl::OkStatus();
+    return Refuse(
+        "is more than a patch of a document of this size may hold; send fewer operations, or set "
+        "whole objects instead of their members");
   }
 
   absl::Status ReplaceDocument() {
@@ -326,6 +337,7 @@ class Editor {
   std::string document_;
   const Operation* operation_ = nullptr;
   size_t position_ = 0;
+  size_t work_bytes_ = 0;  // by all operations so far
   Place place_;
 };
 

@@ -36,6 +36,9 @@ struct Patch {
   std::vector<Operation> operations;  // then these, in order
 
   static constexpr size_t kOperationsMax = 1000;
+  // What the operations may read of the document altogether: each reads it once, kAppendMissing and
+  // kRemoveAll count eightfold. Only hundreds of operations on a document near its limit get there.
+  static constexpr size_t kWorkBytesMax = size_t{256} << 20;
 };
 
 // `base` with the patch applied, whole or not at all. Missing parents of set, increment, append are
@@ -43,11 +46,11 @@ struct Patch {
 // a path through a scalar, an array index past the end (the end itself and "-" append), an
 // increment of a non-number, an integer increment that overflows int64, a double one that becomes
 // infinite, an append to a non-array, an operand of the wrong type, an empty path with anything but
-// set of an object, more than Patch::kOperationsMax operations. (Unset and remove-all of what a
-// path through a scalar names find nothing there, and that is no error.) Member order: members that
-// stay keep their place, new ones go last. Integer arithmetic as MongoDB's $inc: int32 widens to
-// int64, any double makes a double. The result is checked against `limits`: INVALID_CONTENT or
-// DOCUMENT_TOO_LARGE as CheckLimits.
+// set of an object, more than Patch::kOperationsMax operations or Patch::kWorkBytesMax. (Unset and
+// remove-all of what a path through a scalar names find nothing there, and that is no error.)
+// Member order: members that stay keep their place, new ones go last. Integer arithmetic as
+// MongoDB's $inc: int32 widens to int64, any double makes a double. The result is checked against
+// `limits`: INVALID_CONTENT or DOCUMENT_TOO_LARGE as CheckLimits.
 absl::StatusOr<Content> ApplyPatch(const Content& base, const Patch& patch, const Limits& limits);
 
 }  // namespace strata::document

@@ -250,6 +250,14 @@ TEST(Content, CutOrFlippedBytesAreRefusedOrValidButNeverFatal) {
   }
 }
 
+TEST(Content, PathsInErrorsAreEscapedAndCut) {
+  const std::string nan = Around(kBsonDouble, std::string(6, '\0') + "\xf8\x7f", "c/d");
+  ExpectError(Check(Around(kBsonObject, nan, "a~b")), ErrorReason::kInvalidContent, "/a~0b/c~1d");
+  const absl::Status status = Check(Around(kBsonObject, nan, std::string(10'000, 'n')));
+  EXPECT_LT(MetadataOf(status, "path")->size(), 600u);
+  EXPECT_LT(status.message().size(), 800u);
+}
+
 TEST(Content, ErrorsNameMembersAndNoValues) {
   const absl::Status status = Check(Bson(R"({"k": [{"$undefined": true}], "secret": "s3cret"})"));
   EXPECT_EQ(status.message().find("s3cret"), absl::string_view::npos);

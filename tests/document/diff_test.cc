@@ -90,6 +90,16 @@ TEST(Diff, ArraysAreComparedBehindTheirCommonBeginningAndBeforeTheirCommonEnd) {
   ExpectDiff(R"({"a": [[1], [2]]})", R"({"a": [[1], [2, 3]]})", {{'+', "/a/1/1", "", "3"}});
 }
 
+TEST(Diff, DoesNotRepeatALongNameForEachMemberBehindIt) {
+  const std::string name(kDiffPathMax, 'n');
+  const std::vector<FieldChange> changes =
+      Diff(Doc("{\"" + name + R"(": {"a": 1, "b": {"c": 1}}})"),
+           Doc("{\"" + name + R"(": {"a": 2, "b": {"c": 2}}})"));
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].path, "/" + name);
+  EXPECT_EQ(changes[0].type, ChangeType::kChanged);
+}
+
 TEST(Diff, IsEmptyExactlyForTheSameMeaning) {
   for (uint32_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(seed);

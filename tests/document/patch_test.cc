@@ -277,6 +277,15 @@ TEST(Operations, AreLimitedInNumber) {
   EXPECT_EQ(ReasonOf(Apply("{}", operations).status()), ErrorReason::kInvalidPatch);
 }
 
+TEST(Operations, AreLimitedInWhatTheyReadAltogether) {
+  const std::string base = R"({"a": [], "text": ")" + std::string(1'000'000, 'x') + "\"}";
+  EXPECT_TRUE(Apply(base, std::vector<Operation>(200, Increment("/n", "1"))).ok());
+  EXPECT_EQ(ReasonOf(Apply(base, std::vector<Operation>(300, Increment("/n", "1"))).status()),
+            ErrorReason::kInvalidPatch);
+  EXPECT_EQ(ReasonOf(Apply(base, std::vector<Operation>(50, RemoveAll("/a", "[1]"))).status()),
+            ErrorReason::kInvalidPatch);
+}
+
 TEST(Operations, LargeArraysAreNoProductOfSizes) {
   std::string elements = "[0";
   for (int i = 1; i < 20'000; ++i) elements += "," + std::to_string(i);
