@@ -1,3 +1,4 @@
+// Errors here are usage errors: they name the text that was typed.
 #include "clients/cli/arguments.h"
 
 #include <fstream>

@@ -105,9 +105,9 @@ or "deleted": true instead of content; on_behalf_of and labels may stand there t
 compressed with zstd (--long=27 as well). The line's time becomes the label `time`.
 
 Calls of one document are made one after the other, other documents side by side. Each call's
-request id is made of a digest of the line and its number, so importing the same lines again within 24
-hours writes nothing, whatever the file is called. Calls that the server could not answer are made
-again for --retry-for; any other refusal stops the import and names the line.)";
+request id is made of a digest of the line and its number, so importing the same lines again within
+24 hours writes nothing, whatever the file is called. Calls that the server could not answer are
+made again for --retry-for; any other refusal stops the import and names the line.)";
 
 }  // namespace
 

@@ -1,3 +1,4 @@
+// A line is read as BSON once; its content is then a slice of those bytes.
 #include "clients/cli/line_format.h"
 
 #include <bson/bson.h>

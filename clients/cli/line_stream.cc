@@ -1,3 +1,4 @@
+// Streaming in blocks of 128 KiB; zstd itself holds the window of up to 128 MiB.
 #include "clients/cli/line_stream.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// By reflection, because protobuf's own printer would show BSON as base64 and leave defaults out.
 #include "clients/cli/message_json.h"
 
 #include <charconv>

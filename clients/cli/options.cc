@@ -1,3 +1,4 @@
+// The texts of the shared options stand here once, so that commands cannot drift apart.
 #include "clients/cli/options.h"
 
 #include <algorithm>

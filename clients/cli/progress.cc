@@ -1,3 +1,4 @@
+// Redraws one line with carriage return and "erase to the end".
 #include "clients/cli/progress.h"
 
 #include <algorithm>

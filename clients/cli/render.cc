@@ -1,3 +1,4 @@
+// Everything that came from elsewhere goes through Printable before it is aligned or coloured.
 #include "clients/cli/render.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Errors go to standard error in one form for people and one for machines.
 #include "clients/cli/session.h"
 
 #include <chrono>

@@ -230,11 +230,11 @@ constexpr char kUpdateFooter[] =
   strata update books moby @moby.json --allow-missing
   strata update books moby --merge '{"price": 12.5, "draft": null}'
 
-PATH is a JSON Pointer: /authors/0/name; ~1 stands for / and ~0 for ~ in a name, - for the end of an
-array. It ends at the first =. VALUE is JSON, or a string if it is not JSON: --set /n=2 sets a
-number, --set '/n="2"' a string, --set /title=Moby a string. An object as VALUE gets its members sorted;
---merge and whole contents keep their order. --merge comes first, then the others in their order; all
-of them take effect, or none.)";
+PATH is a JSON Pointer: /authors/0/name; ~1 stands for / and ~0 for ~ in a name, - for the end of
+an array. It ends at the first =. VALUE is JSON, or a string if it is not JSON: --set /n=2 sets a
+number, --set '/n="2"' a string, --set /title=Moby a string. An object as VALUE gets its members
+sorted; --merge and whole contents keep their order. --merge comes first, then the others in their
+order; all of them take effect, or none.)";
 
 void AddUpdate(CLI::App& app, Session& session) {
   CLI::App& command =

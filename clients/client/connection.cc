@@ -1,3 +1,4 @@
+// The channel: unencrypted, since encryption is the mesh's.
 #include "clients/client/connection.h"
 
 #include <grpcpp/create_channel.h>

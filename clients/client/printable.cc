@@ -1,3 +1,4 @@
+// Terminals obey some characters; this file knows which, and how wide the others are.
 #include "clients/client/printable.h"
 
 #include <cstdint>

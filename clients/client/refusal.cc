@@ -1,3 +1,4 @@
+// Unpacks what the server puts into the details of a status, and knows an advice for each reason.
 #include "clients/client/refusal.h"
 
 #include <algorithm>
@@ -95,7 +96,7 @@ Refusal RefusalOf(const grpc::Status& status) {
   if (!details.ParseFromString(status.error_details())) return refusal;
   for (const google::protobuf::Any& detail : details.details()) {
     google::rpc::RetryInfo retry;
-    if (detail.type_url() == "type.googleapis.com/google.rpc.ErrorInfo") {
+    if (detail.type_url().ends_with("/google.rpc.ErrorInfo")) {
       ReadErrorInfo(detail.value(), refusal);
     } else if (detail.UnpackTo(&retry)) {
       const auto& delay = retry.retry_delay();

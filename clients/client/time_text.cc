@@ -1,3 +1,4 @@
+// Times by hand: absl::ParseTime accepts more than people should rely on, and less than they type.
 #include "clients/client/time_text.h"
 
 #include <charconv>

@@ -1,0 +1,88 @@
+// A server of a few lines for the tests of the command line: documents in maps, whole contents
+// only.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "strata/v1/collection_service.grpc.pb.h"
+#include "strata/v1/document_service.grpc.pb.h"
+
+namespace strata::cli {
+
+// Serves on a free port from construction to destruction. Patches are recorded, not applied. Commit
+// times are the commit's number in seconds. Thread-safe, but `failures`, `overlapped` and the
+// recorded requests are for use while no call is under way.
+class FakeServer : public v1::DocumentService::Service, public v1::CollectionService::Service {
+ public:
+  FakeServer();
+  ~FakeServer() override;
+  const std::string& address() const { return address_; }
+
+  // The next writes fail with these, one each, before anything is done.
+  std::deque<grpc::Status> failures;
+  // Whether two writes of one document were ever under way at the same time.
+  bool overlapped = false;
+  int max_in_flight = 0;
+  // The requests received last.
+  v1::CreateRequest last_create;
+  v1::UpdateRequest last_update;
+  v1::DeleteRequest last_delete;
+  v1::RestoreRequest last_restore;
+  v1::GetRequest last_get;
+  v1::HistoryRequest last_history;
+  v1::AuditRequest last_audit;
+  v1::ListRequest last_list;
+  v1::CreateCollectionRequest last_create_collection;
+  // Pages have at most so many entries.
+  int page_max = 3;
+
+  using Context = grpc::ServerContext;
+  grpc::Status Create(Context*, const v1::CreateRequest*, v1::CreateResponse*) override;
+  grpc::Status Get(Context*, const v1::GetRequest*, v1::GetResponse*) override;
+  grpc::Status BatchGet(Context*, const v1::BatchGetRequest*, v1::BatchGetResponse*) override;
+  grpc::Status Update(Context*, const v1::UpdateRequest*, v1::UpdateResponse*) override;
+  grpc::Status Delete(Context*, const v1::DeleteRequest*, v1::DeleteResponse*) override;
+  grpc::Status Restore(Context*, const v1::RestoreRequest*, v1::RestoreResponse*) override;
+  grpc::Status History(Context*, const v1::HistoryRequest*, v1::HistoryResponse*) override;
+  grpc::Status Diff(Context*, const v1::DiffRequest*, v1::DiffResponse*) override;
+  grpc::Status Audit(Context*, const v1::AuditRequest*, v1::AuditResponse*) override;
+  grpc::Status List(Context*, const v1::ListRequest*, v1::ListResponse*) override;
+  grpc::Status CreateCollection(Context*, const v1::CreateCollectionRequest*,
+                                v1::CreateCollectionResponse*) override;
+  grpc::Status GetCollection(Context*, const v1::GetCollectionRequest*,
+                             v1::GetCollectionResponse*) override;
+  grpc::Status ListCollections(Context*, const v1::ListCollectionsRequest*,
+                               v1::ListCollectionsResponse*) override;
+  grpc::Status DeleteCollection(Context*, const v1::DeleteCollectionRequest*,
+                                v1::DeleteCollectionResponse*) override;
+
+ private:
+  using Versions = std::vector<v1::Version>;
+  class UnderWay;
+
+  template <typename Request, typename Response>
+  grpc::Status Write(const Request& request, const std::string& id, v1::VersionKind kind,
+                     const v1::Content* content, Response* response);
+  template <typename Request>
+  grpc::Status Check(const Request& request, const Versions& versions) const;
+  static v1::Document DocumentOf(const std::string& collection, const std::string& id,
+                                 const v1::Version& version);
+
+  std::mutex mutex_;
+  std::map<std::string, std::map<std::string, Versions>> documents_;
+  std::map<std::string, v1::Collection> collections_;
+  std::set<std::string> under_way_;
+  int64_t commits_ = 0;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace strata::cli

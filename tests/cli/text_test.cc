@@ -1,0 +1,83 @@
+// Claims about times, durations and printable text.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "clients/client/printable.h"
+#include "clients/client/time_text.h"
+
+namespace strata::client {
+namespace {
+
+constexpr int64_t kNoon = 1769860800;  // 2026-01-31T12:00:00Z
+
+Instant Parsed(const std::string& text) {
+  const auto time = ParseTime(text);
+  EXPECT_TRUE(time.ok()) << text;
+  return time.value_or(Instant{});
+}
+
+TEST(Time, IsReadAsAPersonTypesIt) {
+  EXPECT_EQ(Parsed("2026-01-31"), (Instant{kNoon - 12 * 3600, 0}));
+  EXPECT_EQ(Parsed("2026-01-31T12:00"), (Instant{kNoon, 0}));
+  EXPECT_EQ(Parsed("2026-01-31 12:00"), (Instant{kNoon, 0}));
+  EXPECT_EQ(Parsed("2026-01-31T12:00:07"), (Instant{kNoon + 7, 0}));
+  EXPECT_EQ(Parsed("2026-01-31T12:00:07.25Z"), (Instant{kNoon + 7, 250'000'000}));
+  EXPECT_EQ(Parsed("2026-01-31T14:00+02:00"), (Instant{kNoon, 0}));
+  EXPECT_EQ(Parsed("2026-01-31T06:30:00-05:30"), (Instant{kNoon, 0}));
+  EXPECT_EQ(Parsed("2024-02-29"), (Instant{1709164800, 0}));
+  EXPECT_EQ(Parsed("1969-12-31T23:59:59Z"), (Instant{-1, 0}));
+}
+
+TEST(Time, IsRefusedIfNoCalendarHasIt) {
+  for (const std::string text :
+       {"", "now", "2026", "2026-1-31", "2026-02-29", "2026-13-01", "0000-01-01",
+        "2026-01-31T24:00", "2026-01-31T12", "2026-01-31T12:00:", "2026-01-31T12:00:00.",
+        "2026-01-31T12:00:60", "2026-01-31T12:00:00+2", "2026-01-31T12:00:00 ", "2026-01-31Z",
+        "2026-01-31x12:00"}) {
+    EXPECT_FALSE(ParseTime(text).ok()) << text;
+  }
+}
+
+TEST(Time, IsWrittenAsItIsRead) {
+  for (const std::string text :
+       {"2026-01-31T12:00:00Z", "2026-01-31T12:00:00.250Z", "2026-01-31T12:00:00.000250Z",
+        "2026-01-31T12:00:00.000000001Z", "1969-12-31T23:59:59.500Z", "9999-12-31T23:59:59Z"}) {
+    EXPECT_EQ(FormatTime(Parsed(text)), text);
+  }
+  EXPECT_EQ(FormatTimeShort({kNoon, 5}), "2026-01-31 12:00:00");
+}
+
+TEST(Duration, HasUnits) {
+  EXPECT_EQ(ParseDurationMs("90").value(), 90'000);
+  EXPECT_EQ(ParseDurationMs("1.5s").value(), 1500);
+  EXPECT_EQ(ParseDurationMs("250ms").value(), 250);
+  EXPECT_EQ(ParseDurationMs("2m").value(), 120'000);
+  EXPECT_EQ(ParseDurationMs("1h").value(), 3'600'000);
+  for (const std::string text : {"", "s", "-1s", "0", "1d", "1 s", "nan", "1e30"}) {
+    EXPECT_FALSE(ParseDurationMs(text).ok()) << text;
+  }
+}
+
+TEST(Printable, NothingReachesTheTerminalThatItObeys) {
+  EXPECT_EQ(Printable("plain é 日本"), "plain é 日本");
+  EXPECT_EQ(Printable("two\nlines\tand\ra tab"), "two lines and a tab");
+  EXPECT_EQ(Printable("\x1b[31mred"), "\\x1b[31mred");
+  EXPECT_EQ(Printable("\xc2\x9b"
+                      "31m"),
+            "\\xc2\\x9b31m");
+  EXPECT_EQ(Printable("\xe2\x80\xaeright to left"), "\\xe2\\x80\\xaeright to left");
+  EXPECT_EQ(Printable("bad \xff\xc3"), "bad \\xff\\xc3");
+  EXPECT_EQ(Printable(std::string("zero\0byte", 9)), "zero\\x00byte");
+}
+
+TEST(DisplayWidth, CountsColumns) {
+  EXPECT_EQ(DisplayWidth("abc"), 3u);
+  EXPECT_EQ(DisplayWidth("é"), 1u);
+  EXPECT_EQ(DisplayWidth("e\xcc\x81"), 1u);
+  EXPECT_EQ(DisplayWidth("日本"), 4u);
+  EXPECT_EQ(DisplayWidth("😀"), 2u);
+}
+
+}  // namespace
+}  // namespace strata::client
