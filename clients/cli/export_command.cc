@@ -180,17 +180,19 @@ void Exporter::PrintSummary() {
 }
 
 struct ExportOptions {
-  std::vector<std::string> collections;
+  std::string collection;
+  std::vector<std::string> more_collections;
   std::string output;
 };
 
 int ExportTo(Session& session, const ExportOptions& options, std::ostream& out, bool compress) {
   LineWriter lines(out, compress);
   Exporter exporter(session, lines);
-  for (const std::string& collection : options.collections) {
-    const int exit_status = exporter.Run(collection);
-    if (exit_status != kExitOk) return exit_status;
+  int exit_status = exporter.Run(options.collection);
+  for (const std::string& collection : options.more_collections) {
+    if (exit_status == kExitOk) exit_status = exporter.Run(collection);
   }
+  if (exit_status != kExitOk) return exit_status;
   if (!lines.Finish()) return session.Fail("cannot write the export");
   exporter.PrintSummary();
   return kExitOk;
@@ -233,9 +235,8 @@ void AddExportCommand(CLI::App& app, Session& session) {
   CLI::App& command =
       *app.add_subcommand("export", "Print all versions of collections, for import");
   auto options = std::make_shared<ExportOptions>();
-  command.add_option("COLLECTION", options->collections, "One collection or more")
-      ->required()
-      ->allow_extra_args(false);
+  command.add_option("COLLECTION", options->collection, "The collection")->required();
+  command.add_option("MORE", options->more_collections, "More collections");
   command
       .add_option("-o,--output", options->output,
                   "Write to this file, compressed with zstd if it ends in .zst")

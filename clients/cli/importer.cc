@@ -274,7 +274,7 @@ void Importer::AwaitSome() {
   while (queue_.AsyncNext(&tag, &ok, deadline) == grpc::CompletionQueue::GOT_EVENT) {
     auto node = calls_.extract(tag);
     Finish(std::move(node.mapped()));
-    deadline = std::chrono::system_clock::time_point::min();
+    deadline = std::chrono::system_clock::time_point();  // Long past: what is there already.
   }
 }
 

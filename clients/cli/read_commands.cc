@@ -18,7 +18,8 @@ constexpr int32_t kPageSize = 500;
 
 struct GetOptions {
   std::string collection;
-  std::vector<std::string> ids;
+  std::string id;
+  std::vector<std::string> more_ids;
   int64_t version = 0;
   std::string at_time;
   std::vector<std::string> fields;
@@ -46,7 +47,7 @@ int PrintDocument(Session& session, const v1::Document& document, bool headline)
 int RunGetOne(Session& session, const GetOptions& options) {
   v1::GetRequest request;
   request.set_collection(options.collection);
-  request.set_id(options.ids.front());
+  request.set_id(options.id);
   request.set_encoding(v1::ENCODING_BSON);
   for (const std::string& field : options.fields) request.add_fields(field);
   if (options.version > 0) request.set_version(options.version);
@@ -90,10 +91,11 @@ int RunGetMany(Session& session, const GetOptions& options) {
   request.set_collection(options.collection);
   request.set_encoding(v1::ENCODING_BSON);
   for (const std::string& field : options.fields) request.add_fields(field);
+  request.add_ids(options.id);
   int64_t missing = 0;
-  for (size_t i = 0; i < options.ids.size(); ++i) {
-    request.add_ids(options.ids[i]);
-    if (request.ids_size() < kBatchMax && i + 1 < options.ids.size()) continue;
+  for (size_t i = 0; i < options.more_ids.size(); ++i) {
+    request.add_ids(options.more_ids[i]);
+    if (request.ids_size() < kBatchMax && i + 1 < options.more_ids.size()) continue;
     const int exit_status = GetBatch(session, request, missing);
     if (exit_status != kExitOk) return exit_status;
   }
@@ -104,7 +106,9 @@ void AddGet(CLI::App& app, Session& session) {
   CLI::App& command = *app.add_subcommand("get", "Print a document: now, at a version, at a time");
   auto options = std::make_shared<GetOptions>();
   command.add_option("COLLECTION", options->collection, "The documents' collection")->required();
-  command.add_option("ID", options->ids, "One id or more")->required()->allow_extra_args(false);
+  // An option of its own, because lists of arguments take "[x]" for a list in itself.
+  command.add_option("ID", options->id, "The document's id")->required();
+  command.add_option("MORE", options->more_ids, "Ids of more documents");
   CLI::Option* version = command.add_option("--version", options->version, "That version");
   version->check(CLI::PositiveNumber)->type_name("N");
   command.add_option("--at", options->at_time, "The version that was current then")
@@ -124,8 +128,8 @@ void AddGet(CLI::App& app, Session& session) {
       "\nSeveral documents: exit status 1 if one of them is missing, which stderr names.");
   command.callback([&session, options] {
     session.run = [&session, options] {
-      return options->ids.size() == 1 ? RunGetOne(session, *options)
-                                      : RunGetMany(session, *options);
+      return options->more_ids.empty() ? RunGetOne(session, *options)
+                                       : RunGetMany(session, *options);
     };
   });
 }

@@ -303,6 +303,7 @@ TEST_F(CommandLine, AuditSendsItsFiltersAndFollowsThePages) {
   EXPECT_TRUE(
       out.ends_with("     5  1970-01-01 00:00:05  books       a         2  deleted  ann    lost\n"))
       << out;
+  server_.page_max = 100;
   Run({"audit", "books", "a", "--actor", "ann", "--kind", "deleted", "--kind", "created", "--from",
        "2026-01-31", "--before", "2026-02-01", "--request-id", "r", "--changes"});
   EXPECT_EQ(TextProto(server_.last_audit),
