@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "clients/client/printable.h"
-#include "google/protobuf/io/coded_stream.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -57,35 +56,6 @@ constexpr ReasonAdvice kAdvice[] = {
     {"INTERNAL", "That is a bug in the server: please report it."},
 };
 
-// Calls `field(number, bytes)` for each field of a message that has only length-delimited ones.
-template <typename Function>
-void ForEachBytesField(const std::string& message, Function field) {
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(message.data()),
-                                            static_cast<int>(message.size()));
-  while (const uint32_t tag = in.ReadTag()) {
-    constexpr uint32_t kLengthDelimited = 2;
-    uint32_t length = 0;
-    if ((tag & 7) != kLengthDelimited) return;
-    std::string bytes;
-    if (!in.ReadVarint32(&length) || !in.ReadString(&bytes, static_cast<int>(length))) return;
-    field(tag >> 3, bytes);
-  }
-}
-
-// Reads google.rpc.ErrorInfo {reason = 1, domain = 2, map<string, string> metadata = 3} by hand:
-// the packaged google/rpc/error_details.proto is older than it.
-void ReadErrorInfo(const std::string& bytes, Refusal& refusal) {
-  ForEachBytesField(bytes, [&](uint32_t number, const std::string& value) {
-    if (number == 1) refusal.reason = value;
-    if (number != 3) return;
-    std::string entry[2];
-    ForEachBytesField(value, [&](uint32_t part, const std::string& text) {
-      if (part == 1 || part == 2) entry[part - 1] = text;
-    });
-    refusal.metadata[entry[0]] = entry[1];
-  });
-}
-
 }  // namespace
 
 Refusal RefusalOf(const grpc::Status& status) {
@@ -95,9 +65,11 @@ Refusal RefusalOf(const grpc::Status& status) {
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) return refusal;
   for (const google::protobuf::Any& detail : details.details()) {
+    google::rpc::ErrorInfo info;
     google::rpc::RetryInfo retry;
-    if (detail.type_url().ends_with("/google.rpc.ErrorInfo")) {
-      ReadErrorInfo(detail.value(), refusal);
+    if (detail.UnpackTo(&info)) {
+      refusal.reason = info.reason();
+      refusal.metadata.insert(info.metadata().begin(), info.metadata().end());
     } else if (detail.UnpackTo(&retry)) {
       const auto& delay = retry.retry_delay();
       refusal.retry_delay_ms =

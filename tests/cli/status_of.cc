@@ -1,29 +1,20 @@
-// ErrorInfo is written by hand, since the packaged error_details.proto does not have it.
+// As service/rpc renders them: a google.rpc.Status in the status's details.
 #include "tests/cli/status_of.h"
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
 namespace strata::cli {
-namespace {
-
-// A length-delimited field; all texts here are shorter than 128 bytes.
-std::string Field(int number, const std::string& bytes) {
-  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
-}
-
-}  // namespace
-
 grpc::Status StatusOf(grpc::StatusCode code, const std::string& reason, const std::string& message,
                       const std::map<std::string, std::string>& metadata, int64_t retry_ms) {
-  std::string info = Field(1, reason) + Field(2, "strata");
-  for (const auto& [name, value] : metadata) info += Field(3, Field(1, name) + Field(2, value));
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason);
+  info.set_domain("strata");
+  info.mutable_metadata()->insert(metadata.begin(), metadata.end());
   google::rpc::Status status;
   status.set_code(code);
   status.set_message(message);
-  google::protobuf::Any& detail = *status.add_details();
-  detail.set_type_url("type.googleapis.com/google.rpc.ErrorInfo");
-  detail.set_value(info);
+  status.add_details()->PackFrom(info);
   if (retry_ms >= 0) {
     google::rpc::RetryInfo retry;
     retry.mutable_retry_delay()->set_seconds(retry_ms / 1000);
