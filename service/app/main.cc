@@ -1,0 +1,66 @@
+// stratad: the server process.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <thread>
+
+#include "schemas/base/strings.h"
+#include "service/app/flags.h"
+
+namespace strata::app {
+namespace {
+
+constexpr int kExitFailure = 1;
+
+// Signals are taken by waiting for them, in one place; so every thread is started with them
+// blocked.
+sigset_t BlockSignals() {
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+void Await(const sigset_t& signals) {
+  int number = 0;
+  sigwait(&signals, &number);
+}
+
+int Serve(const Flags& flags) {
+  observability::ConfigureLog(flags.log_level, flags.log_format);
+  const sigset_t signals = BlockSignals();
+  auto server = Server::Start(flags.server);
+  if (!server.ok()) {
+    std::fprintf(stderr, "stratad: %s\n", std::string(ToStd(server.status().message())).c_str());
+    return kExitFailure;
+  }
+  const bool in_memory = flags.server.engine == "memory";
+  std::printf("stratad: serving strata.v1 on %s (engine %s, data %s)\n",
+              (*server)->address().c_str(), flags.server.engine.c_str(),
+              in_memory ? "in memory only" : flags.server.data.c_str());
+  std::fflush(stdout);
+  Await(signals);
+  // Whoever asks twice is in a hurry; nothing acknowledged is lost by that either.
+  std::thread([signals] {
+    Await(signals);
+    _exit(kExitFailure);
+  }).detach();
+  (*server)->Shutdown();
+  return 0;
+}
+
+}  // namespace
+}  // namespace strata::app
+
+int main(int argc, char** argv) {
+  const auto parsed = strata::app::ParseFlags(argc, argv);
+  if (const auto* const exit = std::get_if<strata::app::Exit>(&parsed)) {
+    std::fputs(exit->text.c_str(), exit->status == 0 ? stdout : stderr);
+    return exit->status;
+  }
+  return strata::app::Serve(std::get<strata::app::Flags>(parsed));
+}

@@ -1,0 +1,179 @@
+#include "service/app/server.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/documents.h"
+#include "service/app/executor.h"
+#include "service/engines/engines.h"
+#include "service/observability/health.h"
+#include "service/observability/log.h"
+#include "service/rpc/method.h"
+#include "service/rpc/reflection.h"
+
+namespace strata::app {
+namespace {
+
+using observability::Log;
+using observability::LogLevel;
+
+struct Address {
+  std::string host;
+  std::string port;
+};
+
+std::optional<Address> SplitAddress(const std::string& listen) {
+  const size_t colon = listen.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == listen.size()) return std::nullopt;
+  Address address{listen.substr(0, colon), listen.substr(colon + 1)};
+  const bool digits = std::all_of(address.port.begin(), address.port.end(),
+                                  [](char c) { return c >= '0' && c <= '9'; });
+  if (!digits || address.port.size() > 5 || std::stoi(address.port) > 65535) return std::nullopt;
+  return address;
+}
+
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "[::1]" || host.rfind("127.", 0) == 0;
+}
+
+absl::Status OptionError(std::string_view option, const std::string& problem) {
+  return Error(ErrorReason::kInvalidField, "--" + std::string(option) + ": " + problem)
+      .With("field", option);
+}
+
+std::string StrategyNames() {
+  std::string names;
+  for (const versioning::StrategyEntry& entry : versioning::AllStrategies()) {
+    if (!names.empty()) names += ", ";
+    names += entry.name;
+  }
+  return names;
+}
+
+versioning::DocumentsOptions ToDocumentsOptions(const ServerOptions& options) {
+  versioning::DocumentsOptions made;
+  made.limits.bytes_max = options.document_bytes_max;
+  made.write.default_strategy = versioning::FindStrategy(options.default_strategy);
+  made.write.create_collections = options.create_collections;
+  return made;
+}
+
+}  // namespace
+
+absl::Status CheckOptions(const ServerOptions& options) {
+  const std::optional<Address> address = SplitAddress(options.loop.listen);
+  if (!address) return OptionError("listen", "not HOST:PORT: " + options.loop.listen);
+  if (!IsLoopback(address->host) && !options.insecure) {
+    return OptionError("listen", options.loop.listen +
+                                     " is reachable from other machines and traffic is not "
+                                     "encrypted; use a loopback address, or say --insecure");
+  }
+  if (versioning::FindStrategy(options.default_strategy) == nullptr) {
+    return OptionError("default-strategy", "no strategy " + options.default_strategy +
+                                               "; there are " + StrategyNames());
+  }
+  if (options.document_bytes_max < 1024 ||
+      options.document_bytes_max > document::Limits::kBytesCeiling) {
+    return OptionError("document-bytes-max", "must be from 1024 to 2097152");
+  }
+  return absl::OkStatus();
+}
+
+// In the order of making; each is used by those below it. The executor comes first because work
+// that the store finishes late may still schedule more, which a stopped executor drops.
+struct Server::Parts {
+  explicit Parts(const ServerOptions& server_options)
+      : options(server_options), executor(server_options.executor_threads) {}
+
+  const ServerOptions options;
+  ThreadPool executor;
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<versioning::Documents> documents;
+  std::optional<observability::Health> health;
+  std::optional<rpc::Reflection> reflection;
+  std::optional<rpc::Services> services;
+  std::unique_ptr<rpc::ServerLoop> loop;
+  std::string address;
+  bool stopped = false;
+
+  absl::Status Serve();
+  void Close();
+};
+
+absl::Status Server::Parts::Serve() {
+  documents = std::make_unique<versioning::Documents>(*store, *options.clock, *options.entropy,
+                                                      executor, ToDocumentsOptions(options));
+  std::vector<rpc::Method> methods = rpc::AllMethods();
+  const std::vector<std::string> names = rpc::ServiceNames(methods);
+  health.emplace(names);
+  reflection.emplace(names);
+  services.emplace(rpc::Services{*store, *documents,
+                                 *versioning::FindStrategy(options.default_strategy), *health,
+                                 *reflection});
+  documents->collections().ResumeSweeps();
+  rpc::LoopOptions loop_options = options.loop;
+  loop_options.reads_block = store->capabilities().blocking_reads;
+  ASSIGN_OR_RETURN(loop,
+                   rpc::ServerLoop::Start(loop_options, std::move(methods), *services, executor));
+  address = SplitAddress(options.loop.listen)->host + ":" + std::to_string(loop->port());
+  health->SetServing(true);
+  return absl::OkStatus();
+}
+
+void Server::Parts::Close() {
+  if (stopped) return;
+  stopped = true;
+  if (loop != nullptr) {
+    health->SetServing(false);
+    loop->Shutdown(options.grace);
+  }
+  executor.Stop();
+  documents.reset();
+  store.reset();
+}
+
+Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
+  RETURN_IF_ERROR(CheckOptions(options));
+  engines::OpenOptions open;
+  open.directory = options.data;
+  open.clock = options.clock;
+  open.block_cache_bytes = options.block_cache_bytes;
+  ASSIGN_OR_RETURN(std::unique_ptr<store::Store> store, engines::OpenEngine(options.engine, open));
+  return Start(options, std::move(store));
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
+                                                      std::unique_ptr<store::Store> store) {
+  RETURN_IF_ERROR(CheckOptions(options));
+  auto parts = std::make_unique<Parts>(options);
+  parts->store = std::move(store);
+  std::unique_ptr<Server> server(new Server(std::move(parts)));  // closes what was opened, on error
+  RETURN_IF_ERROR(server->parts_->Serve());
+  Log(LogLevel::kInfo, "serving",
+      {{"address", server->address()}, {"engine", options.engine}, {"data", options.data}});
+  return server;
+}
+
+Server::~Server() { Shutdown(); }
+
+int Server::port() const { return parts_->loop->port(); }
+
+const std::string& Server::address() const { return parts_->address; }
+
+void Server::Shutdown() {
+  if (parts_->stopped) return;
+  const auto start = std::chrono::steady_clock::now();
+  Log(LogLevel::kInfo, "draining");
+  parts_->Close();
+  const auto duration = std::chrono::steady_clock::now() - start;
+  Log(LogLevel::kInfo, "stopped",
+      {{"duration_ms",
+        int64_t{std::chrono::duration_cast<std::chrono::milliseconds>(duration).count()}}});
+}
+
+}  // namespace strata::app

@@ -1,0 +1,73 @@
+// The life of a server: storage, documents, executor and event loop, opened and closed in order.
+// The process, tests and benchmarks run the same one.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+#include "schemas/store/store.h"
+#include "service/rpc/server_loop.h"
+
+namespace strata::app {
+
+struct ServerOptions {
+  // Storage.
+  std::string engine = "rocksdb";
+  std::string data = "./data";
+  size_t block_cache_bytes = size_t{256} << 20;
+
+  // Documents.
+  std::string default_strategy = "deltas";
+  bool create_collections = true;
+  size_t document_bytes_max = size_t{1} << 20;
+
+  // Network. `loop.reads_block` follows from the engine.
+  rpc::LoopOptions loop;
+  bool insecure = false;  // listens beyond loopback without TLS
+
+  int executor_threads = 4;
+  std::chrono::milliseconds grace{10'000};  // for calls in progress, at the end
+
+  // What tests replace. Outlive the server.
+  const Clock* clock = &Clock::System();
+  Entropy* entropy = &Entropy::System();
+};
+
+// INVALID_FIELD, naming the option as its flag without dashes; OK if a server may be started so.
+absl::Status CheckOptions(const ServerOptions& options);
+
+class Server {
+ public:
+  // Opens storage and serves. INVALID_FIELD as CheckOptions; STORE_UNAVAILABLE (the directory
+  // cannot be used, the address cannot be listened on), RECORD_CORRUPT.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
+  // Over a store that the caller made; `engine` and `data` do not count.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
+                                                       std::unique_ptr<store::Store> store);
+  // As Shutdown.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  int port() const;
+  // HOST:PORT that a client reaches it by.
+  const std::string& address() const;
+
+  // Health says NOT_SERVING, new calls are refused, calls in progress have the grace period,
+  // streams end; then storage is closed. Nothing that was acknowledged is lost. Blocks. Once; again
+  // it does nothing.
+  void Shutdown();
+
+ private:
+  struct Parts;
+  explicit Server(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace strata::app

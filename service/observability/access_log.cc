@@ -1,0 +1,49 @@
+#include "service/observability/access_log.h"
+
+#include <string>
+
+#include "schemas/base/error.h"
+#include "schemas/base/strings.h"
+#include "service/observability/log.h"
+
+namespace strata::observability {
+namespace {
+
+LogLevel LevelOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return LogLevel::kDebug;
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kDeadlineExceeded:
+      return LogLevel::kWarning;
+    case absl::StatusCode::kResourceExhausted:
+      return ReasonOf(status) == ErrorReason::kOverloaded ? LogLevel::kWarning : LogLevel::kInfo;
+    default:
+      return ReasonOf(status) ? LogLevel::kInfo : LogLevel::kWarning;
+  }
+}
+
+}  // namespace
+
+void LogCall(const CallRecord& record) {
+  const LogLevel level = LevelOf(record.status);
+  if (!LogsAt(level)) return;
+  const std::string code = absl::StatusCodeToString(record.status.code());
+  const std::optional<ErrorReason> reason = ReasonOf(record.status);
+  // The message stays out: it may name a path or an id. What has no reason was not made by our own
+  // code, and then the message is all that the operator has.
+  std::string_view why = reason ? ReasonName(*reason) : ToStd(record.status.message());
+  if (record.status.ok()) why = "-";
+  Log(level, "call",
+      {{"method", record.method},
+       {"code", code},
+       {"reason", why},
+       {"duration_us", int64_t{record.duration.count()}},
+       {"request_bytes", static_cast<int64_t>(record.request_bytes)},
+       {"response_bytes", static_cast<int64_t>(record.response_bytes)}});
+}
+
+}  // namespace strata::observability

@@ -1,0 +1,141 @@
+#include "service/observability/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+
+namespace strata::observability {
+namespace {
+
+struct State {
+  std::shared_ptr<spdlog::logger> logger = std::make_shared<spdlog::logger>(
+      "stratad", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  std::atomic<LogLevel> level = LogLevel::kWarning;
+  std::atomic<LogFormat> format = LogFormat::kText;
+
+  State() { Configure(LogLevel::kWarning, LogFormat::kText); }
+
+  void Configure(LogLevel new_level, LogFormat new_format) {
+    level = new_level;
+    format = new_format;
+    // The level is checked here, not by the logger.
+    logger->set_level(spdlog::level::trace);
+    logger->set_pattern(new_format == LogFormat::kJson
+                            ? R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l",%v})"
+                            : "%Y-%m-%dT%H:%M:%S.%fZ %l %v",
+                        spdlog::pattern_time_type::utc);
+  }
+};
+
+State& GlobalState() {
+  static auto* const state = new State;
+  return *state;
+}
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kOff:
+      break;
+  }
+  return spdlog::level::off;
+}
+
+// A JSON string; good in text lines too, where a value needs quotes.
+void AppendQuoted(std::string_view text, std::string& line) {
+  constexpr char kHex[] = "0123456789abcdef";
+  line += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      line += '\\';
+      line += c;
+    } else if (byte < 0x20 || byte == 0x7F) {
+      line += "\\u00";
+      line += kHex[byte >> 4];
+      line += kHex[byte & 0xF];
+    } else {
+      line += c;
+    }
+  }
+  line += '"';
+}
+
+bool NeedsQuotes(std::string_view text) {
+  if (text.empty()) return true;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == '\\' || c == 0x7F) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void AppendField(const LogField& field, LogFormat format, std::string& line) {
+  if (format == LogFormat::kJson) {
+    line += ',';
+    AppendQuoted(field.key(), line);
+    line += ':';
+  } else {
+    line += ' ';
+    line += field.key();
+    line += '=';
+  }
+  if (field.number()) {
+    line += std::to_string(*field.number());
+  } else if (format == LogFormat::kJson || NeedsQuotes(field.text())) {
+    AppendQuoted(field.text(), line);
+  } else {
+    line += field.text();
+  }
+}
+
+}  // namespace
+
+std::optional<LogLevel> ParseLogLevel(std::string_view name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "info") return LogLevel::kInfo;
+  if (name == "warning") return LogLevel::kWarning;
+  if (name == "error") return LogLevel::kError;
+  if (name == "off") return LogLevel::kOff;
+  return std::nullopt;
+}
+
+std::optional<LogFormat> ParseLogFormat(std::string_view name) {
+  if (name == "text") return LogFormat::kText;
+  if (name == "json") return LogFormat::kJson;
+  return std::nullopt;
+}
+
+void ConfigureLog(LogLevel level, LogFormat format) { GlobalState().Configure(level, format); }
+
+bool LogsAt(LogLevel level) {
+  return level >= GlobalState().level.load(std::memory_order_relaxed) && level != LogLevel::kOff;
+}
+
+void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+  if (!LogsAt(level)) return;
+  State& state = GlobalState();
+  const LogFormat format = state.format.load(std::memory_order_relaxed);
+  std::string line;
+  if (format == LogFormat::kJson) {
+    line += "\"event\":";
+    AppendQuoted(event, line);
+  } else {
+    line += event;
+  }
+  for (const LogField& field : fields) AppendField(field, format, line);
+  state.logger->log(ToSpdlog(level), spdlog::string_view_t(line.data(), line.size()));
+}
+
+}  // namespace strata::observability

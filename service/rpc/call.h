@@ -1,0 +1,138 @@
+// A call as its handler sees it: a request, somewhere to put the response, and the answer, which
+// may be given now or later, on any thread. No handler sees gRPC.
+#pragma once
+
+#include <google/protobuf/arena.h>
+#include <google/protobuf/message_lite.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/documents.h"
+#include "service/observability/health.h"
+
+namespace strata::rpc {
+
+class Reflection;
+
+// What the handlers of all services work with. Outlives every call.
+struct Services {
+  store::Store& store;
+  versioning::Documents& documents;
+  const versioning::StrategyEntry& default_strategy;
+  observability::Health& health;
+  const Reflection& reflection;
+};
+
+// One unary call. Thread-safe but for the messages, which belong to whoever handles the call.
+class Call {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // When the answer is due: the caller's deadline or the server's own, whichever is first.
+  Time deadline() const { return deadline_; }
+  // Nobody waits for the answer any more (the caller gave up, or the deadline passed): a long walk
+  // may stop.
+  bool closed() const { return closed_.load(std::memory_order_relaxed); }
+
+ protected:
+  Call() = default;
+  virtual ~Call() = default;
+
+  // Sends the answer; the response counts only if the status is OK. At most one of several answers
+  // is sent.
+  virtual void Answer(const absl::Status& status) = 0;
+  // The last handle is gone.
+  virtual void Release() = 0;
+
+  Time deadline_ = Time::max();
+  std::atomic<bool> closed_ = false;
+  google::protobuf::MessageLite* request_ = nullptr;   // on an arena that lives as long as the call
+  google::protobuf::MessageLite* response_ = nullptr;  // as the request
+
+ private:
+  friend class CallHandle;
+  std::atomic<int> handles_ = 0;
+};
+
+// Keeps a call and its messages alive. A call whose last handle goes without an answer is answered
+// INTERNAL. Cheap to copy.
+class CallHandle {
+ public:
+  explicit CallHandle(Call& call) : call_(&call) { Acquire(); }
+  CallHandle(const CallHandle& other) : call_(other.call_) { Acquire(); }
+  CallHandle(CallHandle&& other) noexcept : call_(std::exchange(other.call_, nullptr)) {}
+  CallHandle& operator=(CallHandle other) {
+    std::swap(call_, other.call_);
+    return *this;
+  }
+  ~CallHandle() {
+    if (call_ != nullptr && call_->handles_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      call_->Release();
+    }
+  }
+
+  const Call& call() const { return *call_; }
+  const google::protobuf::MessageLite& request() const { return *call_->request_; }
+  google::protobuf::MessageLite& response() const { return *call_->response_; }
+  void Answer(const absl::Status& status) const { call_->Answer(status); }
+
+ private:
+  void Acquire() {
+    if (call_ != nullptr) call_->handles_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  Call* call_;
+};
+
+// The answer to one call, given later: fill `response()`, then `Ok()`; or `Fail(status)`.
+template <typename Response>
+class Reply {
+ public:
+  explicit Reply(CallHandle call) : call_(std::move(call)) {}
+
+  const Call& call() const { return call_.call(); }
+  Response& response() const { return static_cast<Response&>(call_.response()); }
+  void Ok() const { call_.Answer(absl::OkStatus()); }
+  // REQUIRES: `status` is not OK.
+  void Fail(const absl::Status& status) const { call_.Answer(status); }
+
+ private:
+  CallHandle call_;
+};
+
+// What a handler gets besides the request.
+struct Context {
+  const Services& services;
+  const Call& call;
+};
+
+// A call with messages in both directions. Thread-safe.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  // Sends a message behind those before; dropped once the stream is closed.
+  virtual void Send(const google::protobuf::MessageLite& message) = 0;
+  // Ends the stream behind what was sent. Only the first counts.
+  virtual void Finish(const absl::Status& status) = 0;
+};
+
+// Handles one stream: called by one thread at a time. The stream takes in the next message once all
+// that was sent before has left.
+class StreamHandler {
+ public:
+  virtual ~StreamHandler() = default;
+  // The bytes of one message.
+  virtual void OnMessage(std::string_view bytes) = 0;
+  // The caller sends no more.
+  virtual void OnLastMessage() = 0;
+  // The stream is over, for whatever reason. The handler is destroyed next.
+  virtual void OnClosed() = 0;
+};
+
+}  // namespace strata::rpc

@@ -1,0 +1,314 @@
+#include "service/rpc/convert.h"
+
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/base/strings.h"
+#include "schemas/document/json.h"
+
+namespace strata::rpc {
+namespace {
+
+constexpr int kFieldsMax = 100;
+constexpr int kMaxAttemptsMax = 100;
+constexpr int kMaxAttemptsDefault = 16;
+
+// The range of google.protobuf.Timestamp: the years 1 to 9999.
+constexpr int64_t kSecondsMin = -62'135'596'800;
+constexpr int64_t kSecondsMax = 253'402'300'799;
+
+std::string Element(std::string_view field, int index) {
+  return std::string(field) + "[" + std::to_string(index) + "]";
+}
+
+std::string Member(std::string_view field, std::string_view name) {
+  return std::string(field) + "." + std::string(name);
+}
+
+}  // namespace
+
+absl::Status FieldError(std::string_view field, std::string_view problem) {
+  return Error(ErrorReason::kInvalidField, std::string(field) + " " + std::string(problem))
+      .With("field", field);
+}
+
+absl::Status FieldOutOfRange(std::string_view field, int64_t value, int64_t least, int64_t most) {
+  const bool low = value < least;
+  const int64_t limit = low ? least : most;
+  return Error(ErrorReason::kInvalidField, std::string(field) + " is " + std::to_string(value) +
+                                               (low ? ", at least " : ", at most ") +
+                                               std::to_string(limit))
+      .With("field", field)
+      .With("limit", limit);
+}
+
+absl::Status InField(const absl::Status& status, std::string_view field) {
+  const std::optional<ErrorReason> reason = ReasonOf(status);
+  if (!reason) return status;
+  Error error(*reason, ToStd(status.message()));
+  std::string whole(field);
+  for (const auto& [key, value] : MetadataOf(status)) {
+    if (key == "field") {
+      whole += "." + value;
+    } else {
+      error.With(key, value);
+    }
+  }
+  error.With("field", whole);
+  return error;
+}
+
+absl::Status CheckEncoding(wire::Encoding encoding) {
+  if (wire::Encoding_IsValid(encoding)) return absl::OkStatus();
+  return FieldError("encoding", "is no value of Encoding");
+}
+
+absl::StatusOr<UnixMicros> ToMicros(std::string_view field, const google::protobuf::Timestamp& time,
+                                    Round round) {
+  if (time.seconds() < kSecondsMin || time.seconds() > kSecondsMax || time.nanos() < 0 ||
+      time.nanos() > 999'999'999) {
+    return FieldError(field, "is no time between the years 1 and 9999");
+  }
+  const int32_t nanos = time.nanos() + (round == Round::kUp ? 999 : 0);
+  return time.seconds() * 1'000'000 + nanos / 1000;
+}
+
+absl::StatusOr<document::Content> ToContent(std::string_view field, const wire::Content& content,
+                                            const document::Limits& limits) {
+  absl::StatusOr<document::Content> made;
+  switch (content.body_case()) {
+    case wire::Content::kJson:
+      made = document::ContentFromStruct(content.json(), limits);
+      break;
+    case wire::Content::kBson:
+      made = document::Content::FromBson(content.bson(), limits);
+      break;
+    case wire::Content::BODY_NOT_SET:
+      return FieldError(field, "is required: json or bson");
+  }
+  if (!made.ok()) return InField(made.status(), field);
+  return made;
+}
+
+namespace {
+
+absl::StatusOr<document::Operation> ToOperation(std::string_view field,
+                                                const wire::Operation& operation,
+                                                const document::Limits& limits) {
+  using document::OperationKind;
+  document::Operation made;
+  auto path = document::Path::Parse(operation.path());
+  if (!path.ok()) return InField(path.status(), Member(field, "path"));
+  made.path = *std::move(path);
+  absl::StatusOr<document::Value> operand = document::Value();
+  std::string_view name;
+  const auto take = [&](std::string_view member, OperationKind kind, auto&& value) {
+    name = member;
+    made.kind = kind;
+    operand = std::forward<decltype(value)>(value);
+  };
+  switch (operation.op_case()) {
+    case wire::Operation::kSet:
+      take("set", OperationKind::kSet, document::ValueFromProto(operation.set(), limits));
+      break;
+    case wire::Operation::kUnset:
+      if (!operation.unset()) return FieldError(Member(field, "unset"), "is false; leave it out");
+      made.kind = OperationKind::kUnset;
+      break;
+    case wire::Operation::kIncrement:
+      take("increment", OperationKind::kIncrement,
+           document::ValueFromProto(operation.increment(), limits));
+      break;
+    case wire::Operation::kAppend:
+      take("append", OperationKind::kAppend,
+           document::ArrayFromListValue(operation.append(), limits));
+      break;
+    case wire::Operation::kAppendMissing:
+      take("append_missing", OperationKind::kAppendMissing,
+           document::ArrayFromListValue(operation.append_missing(), limits));
+      break;
+    case wire::Operation::kRemoveAll:
+      take("remove_all", OperationKind::kRemoveAll,
+           document::ArrayFromListValue(operation.remove_all(), limits));
+      break;
+    case wire::Operation::OP_NOT_SET:
+      return FieldError(field,
+                        "has no operation: set, unset, increment, append, append_missing or "
+                        "remove_all");
+  }
+  if (!operand.ok()) return InField(operand.status(), Member(field, name));
+  made.operand = *std::move(operand);
+  return made;
+}
+
+}  // namespace
+
+absl::StatusOr<document::Patch> ToPatch(std::string_view field, const wire::Patch& patch,
+                                        const document::Limits& limits) {
+  document::Patch made;
+  const std::string operations = Member(field, "operations");
+  if (patch.operations_size() > static_cast<int>(document::Patch::kOperationsMax)) {
+    return FieldOutOfRange(operations, patch.operations_size(), 0, document::Patch::kOperationsMax);
+  }
+  if (patch.has_merge()) {
+    ASSIGN_OR_RETURN(made.merge, ToContent(Member(field, "merge"), patch.merge(), limits));
+  }
+  for (int i = 0; i < patch.operations_size(); ++i) {
+    ASSIGN_OR_RETURN(document::Operation operation,
+                     ToOperation(Element(operations, i), patch.operations(i), limits));
+    made.operations.push_back(std::move(operation));
+  }
+  return made;
+}
+
+absl::StatusOr<std::vector<document::Path>> ToPaths(
+    std::string_view field, const google::protobuf::RepeatedPtrField<std::string>& paths) {
+  if (paths.size() > kFieldsMax) return FieldOutOfRange(field, paths.size(), 0, kFieldsMax);
+  std::vector<document::Path> made;
+  for (int i = 0; i < paths.size(); ++i) {
+    auto path = document::Path::Parse(paths[i]);
+    if (!path.ok()) return InField(path.status(), Element(field, i));
+    made.push_back(*std::move(path));
+  }
+  return made;
+}
+
+absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
+                                                        const wire::Precondition& precondition) {
+  versioning::Precondition made;
+  switch (precondition.condition_case()) {
+    case wire::Precondition::kVersion:
+      if (precondition.version() < 0) {
+        return FieldError(Member(field, "version"), "is negative");
+      }
+      made.version = precondition.version();
+      break;
+    case wire::Precondition::kExists:
+      made.exists = precondition.exists();
+      break;
+    case wire::Precondition::CONDITION_NOT_SET:
+      break;
+  }
+  return made;
+}
+
+versioning::ChangeInfo ToChangeInfo(const wire::ChangeInfo& change) {
+  versioning::ChangeInfo made;
+  made.actor = change.actor();
+  made.on_behalf_of = change.on_behalf_of();
+  made.reason = change.reason();
+  made.labels.insert(change.labels().begin(), change.labels().end());
+  return made;
+}
+
+absl::StatusOr<int> ToMaxAttempts(std::string_view field, int32_t max_attempts) {
+  if (max_attempts == 0) return kMaxAttemptsDefault;
+  if (max_attempts < 1 || max_attempts > kMaxAttemptsMax) {
+    return FieldOutOfRange(field, max_attempts, 1, kMaxAttemptsMax);
+  }
+  return max_attempts;
+}
+
+absl::StatusOr<versioning::WriteRequest> MakeWriteRequest(
+    const std::string& collection, const std::string& id, const wire::Precondition* precondition,
+    int32_t max_attempts, const wire::ChangeInfo& change, const std::string& request_id,
+    bool validate_only, const Call& call) {
+  versioning::WriteRequest made;
+  made.name = {collection, id};
+  made.change = ToChangeInfo(change);
+  if (precondition != nullptr) {
+    ASSIGN_OR_RETURN(made.precondition, ToPrecondition("precondition", *precondition));
+  }
+  ASSIGN_OR_RETURN(made.max_attempts, ToMaxAttempts("max_attempts", max_attempts));
+  made.request_id = request_id;
+  made.validate_only = validate_only;
+  made.deadline = call.deadline();
+  return made;
+}
+
+void FillTimestamp(UnixMicros time, google::protobuf::Timestamp& wire_time) {
+  int64_t seconds = time / 1'000'000;
+  int64_t micros = time % 1'000'000;
+  if (micros < 0) {
+    --seconds;
+    micros += 1'000'000;
+  }
+  wire_time.set_seconds(seconds);
+  wire_time.set_nanos(static_cast<int32_t>(micros) * 1000);
+}
+
+void FillContent(const document::Content& content, wire::Encoding encoding,
+                 wire::Content& wire_content) {
+  if (encoding == wire::ENCODING_BSON) {
+    wire_content.set_bson(content.bytes().data(), content.size());
+  } else {
+    document::AppendStruct(content, *wire_content.mutable_json());
+  }
+}
+
+void FillDocument(std::string_view collection, std::string_view id,
+                  const versioning::StoredVersion& version, wire::Document& wire_document) {
+  wire_document.set_collection(collection.data(), collection.size());
+  wire_document.set_id(id.data(), id.size());
+  wire_document.set_version(version.header.version);
+  FillTimestamp(version.header.create_time, *wire_document.mutable_create_time());
+  FillTimestamp(version.header.commit_time, *wire_document.mutable_update_time());
+}
+
+void FillVersion(const versioning::StoredVersion& version, wire::Version& wire_version) {
+  const versioning::VersionHeader& header = version.header;
+  wire_version.set_version(header.version);
+  wire_version.set_kind(static_cast<wire::VersionKind>(header.kind));
+  FillTimestamp(header.commit_time, *wire_version.mutable_commit_time());
+  if (header.change != versioning::ChangeInfo()) {
+    wire::ChangeInfo& change = *wire_version.mutable_change();
+    change.set_actor(header.change.actor);
+    change.set_on_behalf_of(header.change.on_behalf_of);
+    change.set_reason(header.change.reason);
+    change.mutable_labels()->insert(header.change.labels.begin(), header.change.labels.end());
+  }
+  wire_version.set_request_id(header.request_id);
+  // A ledger entry whose collection is gone has none.
+  if (header.content_hash == document::Hash() && header.chain_hash == document::Hash()) return;
+  wire_version.set_content_hash(header.content_hash.data(), header.content_hash.size());
+  wire_version.set_chain_hash(header.chain_hash.data(), header.chain_hash.size());
+}
+
+void FillChanges(const std::vector<document::FieldChange>& changes,
+                 google::protobuf::RepeatedPtrField<wire::FieldChange>& wire_changes) {
+  for (const document::FieldChange& change : changes) {
+    wire::FieldChange& made = *wire_changes.Add();
+    made.set_path(change.path);
+    switch (change.type) {
+      case document::ChangeType::kAdded:
+        made.set_type(wire::CHANGE_TYPE_ADDED);
+        break;
+      case document::ChangeType::kRemoved:
+        made.set_type(wire::CHANGE_TYPE_REMOVED);
+        break;
+      case document::ChangeType::kChanged:
+        made.set_type(wire::CHANGE_TYPE_CHANGED);
+        break;
+    }
+    // In the wire view a message field is bytes, which has no presence of its own: AppendValue
+    // writes at least the kind of a value, so what is there is never empty.
+    if (change.before) document::AppendValue(*change.before, *made.mutable_before());
+    if (change.after) document::AppendValue(*change.after, *made.mutable_after());
+  }
+}
+
+void FillCollection(const versioning::Collection& collection, wire::Collection& wire_collection) {
+  wire_collection.set_name(collection.name);
+  wire_collection.set_strategy(static_cast<wire::Strategy>(collection.strategy_entry->id));
+  wire_collection.mutable_options()->set_keyframe_interval(
+      collection.strategy_entry->name == "deltas" ? collection.options.keyframe_interval : 0);
+  FillTimestamp(collection.create_time, *wire_collection.mutable_create_time());
+}
+
+document::Content Projected(const document::Content& content,
+                            const std::vector<document::Path>& paths) {
+  return paths.empty() ? content : document::Project(content, paths);
+}
+
+}  // namespace strata::rpc

@@ -1,0 +1,104 @@
+// Between messages of the wire view and the domain's types. Whatever is wrong with a request is
+// named by its proto field in the error's metadata "field" ("patch.operations[2].path").
+#pragma once
+
+#include <google/protobuf/timestamp.pb.h>
+#include <strata/wire/v1/collection_service.pb.h>
+#include <strata/wire/v1/document.pb.h>
+#include <strata/wire/v1/document_service.pb.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/versioning/documents.h"
+#include "service/rpc/call.h"
+
+namespace strata::rpc {
+
+namespace wire = ::strata::wire::v1;
+
+// INVALID_FIELD for `field`.
+absl::Status FieldError(std::string_view field, std::string_view problem);
+absl::Status FieldOutOfRange(std::string_view field, int64_t value, int64_t least, int64_t most);
+
+// The same error, whose field is `field`, or inside it if the error names one already.
+absl::Status InField(const absl::Status& status, std::string_view field);
+
+// INVALID_FIELD unless it is a value of the enum that has a meaning.
+absl::Status CheckEncoding(wire::Encoding encoding);
+
+// To the domain. A time between two microseconds becomes the earlier or the later one.
+enum class Round { kDown, kUp };
+absl::StatusOr<UnixMicros> ToMicros(std::string_view field, const google::protobuf::Timestamp& time,
+                                    Round round);
+// INVALID_FIELD without content.
+absl::StatusOr<document::Content> ToContent(std::string_view field, const wire::Content& content,
+                                            const document::Limits& limits);
+absl::StatusOr<document::Patch> ToPatch(std::string_view field, const wire::Patch& patch,
+                                        const document::Limits& limits);
+absl::StatusOr<std::vector<document::Path>> ToPaths(
+    std::string_view field, const google::protobuf::RepeatedPtrField<std::string>& paths);
+absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
+                                                        const wire::Precondition& precondition);
+versioning::ChangeInfo ToChangeInfo(const wire::ChangeInfo& change);
+absl::StatusOr<int> ToMaxAttempts(std::string_view field, int32_t max_attempts);
+
+// What every write request has; Create lacks some.
+template <typename Request>
+absl::StatusOr<versioning::WriteRequest> ToWriteRequest(const Request& request, const Call& call);
+
+// From the domain.
+void FillTimestamp(UnixMicros time, google::protobuf::Timestamp& wire_time);
+void FillContent(const document::Content& content, wire::Encoding encoding,
+                 wire::Content& wire_content);
+void FillDocument(std::string_view collection, std::string_view id,
+                  const versioning::StoredVersion& version, wire::Document& wire_document);
+void FillVersion(const versioning::StoredVersion& version, wire::Version& wire_version);
+void FillChanges(const std::vector<document::FieldChange>& changes,
+                 google::protobuf::RepeatedPtrField<wire::FieldChange>& wire_changes);
+void FillCollection(const versioning::Collection& collection, wire::Collection& wire_collection);
+
+// Only the members that `paths` name; all if there are none.
+document::Content Projected(const document::Content& content,
+                            const std::vector<document::Path>& paths);
+
+// The answer to a write: CreateResponse and its like.
+template <typename Response>
+void FillWriteResponse(const versioning::WriteResult& result, Response& response) {
+  FillDocument(result.name.collection, result.name.id, result.version,
+               *response.mutable_document());
+  response.set_attempts(result.attempts);
+  response.set_changed(result.changed);
+  response.set_replayed(result.replayed);
+  response.set_commit_position(result.position);
+}
+
+// Not for callers: ToWriteRequest's rules.
+absl::StatusOr<versioning::WriteRequest> MakeWriteRequest(
+    const std::string& collection, const std::string& id, const wire::Precondition* precondition,
+    int32_t max_attempts, const wire::ChangeInfo& change, const std::string& request_id,
+    bool validate_only, const Call& call);
+
+template <typename Request>
+absl::StatusOr<versioning::WriteRequest> ToWriteRequest(const Request& request, const Call& call) {
+  const wire::Precondition* precondition = nullptr;
+  int32_t max_attempts = 0;
+  if constexpr (requires { request.precondition(); }) {
+    if (request.has_precondition()) precondition = &request.precondition();
+    max_attempts = request.max_attempts();
+  }
+  auto made =
+      MakeWriteRequest(request.collection(), request.id(), precondition, max_attempts,
+                       request.change(), request.request_id(), request.validate_only(), call);
+  if constexpr (requires { request.keep_unchanged(); }) {
+    if (made.ok()) made->keep_unchanged = request.keep_unchanged();
+  }
+  return made;
+}
+
+}  // namespace strata::rpc

@@ -1,0 +1,127 @@
+#include "service/rpc/event_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "service/rpc/stream_call.h"
+#include "service/rpc/unary_call.h"
+
+namespace strata::rpc {
+namespace {
+
+// A few calls registered ahead of each method are enough, as each is replaced when it is matched;
+// many cost more than they bring.
+constexpr int kUnaryCallsAhead = 16;
+constexpr int kStreamCallsAhead = 2;
+constexpr int kUnknownCallsAhead = 2;
+
+gpr_timespec ToGpr(Call::Time time) {
+  const auto since_start = time.time_since_epoch();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_start);
+  gpr_timespec result;
+  result.clock_type = GPR_CLOCK_MONOTONIC;
+  result.tv_sec = seconds.count();
+  result.tv_nsec = static_cast<int32_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(since_start - seconds).count());
+  return result;
+}
+
+}  // namespace
+
+int RawService::Add(const char* path, bool stream) {
+  using grpc::internal::RpcMethod;
+  AddMethod(new grpc::internal::RpcServiceMethod(
+      path, stream ? RpcMethod::BIDI_STREAMING : RpcMethod::NORMAL_RPC, nullptr));
+  MarkMethodRaw(methods_);
+  return methods_++;
+}
+
+void LoopState::UnaryEnds() {
+  if (unary_in_progress.fetch_sub(1) != 1 || !draining) return;
+  // Under the lock, so that the waiter is either before its look at the number or asleep.
+  const std::lock_guard lock(mutex);
+  changed.notify_all();
+}
+
+void LoopState::AwaitUnaryCalls(std::chrono::milliseconds at_most) {
+  std::unique_lock lock(mutex);
+  changed.wait_for(lock, at_most, [this] { return unary_in_progress == 0; });
+}
+
+EventQueue::EventQueue(std::shared_ptr<LoopState> state, grpc::AsyncGenericService& unknown_methods,
+                       std::unique_ptr<grpc::ServerCompletionQueue> queue)
+    : state_(std::move(state)), unknown_methods_(unknown_methods), queue_(std::move(queue)) {}
+
+void EventQueue::Start() {
+  for (const std::unique_ptr<Endpoint>& endpoint : state_->endpoints) {
+    const bool stream = endpoint->method.kind == Method::Kind::kStream;
+    for (int i = 0; i < (stream ? kStreamCallsAhead : kUnaryCallsAhead); ++i) {
+      stream ? RegisterStreamCall(*this, *endpoint) : RegisterUnaryCall(*this, *endpoint);
+    }
+  }
+  for (int i = 0; i < kUnknownCallsAhead; ++i) RegisterUnknownCall(*this);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void EventQueue::Run() {
+  void* tag = nullptr;
+  bool ok = false;
+  for (;;) {
+    switch (queue_->AsyncNext(&tag, &ok, NextSweep())) {
+      case grpc::CompletionQueue::SHUTDOWN:
+        return;
+      case grpc::CompletionQueue::GOT_EVENT:
+        static_cast<Event*>(tag)->Proceed(ok);
+        break;
+      case grpc::CompletionQueue::TIMEOUT:
+        break;
+    }
+    Sweep();
+  }
+}
+
+gpr_timespec EventQueue::NextSweep() const {
+  if (waiting_.empty()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+  return ToGpr(waiting_.front()->expiry());
+}
+
+// All calls have the same time to live, so the oldest expires first. (Callers' own, shorter
+// deadlines are gRPC's to enforce.)
+void EventQueue::Sweep() {
+  if (waiting_.empty()) return;
+  const Call::Time now = std::chrono::steady_clock::now();
+  while (!waiting_.empty() && waiting_.front()->expiry() <= now) waiting_.front()->Expire();
+}
+
+void EventQueue::AddStream(StreamCall& stream) {
+  const std::lock_guard lock(streams_mutex_);
+  streams_.push_back(&stream);
+}
+
+void EventQueue::RemoveStream(StreamCall& stream) {
+  const std::lock_guard lock(streams_mutex_);
+  streams_.remove(&stream);
+}
+
+void EventQueue::EndStreams(const absl::Status& status) {
+  const std::lock_guard lock(streams_mutex_);
+  for (StreamCall* const stream : streams_) stream->Finish(status);
+}
+
+void EventQueue::CallEnds() {
+  if (--calls_ != 0) return;
+  const std::lock_guard lock(state_->mutex);
+  state_->changed.notify_all();
+}
+
+void EventQueue::Stop() {
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [this] { return calls_ == 0; });
+  }
+  queue_->Shutdown();
+  thread_.join();
+}
+
+}  // namespace strata::rpc

@@ -1,0 +1,156 @@
+// One completion queue with its thread, and what all calls of a server share. Private to the event
+// loop.
+#pragma once
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/support/async_stream.h>
+#include <grpcpp/support/async_unary_call.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "service/rpc/method.h"
+#include "service/rpc/server_loop.h"
+
+namespace strata::rpc {
+
+class UnaryCall;
+class StreamCall;
+
+// What gRPC hands back when an operation is over: a tag.
+class Event {
+ public:
+  // On the queue's thread; false: the operation failed, or the server stops.
+  virtual void Proceed(bool ok) = 0;
+
+ protected:
+  ~Event() = default;
+};
+
+// An event that is a member of its call.
+template <typename Owner, void (Owner::*proceed)(bool ok)>
+class EventOf final : public Event {
+ public:
+  explicit EventOf(Owner& owner) : owner_(owner) {}
+  void Proceed(bool ok) override { (owner_.*proceed)(ok); }
+
+ private:
+  Owner& owner_;
+};
+
+// A service made from a table at run time, whose messages gRPC passes on as bytes.
+class RawService final : public grpc::Service {
+ public:
+  // The method's place in the service, in the order of the calls. `path` must outlive the service.
+  int Add(const char* path, bool stream);
+
+  void RequestUnary(int index, grpc::ServerContext& context, grpc::ByteBuffer& request,
+                    grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>& responder,
+                    grpc::ServerCompletionQueue& queue, Event& event) {
+    RequestAsyncUnary(index, &context, &request, &responder, &queue, &queue, &event);
+  }
+  void RequestStream(int index, grpc::ServerContext& context,
+                     grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>& stream,
+                     grpc::ServerCompletionQueue& queue, Event& event) {
+    RequestAsyncBidiStreaming(index, &context, &stream, &queue, &queue, &event);
+  }
+
+ private:
+  int methods_ = 0;
+};
+
+// A method and where gRPC finds it.
+struct Endpoint {
+  Method method;
+  std::string path;
+  std::string log_name;      // the path without its first slash
+  bool operational = false;  // of the grpc services: served while draining and under overload
+  RawService* service = nullptr;
+  int index = 0;
+};
+
+// What all calls of one server share. Calls keep it alive.
+struct LoopState {
+  LoopState(const LoopOptions& loop_options, const Services& loop_services, Executor& loop_executor)
+      : options(loop_options), services(loop_services), executor(loop_executor) {}
+
+  const LoopOptions options;
+  const Services& services;
+  Executor& executor;
+  std::vector<std::unique_ptr<Endpoint>> endpoints;
+
+  std::atomic<bool> draining = false;
+  std::atomic<size_t> bytes_in_flight = 0;
+
+  // Calls that a handler works on or whose answer is being sent, streams aside.
+  void UnaryBegins() { unary_in_progress.fetch_add(1); }
+  void UnaryEnds();
+  // Until no unary call is in progress, at most so long.
+  void AwaitUnaryCalls(std::chrono::milliseconds at_most);
+
+  std::atomic<int64_t> unary_in_progress = 0;
+  std::mutex mutex;
+  std::condition_variable changed;
+};
+
+class EventQueue {
+ public:
+  EventQueue(std::shared_ptr<LoopState> state, grpc::AsyncGenericService& unknown_methods,
+             std::unique_ptr<grpc::ServerCompletionQueue> queue);
+
+  // Registers calls ahead and starts the thread; once the server has started.
+  void Start();
+  void EndStreams(const absl::Status& status);
+  // Waits for all calls to be over and ends the thread; once the server is shut down.
+  void Stop();
+
+  const std::shared_ptr<LoopState>& state() const { return state_; }
+  grpc::ServerCompletionQueue& queue() { return *queue_; }
+  grpc::AsyncGenericService& unknown_methods() { return unknown_methods_; }
+
+  // A call is registered ahead, or over. While one is there, its events may still come.
+  void CallBegins() { ++calls_; }
+  void CallEnds();
+
+  // The calls that wait for their answer, oldest first. Only on the queue's thread.
+  using UnaryCalls = std::list<UnaryCall*>;
+  UnaryCalls::iterator AddWaiting(UnaryCall& call) {
+    return waiting_.insert(waiting_.end(), &call);
+  }
+  void RemoveWaiting(UnaryCalls::iterator place) { waiting_.erase(place); }
+
+  void AddStream(StreamCall& stream);
+  void RemoveStream(StreamCall& stream);
+
+ private:
+  void Run();
+  gpr_timespec NextSweep() const;
+  void Sweep();
+
+  const std::shared_ptr<LoopState> state_;
+  grpc::AsyncGenericService& unknown_methods_;
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::atomic<int64_t> calls_ = 0;
+  UnaryCalls waiting_;
+
+  std::mutex streams_mutex_;
+  std::list<StreamCall*> streams_;
+
+  std::thread thread_;
+};
+
+// Registers one more call of the endpoint with the queue.
+void RegisterUnaryCall(EventQueue& queue, const Endpoint& endpoint);
+void RegisterStreamCall(EventQueue& queue, const Endpoint& endpoint);
+void RegisterUnknownCall(EventQueue& queue);
+
+}  // namespace strata::rpc

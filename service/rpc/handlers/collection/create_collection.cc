@@ -1,0 +1,53 @@
+#include "schemas/base/status_macros.h"
+#include "service/rpc/convert.h"
+
+namespace strata::rpc::collection_service {
+namespace {
+
+absl::StatusOr<const versioning::StrategyEntry*> ToStrategy(const Context& context,
+                                                            wire::Strategy strategy) {
+  if (strategy == wire::STRATEGY_UNSPECIFIED) return &context.services.default_strategy;
+  const versioning::StrategyEntry* const entry = versioning::FindStrategy(strategy);
+  if (entry == nullptr) return FieldError("strategy", "is no strategy of this server");
+  return entry;
+}
+
+absl::StatusOr<versioning::StrategyOptions> ToOptions(const wire::CollectionOptions& options,
+                                                      const versioning::StrategyEntry& strategy) {
+  versioning::StrategyOptions made;
+  if (options.keyframe_interval() == 0) return made;
+  constexpr std::string_view kField = "options.keyframe_interval";
+  constexpr int kKeyframeIntervalMax = 1000;
+  if (options.keyframe_interval() < 1 || options.keyframe_interval() > kKeyframeIntervalMax) {
+    return FieldOutOfRange(kField, options.keyframe_interval(), 1, kKeyframeIntervalMax);
+  }
+  if (strategy.id != wire::STRATEGY_DELTAS) {
+    return FieldError(kField, "is for STRATEGY_DELTAS only");
+  }
+  made.keyframe_interval = options.keyframe_interval();
+  return made;
+}
+
+}  // namespace
+
+void CreateCollection(const Context& context, const wire::CreateCollectionRequest& request,
+                      Reply<wire::CreateCollectionResponse> reply) {
+  const auto begin = [&]() -> absl::Status {
+    RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
+    ASSIGN_OR_RETURN(const versioning::StrategyEntry* const strategy,
+                     ToStrategy(context, request.strategy()));
+    ASSIGN_OR_RETURN(const versioning::StrategyOptions options,
+                     ToOptions(request.options(), *strategy));
+    context.services.documents.collections().Create(
+        request.name(), *strategy, options,
+        [reply](absl::StatusOr<versioning::CollectionPtr> made) {
+          if (!made.ok()) return reply.Fail(made.status());
+          FillCollection(**made, *reply.response().mutable_collection());
+          reply.Ok();
+        });
+    return absl::OkStatus();
+  };
+  if (absl::Status status = begin(); !status.ok()) reply.Fail(status);
+}
+
+}  // namespace strata::rpc::collection_service

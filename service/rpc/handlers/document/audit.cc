@@ -1,0 +1,104 @@
+#include <limits>
+
+#include "schemas/base/status_macros.h"
+#include "service/rpc/page.h"
+#include "service/rpc/page_token.h"
+
+namespace strata::rpc::document_service {
+namespace {
+
+constexpr std::string_view kMethod = "Audit";
+
+absl::Status CheckNames(const wire::AuditRequest& request) {
+  if (!request.collection().empty()) {
+    RETURN_IF_ERROR(versioning::ValidateName("collection", request.collection()));
+  }
+  if (!request.id().empty()) {
+    if (request.collection().empty()) return FieldError("collection", "is required with id");
+    RETURN_IF_ERROR(versioning::ValidateName("id", request.id()));
+  }
+  return versioning::ValidateRequestId(request.request_id());
+}
+
+absl::Status FillFilter(const wire::AuditRequest& request, versioning::AuditQuery& query) {
+  for (int i = 0; i < request.kinds_size(); ++i) {
+    const wire::VersionKind kind = request.kinds(i);
+    if (kind == wire::VERSION_KIND_UNSPECIFIED || !wire::VersionKind_IsValid(kind)) {
+      return FieldError("kinds[" + std::to_string(i) + "]", "is no kind of version");
+    }
+    query.kinds.push_back(static_cast<versioning::VersionKind>(kind));
+  }
+  if (request.has_start_time()) {
+    ASSIGN_OR_RETURN(query.start_time, ToMicros("start_time", request.start_time(), Round::kUp));
+  }
+  if (request.has_end_time()) {
+    ASSIGN_OR_RETURN(query.end_time, ToMicros("end_time", request.end_time(), Round::kUp));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillPlace(const wire::AuditRequest& request, versioning::AuditQuery& query) {
+  if (request.page_token().empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string place,
+                   ReadPageToken(kMethod, PageScope(request), request.page_token()));
+  std::string_view rest = place;
+  const auto position = TakePlaceNumber(rest);
+  const auto index = TakePlaceNumber(rest);
+  const auto version = TakePlaceNumber(rest);
+  if (!position || !index || !version || !rest.empty() || *position < 0 || *index < 0 ||
+      *index > std::numeric_limits<uint32_t>::max() || *version < 0) {
+    return InvalidPageToken("page_token names no place in the ledger");
+  }
+  query.resume_at = {*position, static_cast<uint32_t>(*index), *version};
+  return absl::OkStatus();
+}
+
+absl::StatusOr<versioning::AuditQuery> ToQuery(const wire::AuditRequest& request) {
+  RETURN_IF_ERROR(CheckNames(request));
+  versioning::AuditQuery query;
+  query.collection = request.collection();
+  query.id = request.id();
+  query.actor = request.actor();
+  query.request_id = request.request_id();
+  query.include_changes = request.include_changes();
+  RETURN_IF_ERROR(FillFilter(request, query));
+  RETURN_IF_ERROR(FillPlace(request, query));
+  return query;
+}
+
+std::string TokenFor(const wire::AuditRequest& request, const versioning::LedgerPlace& at) {
+  std::string place;
+  AppendPlaceNumber(at.position, place);
+  AppendPlaceNumber(at.index, place);
+  AppendPlaceNumber(at.version, place);
+  return MakePageToken(kMethod, PageScope(request), place);
+}
+
+void FillEntry(const versioning::AuditRow& row, wire::AuditEntry& entry) {
+  entry.set_commit_position(row.place.position);
+  entry.set_index(static_cast<int32_t>(row.place.index));
+  entry.set_collection(row.collection);
+  entry.set_id(row.id);
+  FillVersion(row.version, *entry.mutable_version());
+  FillChanges(row.changes, *entry.mutable_version()->mutable_changes());
+}
+
+}  // namespace
+
+absl::Status Audit(const Context& context, const wire::AuditRequest& request,
+                   wire::AuditResponse& response) {
+  ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
+  ASSIGN_OR_RETURN(const versioning::AuditQuery query, ToQuery(request));
+  PageMeter meter(page_size);
+  const auto take = [&](versioning::AuditRow&& row) {
+    if (context.call.closed() || meter.full()) return false;
+    FillEntry(row, *response.add_entries());
+    return TakeLast(meter, *response.mutable_entries());
+  };
+  ASSIGN_OR_RETURN(const std::optional<versioning::LedgerPlace> next,
+                   context.services.documents.Audit(query, take));
+  if (next) response.set_next_page_token(TokenFor(request, *next));
+  return absl::OkStatus();
+}
+
+}  // namespace strata::rpc::document_service

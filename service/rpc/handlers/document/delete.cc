@@ -1,0 +1,15 @@
+#include "schemas/base/status_macros.h"
+#include "service/rpc/handlers/write_answer.h"
+
+namespace strata::rpc::document_service {
+
+void Delete(const Context& context, const wire::DeleteRequest& request,
+            Reply<wire::DeleteResponse> reply) {
+  BeginWrite(reply, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
+    context.services.documents.Delete(std::move(write), AnswerWrite(reply));
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace strata::rpc::document_service

@@ -1,0 +1,54 @@
+// How much goes on one page of an answer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "service/rpc/convert.h"
+
+namespace strata::rpc {
+
+inline constexpr int kPageSizeDefault = 100;
+inline constexpr int kPageSizeMax = 1000;
+// Clients refuse messages of more than 4 MiB, and the items are not all of a message.
+inline constexpr size_t kPageBytesMax = size_t{3} << 20;
+
+// The number of items asked for. INVALID_FIELD.
+inline absl::StatusOr<int> ToPageSize(int32_t page_size) {
+  if (page_size == 0) return kPageSizeDefault;
+  if (page_size < 1 || page_size > kPageSizeMax) {
+    return FieldOutOfRange("page_size", page_size, 1, kPageSizeMax);
+  }
+  return page_size;
+}
+
+// Counts what is on a page. An item that is larger than a page stands alone on one.
+class PageMeter {
+ public:
+  explicit PageMeter(int items_max) : items_max_(items_max) {}
+
+  bool full() const { return items_ == items_max_; }
+  // Whether an item of so many bytes goes on the page; if so, it is counted.
+  bool Take(size_t bytes) {
+    if (full() || (items_ > 0 && bytes_ + bytes > kPageBytesMax)) return false;
+    ++items_;
+    bytes_ += bytes;
+    return true;
+  }
+
+ private:
+  const int items_max_;
+  int items_ = 0;
+  size_t bytes_ = 0;
+};
+
+// Keeps the item that was filled last in `items` if it fits, and takes it away otherwise.
+template <typename Item>
+bool TakeLast(PageMeter& meter, google::protobuf::RepeatedPtrField<Item>& items) {
+  if (meter.Take(items[items.size() - 1].ByteSizeLong())) return true;
+  items.RemoveLast();
+  return false;
+}
+
+}  // namespace strata::rpc

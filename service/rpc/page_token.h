@@ -1,0 +1,46 @@
+// Page tokens: where a walk goes on, bound to the request that began it.
+//
+//   token = base64url( version: 1 byte, 0x01
+//                      binding: 8 bytes, the beginning of SHA-256 over the method's name, the
+//                      request
+//                               without page_size and page_token, and the place
+//                      place:   what the method makes of it )
+//
+// The binding catches mistakes, not forgers: whoever can ask at all may ask for any place.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace strata::rpc {
+
+// `scope` is the request's bytes without page_size and page_token.
+std::string MakePageToken(std::string_view method, std::string_view scope, std::string_view place);
+
+// The place in the token. INVALID_PAGE_TOKEN if it is damaged or was made for another request.
+absl::StatusOr<std::string> ReadPageToken(std::string_view method, std::string_view scope,
+                                          std::string_view token);
+
+// The bytes that stand for all of a request but its page.
+template <typename Request>
+std::string PageScope(const Request& request) {
+  Request scope = request;
+  scope.clear_page_size();
+  scope.clear_page_token();
+  scope.DiscardUnknownFields();
+  return scope.SerializeAsString();
+}
+
+// Numbers in places: 8 bytes each, big-endian.
+void AppendPlaceNumber(int64_t number, std::string& place);
+// Takes one number from the front; nothing if there is none.
+std::optional<int64_t> TakePlaceNumber(std::string_view& place);
+
+// INVALID_PAGE_TOKEN, for a place that makes no sense.
+absl::Status InvalidPageToken(std::string_view problem);
+
+}  // namespace strata::rpc

@@ -1,0 +1,135 @@
+#include "service/rpc/server_loop.h"
+
+#include <grpc/support/log.h>
+
+#include <map>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "service/observability/log.h"
+#include "service/rpc/event_queue.h"
+
+namespace strata::rpc {
+namespace {
+
+// How long streams have to take in how they end.
+constexpr std::chrono::milliseconds kStreamGrace{500};
+
+// gRPC's own log is for those who debug gRPC.
+void LogOfGrpc(gpr_log_func_args* args) {
+  observability::Log(observability::LogLevel::kDebug, "grpc", {{"message", args->message}});
+}
+
+class LoopServer final : public ServerLoop {
+ public:
+  LoopServer(const LoopOptions& options, std::vector<Method> methods, const Services& services,
+             Executor& executor)
+      : state_(std::make_shared<LoopState>(options, services, executor)) {
+    for (Method& method : methods) AddEndpoint(std::move(method));
+  }
+  ~LoopServer() override {
+    if (server_ != nullptr && !stopped_) Shutdown(std::chrono::milliseconds(0));
+  }
+
+  absl::Status Listen();
+  int port() const override { return port_; }
+  void Shutdown(std::chrono::milliseconds grace) override;
+
+ private:
+  void AddEndpoint(Method method);
+  void Configure(grpc::ServerBuilder& builder) const;
+
+  const std::shared_ptr<LoopState> state_;
+  std::map<std::string, std::unique_ptr<RawService>> services_;
+  grpc::AsyncGenericService unknown_methods_;
+  std::vector<std::unique_ptr<EventQueue>> queues_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+  bool stopped_ = false;
+};
+
+void LoopServer::AddEndpoint(Method method) {
+  auto endpoint = std::make_unique<Endpoint>();
+  endpoint->path = method.path();
+  endpoint->log_name = endpoint->path.substr(1);
+  endpoint->operational = method.service.rfind("grpc.", 0) == 0;
+  std::unique_ptr<RawService>& service = services_[method.service];
+  if (service == nullptr) service = std::make_unique<RawService>();
+  endpoint->service = service.get();
+  endpoint->index = service->Add(endpoint->path.c_str(), method.kind == Method::Kind::kStream);
+  endpoint->method = std::move(method);
+  state_->endpoints.push_back(std::move(endpoint));
+}
+
+void LoopServer::Configure(grpc::ServerBuilder& builder) const {
+  const LoopOptions& options = state_->options;
+  const auto millis = [](std::chrono::seconds time) {
+    return static_cast<int>(time.count()) * 1000;
+  };
+  // A compressed message of a megabyte may hold a gigabyte, and is unpacked before its size is
+  // checked.
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.request_bytes_max));
+  // Otherwise a second server on the same port takes half of the connections, silently.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
+                             static_cast<int>(options.metadata_bytes_max));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_per_connection_max);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, millis(options.keepalive_time));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, millis(options.keepalive_timeout));
+  if (options.connection_age_max.count() > 0) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, millis(options.connection_age_max));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+                               static_cast<int>(options.unary_deadline.count()));
+  }
+}
+
+absl::Status LoopServer::Listen() {
+  gpr_set_log_function(LogOfGrpc);
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+  grpc::ServerBuilder builder;
+  Configure(builder);
+  builder.AddListeningPort(state_->options.listen, grpc::InsecureServerCredentials(), &port_);
+  for (const auto& [name, service] : services_) builder.RegisterService(service.get());
+  builder.RegisterAsyncGenericService(&unknown_methods_);
+  for (int i = 0; i < state_->options.threads; ++i) {
+    queues_.push_back(
+        std::make_unique<EventQueue>(state_, unknown_methods_, builder.AddCompletionQueue()));
+  }
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr || port_ <= 0) {
+    return Error(ErrorReason::kStoreUnavailable,
+                 "cannot listen on " + state_->options.listen +
+                     ": the address is in use, not of this machine, or not HOST:PORT");
+  }
+  for (const auto& queue : queues_) queue->Start();
+  return absl::OkStatus();
+}
+
+// In steps: calls in progress get their answers; streams hear why they end; whatever is left is
+// cancelled.
+void LoopServer::Shutdown(std::chrono::milliseconds grace) {
+  stopped_ = true;
+  state_->draining = true;
+  state_->AwaitUnaryCalls(grace);
+  for (const auto& queue : queues_) {
+    queue->EndStreams(Error(ErrorReason::kDraining, "server is draining"));
+  }
+  server_->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
+  for (const auto& queue : queues_) queue->Stop();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ServerLoop>> ServerLoop::Start(const LoopOptions& options,
+                                                              std::vector<Method> methods,
+                                                              const Services& services,
+                                                              Executor& executor) {
+  auto server = std::make_unique<LoopServer>(options, std::move(methods), services, executor);
+  if (absl::Status status = server->Listen(); !status.ok()) return status;
+  return std::unique_ptr<ServerLoop>(std::move(server));
+}
+
+}  // namespace strata::rpc

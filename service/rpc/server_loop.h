@@ -1,0 +1,67 @@
+// The event loop: the only code that sees gRPC's asynchronous API.
+//
+//   arrival   a call registered ahead is matched; another is registered in its place
+//   decode    the request's bytes become a message of the wire view, on the call's own arena
+//   handle    on the loop's thread or on the executor (see Method::Kind)
+//   answer    serialised and sent by the thread that has it, such as the one that committed the
+//   write end       gRPC reports the answer as sent and the call as done
+//
+// Refused without handling: calls while draining (DRAINING), calls past the bytes in flight
+// (OVERLOADED), bytes that are no message (INVALID_MESSAGE), methods that do not exist
+// (UNKNOWN_METHOD). A call that is not answered by the server's own deadline is answered
+// DEADLINE_EXCEEDED; what its handler says later is dropped.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "schemas/base/executor.h"
+#include "service/rpc/call.h"
+#include "service/rpc/method.h"
+
+namespace strata::rpc {
+
+struct LoopOptions {
+  std::string listen = "127.0.0.1:50051";  // port 0 picks one
+  int threads = 1;                         // completion queues, one thread each
+  bool reads_block = false;                // then every call is handled on the executor
+  size_t request_bytes_max = size_t{4} << 20;
+  size_t metadata_bytes_max = size_t{8} << 10;
+  int streams_per_connection_max = 100;
+  // Requests being handled and answers being sent, of all calls together.
+  size_t bytes_in_flight_max = size_t{256} << 20;
+  std::chrono::milliseconds unary_deadline{30'000};
+  std::chrono::seconds keepalive_time{60};
+  std::chrono::seconds keepalive_timeout{20};
+  std::chrono::seconds connection_age_max{0};  // 0: no end
+};
+
+// Starts serving when it is made; serves until it is destroyed.
+class ServerLoop {
+ public:
+  // STORE_UNAVAILABLE, naming the address, if it cannot be listened on. Services and executor
+  // outlive the loop.
+  static absl::StatusOr<std::unique_ptr<ServerLoop>> Start(const LoopOptions& options,
+                                                           std::vector<Method> methods,
+                                                           const Services& services,
+                                                           Executor& executor);
+  // As Shutdown without grace.
+  virtual ~ServerLoop() = default;
+
+  // The port that is listened on.
+  virtual int port() const = 0;
+
+  // From now on new calls are refused. Waits at most `grace` for those in progress, ends all
+  // streams with UNAVAILABLE / DRAINING, cancels the rest and stops listening. When it returns, no
+  // handler is called any more and late answers are dropped. Once.
+  virtual void Shutdown(std::chrono::milliseconds grace) = 0;
+
+ protected:
+  ServerLoop() = default;
+};
+
+}  // namespace strata::rpc

@@ -1,0 +1,141 @@
+#include "service/rpc/status_mapping.h"
+
+#include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "schemas/base/error.h"
+#include "schemas/base/strings.h"
+#include "schemas/document/utf8.h"
+
+namespace strata::rpc {
+namespace {
+
+// Clients accept 8 KiB of trailers by default; base64 takes a third, and the message stands there
+// up to three times.
+constexpr size_t kMessageBytesMax = 512;
+constexpr size_t kValueBytesMax = 512;
+constexpr size_t kMetadataBytesMax = 2048;
+
+constexpr std::string_view kInternalMessage = "a bug in the server";
+
+// Protobuf refuses strings that are not UTF-8, and an error must not fail for its own text.
+std::string Shown(std::string_view text, size_t bytes_max) {
+  if (!document::IsUtf8(text)) return "(not UTF-8)";
+  return std::string(document::CutUtf8(text, bytes_max));
+}
+
+std::optional<std::string> Find(const ErrorMetadata& metadata, std::string_view key) {
+  for (const auto& [name, value] : metadata) {
+    if (name == key) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds> RetryDelay(ErrorReason reason) {
+  switch (reason) {
+    case ErrorReason::kRetriesExhausted:
+    case ErrorReason::kOverloaded:
+      return std::chrono::milliseconds(100);
+    case ErrorReason::kStoreUnavailable:
+    case ErrorReason::kDraining:
+    case ErrorReason::kOutcomeUnknown:
+      return std::chrono::milliseconds(1000);
+    default:
+      return std::nullopt;
+  }
+}
+
+void FillErrorInfo(ErrorReason reason, const ErrorMetadata& metadata,
+                   google::rpc::ErrorInfo& info) {
+  info.set_reason(std::string(ReasonName(reason)));
+  info.set_domain("strata");
+  size_t bytes = 0;
+  for (const auto& [key, value] : metadata) {
+    std::string shown = Shown(value, kValueBytesMax);
+    bytes += key.size() + shown.size();
+    if (bytes > kMetadataBytesMax) break;
+    (*info.mutable_metadata())[key] = std::move(shown);
+  }
+}
+
+google::rpc::ResourceInfo MakeResourceInfo(const ErrorMetadata& metadata,
+                                           const std::string& message) {
+  google::rpc::ResourceInfo info;
+  const std::optional<std::string> collection = Find(metadata, "collection");
+  const std::optional<std::string> id = Find(metadata, "id");
+  info.set_resource_type(id ? "strata.v1.Document" : "strata.v1.Collection");
+  std::string name = Shown(collection.value_or(""), kValueBytesMax);
+  if (id) name += "/" + Shown(*id, kValueBytesMax);
+  info.set_resource_name(std::move(name));
+  info.set_description(message);
+  return info;
+}
+
+google::rpc::PreconditionFailure MakePreconditionFailure(ErrorReason reason,
+                                                         const ErrorMetadata& metadata,
+                                                         const std::string& message) {
+  google::rpc::PreconditionFailure failure;
+  auto& violation = *failure.add_violations();
+  violation.set_type(std::string(ReasonName(reason)));
+  for (const std::string_view key : {"collection", "capability"}) {
+    if (const auto value = Find(metadata, key); value && violation.subject().empty()) {
+      violation.set_subject(Shown(*value, kValueBytesMax));
+    }
+  }
+  violation.set_description(message);
+  return failure;
+}
+
+void AddDetails(ErrorReason reason, const ErrorMetadata& metadata, google::rpc::Status& status) {
+  google::rpc::ErrorInfo info;
+  FillErrorInfo(reason, metadata, info);
+  status.add_details()->PackFrom(info);
+  switch (ReasonCode(reason)) {
+    case absl::StatusCode::kInvalidArgument: {
+      google::rpc::BadRequest bad;
+      auto& violation = *bad.add_field_violations();
+      violation.set_field(Shown(Find(metadata, "field").value_or(""), kValueBytesMax));
+      violation.set_description(status.message());
+      status.add_details()->PackFrom(bad);
+      break;
+    }
+    case absl::StatusCode::kFailedPrecondition:
+      status.add_details()->PackFrom(MakePreconditionFailure(reason, metadata, status.message()));
+      break;
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+      status.add_details()->PackFrom(MakeResourceInfo(metadata, status.message()));
+      break;
+    default:
+      break;
+  }
+  if (const auto delay = RetryDelay(reason)) {
+    google::rpc::RetryInfo retry;
+    retry.mutable_retry_delay()->set_seconds(delay->count() / 1000);
+    retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>(delay->count() % 1000) * 1'000'000);
+    status.add_details()->PackFrom(retry);
+  }
+}
+
+}  // namespace
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  const std::optional<ErrorReason> known = ReasonOf(status);
+  const ErrorReason reason = known.value_or(ErrorReason::kInternal);
+  const std::string_view message =
+      reason == ErrorReason::kInternal ? kInternalMessage : ToStd(status.message());
+  google::rpc::Status wire;
+  wire.set_code(static_cast<int>(ReasonCode(reason)));
+  wire.set_message(Shown(message, kMessageBytesMax));
+  AddDetails(reason, known ? MetadataOf(status) : ErrorMetadata(), wire);
+  return grpc::Status(static_cast<grpc::StatusCode>(wire.code()), wire.message(),
+                      wire.SerializeAsString());
+}
+
+}  // namespace strata::rpc

@@ -1,0 +1,63 @@
+// One stream from its registration to its end. Private to the event loop.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "service/rpc/event_queue.h"
+
+namespace strata::rpc {
+
+// Owns itself until its last event has come.
+class StreamCall final : public Stream {
+ public:
+  StreamCall(EventQueue& queue, const Endpoint& endpoint);
+
+  void Send(const google::protobuf::MessageLite& message) override;
+  void Finish(const absl::Status& status) override;
+
+ private:
+  ~StreamCall() override = default;
+
+  void OnStart(bool ok);
+  void OnRead(bool ok);
+  void OnWritten(bool ok);
+  void OnFinished(bool ok);
+  void OnDone(bool ok);
+
+  // With the lock held.
+  void ReadNext();
+  void WriteNext();
+  bool Over() const;
+
+  void EndIfOver();
+  void Log(const absl::Status& status) const;
+
+  EventQueue& queue_;
+  const Endpoint& endpoint_;
+  grpc::ServerContext context_;
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
+  grpc::ByteBuffer message_;
+  std::chrono::steady_clock::time_point arrival_;
+  std::unique_ptr<StreamHandler> handler_;  // used by the queue's thread alone
+
+  std::mutex mutex_;  // guards what follows
+  std::deque<grpc::ByteBuffer> outbox_;
+  std::optional<absl::Status> end_;  // how the stream is to end
+  bool reading_ = false;
+  bool read_all_ = false;
+  bool writing_ = false;
+  bool finishing_ = false;
+  bool finished_ = false;
+  bool done_ = false;
+
+  EventOf<StreamCall, &StreamCall::OnStart> start_event_{*this};
+  EventOf<StreamCall, &StreamCall::OnRead> read_event_{*this};
+  EventOf<StreamCall, &StreamCall::OnWritten> written_event_{*this};
+  EventOf<StreamCall, &StreamCall::OnFinished> finished_event_{*this};
+  EventOf<StreamCall, &StreamCall::OnDone> done_event_{*this};
+};
+
+}  // namespace strata::rpc

@@ -1,0 +1,207 @@
+#include "service/rpc/unary_call.h"
+
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "service/observability/access_log.h"
+#include "service/rpc/status_mapping.h"
+
+namespace strata::rpc {
+namespace {
+
+// Larger requests are decoded and handled on the executor: a document of a megabyte takes
+// milliseconds, in which the loop answers hundreds of others.
+constexpr size_t kLoopRequestBytesMax = size_t{64} << 10;
+
+google::protobuf::ArenaOptions ArenaIn(char* block, size_t size) {
+  google::protobuf::ArenaOptions options;
+  options.initial_block = block;
+  options.initial_block_size = size;
+  return options;
+}
+
+Call::Time ToSteady(gpr_timespec deadline) {
+  if (deadline.tv_sec == gpr_inf_future(deadline.clock_type).tv_sec) return Call::Time::max();
+  const gpr_timespec steady = gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC);
+  return Call::Time(std::chrono::seconds(steady.tv_sec) + std::chrono::nanoseconds(steady.tv_nsec));
+}
+
+}  // namespace
+
+void RegisterUnaryCall(EventQueue& queue, const Endpoint& endpoint) {
+  new UnaryCall(queue, endpoint);  // owns itself
+}
+
+UnaryCall::UnaryCall(EventQueue& queue, const Endpoint& endpoint)
+    : queue_(queue),
+      state_(queue.state()),
+      endpoint_(endpoint),
+      arena_(ArenaIn(first_block_, sizeof(first_block_))) {
+  queue_.CallBegins();
+  context_.emplace();
+  responder_.emplace(&*context_);
+  context_->AsyncNotifyWhenDone(&done_event_);
+  endpoint_.service->RequestUnary(endpoint_.index, *context_, request_bytes_, *responder_,
+                                  queue_.queue(), start_event_);
+}
+
+UnaryCall::~UnaryCall() {
+  state_->bytes_in_flight.fetch_sub(request_size_ + response_size_, std::memory_order_relaxed);
+}
+
+void UnaryCall::OnStart(bool ok) {
+  if (!ok) {  // the server stops; the done event never comes
+    responder_.reset();
+    context_.reset();
+    queue_.CallEnds();
+    return Unref();
+  }
+  RegisterUnaryCall(queue_, endpoint_);
+  Begin();
+}
+
+void UnaryCall::Begin() {
+  arrival_ = std::chrono::steady_clock::now();
+  expiry_ = arrival_ + state_->options.unary_deadline;
+  deadline_ = std::min(expiry_, ToSteady(context_->raw_deadline()));
+  request_size_ = request_bytes_.Length();
+  state_->bytes_in_flight.fetch_add(request_size_, std::memory_order_relaxed);
+  state_->UnaryBegins();
+  waiting_ = queue_.AddWaiting(*this);
+
+  references_.store(2, std::memory_order_relaxed);  // gRPC's events, the handles
+  CallHandle handle(*this);
+  if (absl::Status status = Admit(); !status.ok()) return Answer(status);
+  const bool elsewhere = endpoint_.method.kind == Method::Kind::kScan ||
+                         request_size_ > kLoopRequestBytesMax ||
+                         (state_->options.reads_block && !endpoint_.operational);
+  if (!elsewhere) return Handle(std::move(handle));
+  state_->executor.Schedule([handle = std::move(handle), this]() mutable {
+    if (!closed()) Handle(std::move(handle));
+  });
+}
+
+absl::Status UnaryCall::Admit() const {
+  if (endpoint_.operational) return absl::OkStatus();
+  if (state_->draining.load(std::memory_order_relaxed)) {
+    return Error(ErrorReason::kDraining, "server is draining");
+  }
+  if (state_->bytes_in_flight.load(std::memory_order_relaxed) >
+      state_->options.bytes_in_flight_max) {
+    return Error(ErrorReason::kOverloaded, "too much is in flight");
+  }
+  return absl::OkStatus();
+}
+
+void UnaryCall::Handle(CallHandle handle) {
+  request_ = endpoint_.method.make_request(&arena_);
+  response_ = endpoint_.method.make_response(&arena_);
+  if (!Parse()) {
+    return Answer(Error(ErrorReason::kInvalidMessage, "not a " + endpoint_.method.request));
+  }
+  endpoint_.method.handle(state_->services, std::move(handle));
+}
+
+bool UnaryCall::Parse() {
+  grpc::Slice slice;
+  bool parsed = false;
+  if (request_bytes_.TrySingleSlice(&slice).ok()) {
+    parsed = request_->ParseFromArray(slice.begin(), static_cast<int>(slice.size()));
+  } else {
+    grpc::ProtoBufferReader reader(&request_bytes_);
+    parsed = request_->ParseFromZeroCopyStream(&reader) && reader.status().ok();
+  }
+  request_bytes_.Clear();
+  return parsed;
+}
+
+// Nothing of the call may be touched behind Finish but by the events that it brings.
+void UnaryCall::Answer(const absl::Status& status) {
+  if (!TakeAnswer()) return;
+  if (status.ok()) {
+    const grpc::ByteBuffer response = SerializeResponse();
+    Log(status);
+    responder_->Finish(response, grpc::Status::OK, &sent_event_);
+  } else {
+    Log(status);
+    responder_->FinishWithError(ToGrpc(status), &sent_event_);
+  }
+}
+
+grpc::ByteBuffer UnaryCall::SerializeResponse() {
+  response_size_ = response_->ByteSizeLong();
+  state_->bytes_in_flight.fetch_add(response_size_, std::memory_order_relaxed);
+  grpc_slice bytes = grpc_slice_malloc(response_size_);
+  response_->SerializeWithCachedSizesToArray(GRPC_SLICE_START_PTR(bytes));
+  const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+void UnaryCall::Log(const absl::Status& status) const {
+  const auto duration = std::chrono::steady_clock::now() - arrival_;
+  observability::LogCall({endpoint_.log_name, status,
+                          std::chrono::duration_cast<std::chrono::microseconds>(duration),
+                          request_size_, response_size_});
+}
+
+void UnaryCall::Release() {
+  if (!answered_.load(std::memory_order_acquire)) {
+    Answer(Error(ErrorReason::kInternal, "a handler gave no answer"));
+  }
+  Unref();
+}
+
+void UnaryCall::Expire() {
+  StopWaiting();
+  closed_ = true;
+  Answer(Error(
+      ErrorReason::kDeadlineExceeded,
+      "the server's deadline of " +
+          std::to_string(
+              std::chrono::duration_cast<std::chrono::milliseconds>(expiry_ - arrival_).count()) +
+          " ms passed"));
+}
+
+void UnaryCall::OnSent(bool /*ok*/) {
+  sent_ = true;
+  EndIfOver();
+}
+
+void UnaryCall::OnDone(bool /*ok*/) {
+  done_ = true;
+  if (context_->IsCancelled()) {
+    closed_ = true;
+    if (TakeAnswer()) {  // so that nothing is sent any more
+      sent_ = true;
+      Log(Error(ErrorReason::kCancelled, "the caller gave up"));
+    }
+  }
+  EndIfOver();
+}
+
+// gRPC's part ends here, on the queue's thread, whoever still holds the call.
+void UnaryCall::EndIfOver() {
+  StopWaiting();
+  if (!sent_ || !done_) return;
+  closed_ = true;
+  responder_.reset();
+  context_.reset();
+  state_->UnaryEnds();
+  queue_.CallEnds();
+  Unref();
+}
+
+void UnaryCall::StopWaiting() {
+  if (!waiting_) return;
+  queue_.RemoveWaiting(*waiting_);
+  waiting_.reset();
+}
+
+void UnaryCall::Unref() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+}  // namespace strata::rpc

@@ -1,0 +1,78 @@
+// One unary call from its registration to its end. Private to the event loop.
+#pragma once
+
+#include <google/protobuf/arena.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "service/rpc/event_queue.h"
+
+namespace strata::rpc {
+
+// Owned by what may still come: its events from gRPC, and the handles of its handler.
+class UnaryCall final : public Call {
+ public:
+  UnaryCall(EventQueue& queue, const Endpoint& endpoint);
+
+  // When the server's own deadline passes.
+  Time expiry() const { return expiry_; }
+  // Answers DEADLINE_EXCEEDED. On the queue's thread.
+  void Expire();
+
+ private:
+  ~UnaryCall() override;
+
+  void OnStart(bool ok);
+  void OnSent(bool ok);
+  void OnDone(bool ok);
+
+  void Begin();
+  absl::Status Admit() const;
+  bool Parse();
+  void Handle(CallHandle handle);
+
+  void Answer(const absl::Status& status) override;
+  void Release() override;
+
+  bool TakeAnswer() { return !answered_.exchange(true, std::memory_order_acq_rel); }
+  grpc::ByteBuffer SerializeResponse();
+  void Log(const absl::Status& status) const;
+  void StopWaiting();
+  void EndIfOver();
+  void Unref();
+
+  // Room for the messages of a usual call without another allocation.
+  static constexpr size_t kFirstBlockBytes = 2048;
+
+  EventQueue& queue_;
+  const std::shared_ptr<LoopState> state_;
+  const Endpoint& endpoint_;
+
+  std::optional<grpc::ServerContext> context_;
+  std::optional<grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>> responder_;
+  grpc::ByteBuffer request_bytes_;
+  size_t request_size_ = 0;
+  size_t response_size_ = 0;
+  Time arrival_;
+  Time expiry_;
+
+  std::atomic<int> references_ = 1;
+  std::atomic<bool> answered_ = false;
+
+  // Only on the queue's thread.
+  bool sent_ = false;  // or never to be
+  bool done_ = false;
+  std::optional<EventQueue::UnaryCalls::iterator> waiting_;
+
+  EventOf<UnaryCall, &UnaryCall::OnStart> start_event_{*this};
+  EventOf<UnaryCall, &UnaryCall::OnSent> sent_event_{*this};
+  EventOf<UnaryCall, &UnaryCall::OnDone> done_event_{*this};
+
+  alignas(8) char first_block_[kFirstBlockBytes];
+  google::protobuf::Arena arena_;
+};
+
+}  // namespace strata::rpc
