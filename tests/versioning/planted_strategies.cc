@@ -1,0 +1,269 @@
+#include "tests/versioning/planted_strategies.h"
+
+#include <optional>
+#include <utility>
+
+#include "schemas/base/status_macros.h"
+#include "schemas/document/delta.h"
+#include "schemas/versioning/version_records.h"
+
+namespace strata::versioning::checks {
+namespace {
+
+using store::DocumentKey;
+using store::Keyspace;
+using store::Write;
+using store::WriteBatch;
+
+// A right strategy, whose parts the wrong ones replace.
+class Wrapper : public Strategy {
+ public:
+  explicit Wrapper(std::string_view inner) : inner_(FindStrategy(inner)->make(StrategyOptions())) {}
+
+  absl::StatusOr<std::optional<Head>> ReadHead(const ReadContext& context,
+                                               const DocumentKey& document) const override {
+    return inner_->ReadHead(context, document);
+  }
+  absl::Status ReadLeftovers(const ReadContext& context, const DocumentKey& document,
+                             Head& head) const override {
+    return inner_->ReadLeftovers(context, document, head);
+  }
+  absl::StatusOr<StoredVersion> ReadVersion(const ReadContext& context, const DocumentKey& document,
+                                            const Head& head, int64_t version,
+                                            Part part) const override {
+    return inner_->ReadVersion(context, document, head, version, part);
+  }
+  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
+                            const Head& head, const VersionRange& range, Part part,
+                            const VersionVisitor& visitor) const override {
+    return inner_->ScanVersions(context, document, head, range, part, visitor);
+  }
+  absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
+                         std::string_view id_prefix, std::string_view after_id, Part part,
+                         const HeadVisitor& visitor) const override {
+    return inner_->ScanHeads(context, incarnation, id_prefix, after_id, part, visitor);
+  }
+  absl::Status Plan(const DocumentKey& document, const Head* head,
+                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+    return inner_->Plan(document, head, next, batch);
+  }
+
+ protected:
+  std::vector<Write> InnerPlan(const DocumentKey& document, const Head* head,
+                               std::span<const StoredVersion> next) const {
+    WriteBatch batch;
+    inner_->Plan(document, head, next, batch).IgnoreError();
+    return batch.writes();
+  }
+
+  static void Add(const Write& write, WriteBatch& batch) {
+    batch.Put(write.keyspace, "", "") = write;
+  }
+
+ private:
+  const std::unique_ptr<Strategy> inner_;
+};
+
+class CurrentFirst final : public Wrapper {
+ public:
+  CurrentFirst() : Wrapper("shadow-collection") {}
+  absl::Status Plan(const DocumentKey& document, const Head* head,
+                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+    const std::vector<Write> writes = InnerPlan(document, head, next);
+    Add(writes.back(), batch);
+    batch.MarkCommitPoint();
+    for (size_t i = 0; i + 1 < writes.size(); ++i) Add(writes[i], batch);
+    return absl::OkStatus();
+  }
+};
+
+// The copies under another guard.
+class OtherGuard final : public Wrapper {
+ public:
+  explicit OtherGuard(store::Guard guard) : Wrapper("shadow-collection"), guard_(guard) {}
+  absl::Status Plan(const DocumentKey& document, const Head* head,
+                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+    for (Write write : InnerPlan(document, head, next)) {
+      if (write.guard == store::Guard::kEnsure) write.guard = guard_;
+      Add(write, batch);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const store::Guard guard_;
+};
+
+class OrphanCleaner final : public Wrapper {
+ public:
+  OrphanCleaner() : Wrapper("shadow-collection") {}
+  absl::Status ReadLeftovers(const ReadContext& context, const DocumentKey& document,
+                             Head& head) const override {
+    const int64_t version = head.version.header.version;
+    ASSIGN_OR_RETURN(std::optional<store::Record> orphan,
+                     context.reader.Get(Keyspace::kVersions, store::VersionKey(document, version)));
+    if (orphan) head.leftovers.push_back({version, *std::move(orphan)});
+    return absl::OkStatus();
+  }
+  absl::Status Plan(const DocumentKey& document, const Head* head,
+                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+    if (head != nullptr && !head->leftovers.empty()) {
+      batch.DeleteIf(Keyspace::kVersions, store::VersionKey(document, head->version.header.version),
+                     head->leftovers[0].record.stamp);
+    }
+    for (const Write& write : InnerPlan(document, head, next)) Add(write, batch);
+    return absl::OkStatus();
+  }
+};
+
+// `current: true` stands for "done".
+class DoneMark final : public Wrapper {
+ public:
+  DoneMark() : Wrapper("shadow-collection") {}
+  absl::StatusOr<StoredVersion> ReadVersion(const ReadContext& context, const DocumentKey& document,
+                                            const Head& head, int64_t version,
+                                            Part part) const override {
+    if (version == head.version.header.version) return AnswerFromHead(head, part);
+    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                     context.reader.Get(Keyspace::kVersions, store::VersionKey(document, version)));
+    if (!record) return CorruptVersion(version, "is missing");
+    ASSIGN_OR_RETURN(VersionRecord found,
+                     DecodeExpected(record->value, record->position, part, version));
+    if (!found.current) return CorruptVersion(version, "is not done");
+    return std::move(found.version);
+  }
+  absl::Status Plan(const DocumentKey& document, const Head* head,
+                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+    for (const Write& write : InnerPlan(document, head, next)) Add(write, batch);
+    batch.MarkCommitPoint();
+    if (head == nullptr) return absl::OkStatus();
+    BsonBuilder done;
+    AppendHeader(head->version.header, head->version.position, done);
+    done.Bool("current", true);
+    if (head->version.content) done.Document("content", head->version.content->bytes());
+    batch.Put(Keyspace::kVersions, store::VersionKey(document, head->version.header.version),
+              done.Take());
+    return absl::OkStatus();
+  }
+};
+
+class ReadUnequal final : public Wrapper {
+ public:
+  ReadUnequal() : Wrapper("shadow-collection") {}
+  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
+                            const Head& head, const VersionRange& range, Part part,
+                            const VersionVisitor& visitor) const override {
+    const int64_t current = head.version.header.version;
+    const bool with_head = range.last == current;
+    if (!with_head) return Wrapper::ScanVersions(context, document, head, range, part, visitor);
+    if (range.newest_first && !visitor(AnswerFromHead(head, part))) return absl::OkStatus();
+    std::string end = store::PrefixEnd(store::HeadKey(document));
+    const auto cursor =
+        context.reader.Scan(Keyspace::kVersions, {.begin = store::VersionKey(document, range.first),
+                                                  .end = std::move(end),
+                                                  .reverse = range.newest_first});
+    for (; cursor->Valid(); cursor->Next()) {
+      ASSIGN_OR_RETURN(VersionRecord record,
+                       DecodeVersion(cursor->value(), cursor->position(), part));
+      if (record.version.header.version == current) continue;
+      if (!visitor(std::move(record.version))) return absl::OkStatus();
+    }
+    if (!range.newest_first) visitor(AnswerFromHead(head, part));
+    return absl::OkStatus();
+  }
+};
+
+class ReverseDeltas final : public Wrapper {
+ public:
+  ReverseDeltas() : Wrapper("shadow-collection") {}
+  absl::StatusOr<StoredVersion> ReadVersion(const ReadContext& context, const DocumentKey& document,
+                                            const Head& head, int64_t version,
+                                            Part part) const override {
+    StoredVersion at = head.version;
+    for (int64_t below = at.header.version - 1; below >= version; --below) {
+      ASSIGN_OR_RETURN(const std::optional<store::Record> stored,
+                       context.reader.Get(Keyspace::kVersions, store::VersionKey(document, below)));
+      if (!stored) return CorruptVersion(below, "is missing");
+      ASSIGN_OR_RETURN(VersionRecord record,
+                       DecodeExpected(stored->value, stored->position, Part::kContent, below));
+      if (!record.delta.empty()) {
+        ASSIGN_OR_RETURN(record.version.content, document::ApplyDelta(*at.content, record.delta));
+      }
+      at = std::move(record.version);
+    }
+    if (part == Part::kHeader) at.content.reset();
+    return at;
+  }
+  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
+                            const Head& head, const VersionRange& range, Part part,
+                            const VersionVisitor& visitor) const override {
+    for (int64_t i = range.first; i <= range.last; ++i) {
+      const int64_t number = range.newest_first ? range.last - (i - range.first) : i;
+      ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(context, document, head, number, part));
+      if (!visitor(std::move(version))) break;
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Plan(const DocumentKey& document, const Head* head,
+                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+    if (head != nullptr) EnsureBackward(document, head->version, next[0], batch);
+    for (size_t i = 0; i + 1 < next.size(); ++i) {
+      EnsureBackward(document, next[i], next[i + 1], batch);
+    }
+    WriteHead(document, head, EncodeVersion(next.back()), batch);
+    return absl::OkStatus();
+  }
+
+ private:
+  static void EnsureBackward(const DocumentKey& document, const StoredVersion& version,
+                             const StoredVersion& successor, WriteBatch& batch) {
+    BsonBuilder record;
+    AppendHeader(version.header, version.position, record);
+    if (version.content && successor.content) {
+      record.Document("delta", document::EncodeDelta(*successor.content, *version.content));
+    } else if (version.content) {
+      record.Document("content", version.content->bytes());
+    }
+    batch.Ensure(Keyspace::kVersions, store::VersionKey(document, version.header.version),
+                 record.Take());
+  }
+};
+
+class ClearFlagFirst final : public Wrapper {
+ public:
+  ClearFlagFirst() : Wrapper("current-flag") {}
+  absl::Status Plan(const DocumentKey& document, const Head* head,
+                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+    const std::vector<Write> writes = InnerPlan(document, head, next);
+    for (const bool clears : {true, false}) {
+      for (const Write& write : writes) {
+        if ((write.guard == store::Guard::kStamp) == clears) Add(write, batch);
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
+template <typename Planted, typename TheSubject = StrategySubject, typename... Arguments>
+std::unique_ptr<StrategySubject> Make(Arguments... arguments) {
+  return std::make_unique<TheSubject>(std::make_unique<Planted>(arguments...), 1);
+}
+
+}  // namespace
+
+std::unique_ptr<StrategySubject> MakeCurrentFirst() { return Make<CurrentFirst>(); }
+std::unique_ptr<StrategySubject> MakeInsertForEnsure() {
+  return Make<OtherGuard>(store::Guard::kAbsent);
+}
+std::unique_ptr<StrategySubject> MakeOrphanCleaner() { return Make<OrphanCleaner>(); }
+std::unique_ptr<StrategySubject> MakeDoneMark() { return Make<DoneMark>(); }
+std::unique_ptr<StrategySubject> MakeUnconditionalOverwrite() {
+  return Make<OtherGuard>(store::Guard::kAny);
+}
+std::unique_ptr<StrategySubject> MakeReadUnequal() { return Make<ReadUnequal>(); }
+std::unique_ptr<StrategySubject> MakeReverseDeltas() { return Make<ReverseDeltas>(); }
+std::unique_ptr<StrategySubject> MakeClearFlagFirst() {
+  return Make<ClearFlagFirst, FlaggedSubject>();
+}
+
+}  // namespace strata::versioning::checks

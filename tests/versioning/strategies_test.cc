@@ -1,0 +1,277 @@
+// What one strategy alone does: the choice of keyframes, the limit of a record, flags that are
+// left, and what reads cost.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "schemas/store/key_codec.h"
+#include "schemas/versioning/embedded.h"
+#include "service/engines/engines.h"
+#include "tests/support/await_commit.h"
+#include "tests/support/single_record_store.h"
+#include "tests/support/status_matchers.h"
+#include "tests/versioning/counting_store.h"
+#include "tests/versioning/operations.h"
+#include "tests/versioning/strategy_subject.h"
+
+namespace strata::versioning::checks {
+namespace {
+
+using store::Keyspace;
+using test_support::AwaitCommit;
+using test_support::HasReason;
+using test_support::IsOk;
+using testing::ElementsAre;
+
+constexpr int64_t kIncarnation = 1;
+
+class StrategiesTest : public testing::Test {
+ protected:
+  std::unique_ptr<StrategySubject> Open(std::string_view name, int32_t keyframe_interval = 16) {
+    return MakeSubject(*FindStrategy(name), {.keyframe_interval = keyframe_interval}, kIncarnation);
+  }
+
+  void Write(StrategySubject& subject, const std::string& id, const Operation& operation) {
+    ASSERT_THAT(subject.Write(*store_, id, {&operation, 1}), IsOk()) << operation.name;
+  }
+  // Makes versions `first` to `last` by small updates.
+  void Update(StrategySubject& subject, const std::string& id, int first, int last) {
+    for (int version = first; version <= last; ++version) {
+      const std::string number = std::to_string(version);
+      Write(subject, id,
+            version == 1
+                ? Create("create", "{\"stock\": 1, \"text\": \"" + std::string(200, 'x') + "\"}")
+                : Set("set " + number, R"({"stock": )" + number + "}"));
+    }
+  }
+
+  std::optional<VersionRecord> RecordOf(const std::string& id, int64_t version,
+                                        std::string& bytes) {
+    const auto record =
+        *store_->Get(Keyspace::kVersions, store::VersionKey(kIncarnation, id, version));
+    if (!record) return std::nullopt;
+    bytes = record->value;
+    return *DecodeVersion(bytes, record->position, Part::kContent);
+  }
+  // The superseded versions stored whole, and those stored as deltas.
+  void Layout(const std::string& id, std::vector<int64_t>& keyframes,
+              std::vector<int64_t>& deltas) {
+    for (int64_t version = 1;; ++version) {
+      std::string bytes;
+      const auto record = RecordOf(id, version, bytes);
+      if (!record) break;
+      EXPECT_EQ(record->delta.empty(),
+                record->version.content.has_value() || record->version.deleted());
+      EXPECT_EQ(record->chain_length, 0) << "belongs into the head";
+      (record->delta.empty() ? keyframes : deltas).push_back(version);
+    }
+  }
+
+  const std::unique_ptr<store::Store> store_ = *engines::OpenEngine("memory", {});
+  std::vector<int64_t> keyframes_;
+  std::vector<int64_t> deltas_;
+};
+
+TEST_F(StrategiesTest, DeltasHaveAKeyframeEveryInterval) {
+  const auto subject = Open("deltas", 4);
+  Update(*subject, "document", 1, 12);
+  Layout("document", keyframes_, deltas_);
+  EXPECT_THAT(keyframes_, ElementsAre(1, 5, 9));
+  EXPECT_THAT(deltas_, ElementsAre(2, 3, 4, 6, 7, 8, 10, 11));
+}
+
+TEST_F(StrategiesTest, AnIntervalOfOneStoresEachVersionWhole) {
+  const auto subject = Open("deltas", 1);
+  Update(*subject, "document", 1, 4);
+  Layout("document", keyframes_, deltas_);
+  EXPECT_THAT(keyframes_, ElementsAre(1, 2, 3));
+}
+
+TEST_F(StrategiesTest, DeltasThatOutgrowTheContentMakeAKeyframe) {
+  const auto subject = Open("deltas", 100);
+  Update(*subject, "document", 1, 1);
+  for (int i = 2; i <= 8; ++i) {
+    Write(*subject, "document",
+          Set("set " + std::to_string(i),
+              "{\"text\": \"" + std::string(150, static_cast<char>('a' + i)) + "\"}"));
+  }
+  Layout("document", keyframes_, deltas_);
+  EXPECT_THAT(keyframes_, ElementsAre(1, 3, 5, 7));
+  EXPECT_THAT(deltas_, ElementsAre(2, 4, 6));
+}
+
+TEST_F(StrategiesTest, AroundADeletionVersionsAreStoredWhole) {
+  const auto subject = Open("deltas", 100);
+  Update(*subject, "document", 1, 2);
+  Write(*subject, "document", Delete("delete"));
+  Write(*subject, "document", Create("again", R"({"text": "whole, as nothing stands below"})"));
+  Update(*subject, "document", 5, 6);
+  Layout("document", keyframes_, deltas_);
+  EXPECT_THAT(keyframes_, ElementsAre(1, 3, 4));
+  EXPECT_THAT(deltas_, ElementsAre(2, 5));
+}
+
+TEST_F(StrategiesTest, ADeltaThatAppliesButIsNotTheRightOneIsRefused) {
+  const auto subject = Open("deltas");
+  Update(*subject, "document", 1, 6);
+  std::string bytes;
+  ASSERT_TRUE(RecordOf("document", 3, bytes).has_value());
+  const size_t at = bytes.find("=/stock");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 8] = 99;  // the new value's lowest byte
+  store::WriteBatch batch;
+  batch.Put(Keyspace::kVersions, store::VersionKey(kIncarnation, "document", 3), bytes);
+  ASSERT_TRUE(AwaitCommit(*store_, std::move(batch)).committed);
+  EXPECT_THAT(subject->ReadVersion(*store_, "document", 3, Part::kContent),
+              HasReason(ErrorReason::kRecordCorrupt));
+  EXPECT_THAT(subject->ReadVersion(*store_, "document", 4, Part::kContent),
+              HasReason(ErrorReason::kRecordCorrupt));
+  EXPECT_THAT(subject->ReadVersion(*store_, "document", 2, Part::kContent), IsOk());
+  EXPECT_THAT(subject->ReadVersion(*store_, "document", 6, Part::kContent), IsOk());
+  for (const bool newest_first : {false, true}) {
+    EXPECT_THAT(subject->ReadVersions(*store_, "document", {1, 6, newest_first}, Part::kContent),
+                HasReason(ErrorReason::kRecordCorrupt));
+  }
+}
+
+TEST_F(StrategiesTest, ALongChainReadsAlikeInBothDirections) {
+  const auto subject = Open("deltas", 1000);
+  Update(*subject, "document", 1, 1);
+  Write(*subject, "document", Set("long", "{\"text\": \"" + std::string(20'000, 'y') + "\"}"));
+  Update(*subject, "document", 3, 150);
+  Layout("document", keyframes_, deltas_);
+  EXPECT_EQ(keyframes_.size(), 2U);
+  ASSERT_OK_AND_ASSIGN(auto up, subject->ReadVersions(*store_, "document", {}, Part::kContent));
+  ASSERT_OK_AND_ASSIGN(const auto down,
+                       subject->ReadVersions(*store_, "document", {1, 0, true}, Part::kContent));
+  ASSERT_EQ(up.size(), 150U);
+  EXPECT_EQ(CheckHistory("shelf", "document", up), "");
+  std::reverse(up.begin(), up.end());
+  for (size_t i = 0; i < up.size(); ++i) EXPECT_EQ(up[i].content, down[i].content);
+}
+
+TEST_F(StrategiesTest, AnEmbeddedHistoryHasALimit) {
+  constexpr size_t kLimit = 5000;
+  StrategySubject subject(MakeEmbeddedHistory(kLimit), kIncarnation);
+  absl::Status status;
+  int written = 0;
+  for (; status.ok() && written < 100; ++written) {
+    const Operation operation =
+        written == 0
+            ? Create("create", "{\"text\": \"" + std::string(200, 'x') + "\"}")
+            : Set("set" + std::to_string(written), R"({"n": )" + std::to_string(written) + "}");
+    status = subject.Write(*store_, "document", {&operation, 1});
+  }
+  EXPECT_THAT(status, HasReason(ErrorReason::kLayoutLimit));
+  EXPECT_EQ(MetadataOf(status, "strategy"), "embedded-history");
+  EXPECT_EQ(MetadataOf(status, "limit"), "5000");
+  EXPECT_GT(std::stoi(*MetadataOf(status, "size")), 5000);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("deltas"));
+  // Nothing is truncated, and what is there can be read and made smaller.
+  ASSERT_OK_AND_ASSIGN(const auto history,
+                       subject.ReadVersions(*store_, "document", {}, Part::kContent));
+  EXPECT_EQ(history.size(), static_cast<size_t>(written - 1));
+  const auto record = *store_->Get(Keyspace::kHeads, store::HeadKey(kIncarnation, "document"));
+  EXPECT_LE(record->value.size(), kLimit);
+}
+
+TEST_F(StrategiesTest, ARepairClearsFlagsThatACrashLeft) {
+  const auto subject = Open("current-flag");
+  Update(*subject, "document", 1, 3);
+  for (const char* name : {"one", "two"}) {
+    test_support::SingleRecordStore crashing(*store_);
+    crashing.set_hooks(
+        {.before_get = nullptr,
+         .before_scan = nullptr,
+         .before_write = [](const store::Write&, size_t index) { return index < 1; }});
+    const Operation operation = Set(name, "{\"" + std::string(name) + "\": 1}");
+    EXPECT_THAT(subject->Write(crashing, "document", {&operation, 1}),
+                HasReason(ErrorReason::kOutcomeUnknown));
+  }
+  const ReadContext context{*store_, store_->capabilities()};
+  const store::DocumentKey key = subject->Key("document");
+  for (const size_t left : {size_t{2}, size_t{0}}) {
+    ASSERT_OK_AND_ASSIGN(std::optional<Head> head, subject->strategy().ReadHead(context, key));
+    ASSERT_THAT(subject->strategy().ReadLeftovers(context, key, *head), IsOk());
+    EXPECT_EQ(head->version.header.version, 5);
+    ASSERT_EQ(head->leftovers.size(), left);
+    store::WriteBatch batch;
+    ASSERT_THAT(subject->strategy().PlanRepair(key, *head, batch), IsOk());
+    EXPECT_EQ(batch.writes().size(), left);
+    if (left > 0) {
+      EXPECT_EQ(head->leftovers[0].version, 4);
+      EXPECT_TRUE(AwaitCommit(*store_, std::move(batch)).committed);
+    }
+  }
+  EXPECT_EQ(subject->CheckRecords(*store_, "document"), "");
+}
+
+// --- Costs ---------------------------------------------------------------------------------------
+
+TEST_F(StrategiesTest, TheCurrentVersionCostsOneReadWhateverTheNumberOfVersions) {
+  for (const StrategyEntry& entry : AllStrategies()) {
+    const auto subject = Open(entry.name);
+    const std::string id(entry.name);
+    for (const int versions : {1, 10, 100}) {
+      Update(*subject, id, versions / 10 + 1, versions);
+      CountingStore counting(*store_);
+      ASSERT_THAT(subject->ReadHead(counting, id), IsOk());
+      EXPECT_LE(counting.gets() + counting.scans(), 1) << id;
+      EXPECT_EQ(counting.moves(), 0) << id;
+    }
+  }
+}
+
+TEST_F(StrategiesTest, AnOldVersionCostsAtMostAnInterval) {
+  for (const StrategyEntry& entry : AllStrategies()) {
+    const auto subject = Open(entry.name);
+    const std::string id(entry.name);
+    Update(*subject, id, 1, 100);
+    const ReadContext context{*store_, store_->capabilities()};
+    const store::DocumentKey key = subject->Key(id);
+    ASSERT_OK_AND_ASSIGN(const auto head, subject->strategy().ReadHead(context, key));
+    for (int64_t version = 1; version <= 100; ++version) {
+      for (const Part part : {Part::kHeader, Part::kContent}) {
+        CountingStore counting(*store_);
+        const ReadContext counted{counting, counting.capabilities()};
+        EXPECT_THAT(subject->strategy().ReadVersion(counted, key, *head, version, part), IsOk());
+        const bool rebuilt = entry.name == "deltas" && part == Part::kContent;
+        EXPECT_LE(counting.gets() + counting.scans() + counting.moves(), rebuilt ? 16 : 1) << id;
+      }
+    }
+  }
+}
+
+TEST_F(StrategiesTest, ScanHeadsCostsByTheDocumentNotByTheVersion) {
+  for (const StrategyEntry& entry : AllStrategies()) {
+    StrategySubject subject(entry.make(StrategyOptions()), 10 + entry.id);
+    for (int document = 0; document < 10; ++document) {
+      const std::string id = "d" + std::to_string(document);
+      for (int version = 0; version < 30; ++version) {
+        const Operation operation = version == 0
+                                        ? Create("create", "{}")
+                                        : Set("set", R"({"n": )" + std::to_string(version) + "}");
+        ASSERT_THAT(subject.Write(*store_, id, {&operation, 1}), IsOk());
+      }
+    }
+    CountingStore counting(*store_);
+    int visited = 0;
+    EXPECT_THAT(subject.strategy().ScanHeads({counting, counting.capabilities()}, 10 + entry.id, "",
+                                             "", Part::kHeader,
+                                             [&](std::string_view, StoredVersion&&) {
+                                               ++visited;
+                                               return true;
+                                             }),
+                IsOk());
+    EXPECT_EQ(visited, 10);
+    EXPECT_EQ(counting.gets(), 0);
+    EXPECT_LE(counting.scans(), 2);
+    EXPECT_LE(counting.moves(), 30) << entry.name;  // of 300 versions
+  }
+}
+
+}  // namespace
+}  // namespace strata::versioning::checks
