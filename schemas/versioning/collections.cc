@@ -156,16 +156,16 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
     if (!incarnation.ok()) return done(incarnation.status());
     wanted.incarnation = *incarnation;
     wanted.create_time = self->clock_.Now();
-    self->InsertRecord(wanted.name, std::move(wanted), attempt, std::move(done));
+    self->InsertRecord(std::move(wanted), attempt, std::move(done));
   });
 }
 
-void Collections::InsertRecord(std::string name, Stored wanted, int attempt, Callback done) {
+void Collections::InsertRecord(Stored wanted, int attempt, Callback done) {
   store::WriteBatch batch;
   if (wanted.stamp == 0) {
-    batch.Insert(Keyspace::kCollections, name, wanted.Encode());
+    batch.Insert(Keyspace::kCollections, wanted.name, wanted.Encode());
   } else {
-    batch.Replace(Keyspace::kCollections, name, wanted.Encode(), wanted.stamp);
+    batch.Replace(Keyspace::kCollections, wanted.name, wanted.Encode(), wanted.stamp);
   }
   store_.Commit(std::move(batch), [self = shared_from_this(), wanted = std::move(wanted), attempt,
                                    done = std::move(done)](const store::CommitResult& result) {

@@ -98,7 +98,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
   void Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options, bool used,
               int attempt, Callback done);
   void AllocateIncarnation(int attempt, std::function<void(absl::StatusOr<int64_t>)> done);
-  void InsertRecord(std::string name, Stored wanted, int attempt, Callback done);
+  void InsertRecord(Stored wanted, int attempt, Callback done);
   void Sweep(int64_t incarnation);
 
   store::Store& store_;

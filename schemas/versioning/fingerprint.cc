@@ -6,6 +6,7 @@ namespace strata::versioning {
 
 std::string Fingerprint(std::string_view operation, const WriteRequest& request,
                         std::string_view arguments) {
+  if (request.request_id.empty()) return {};
   document::PartHasher hasher;
   hasher.Add(operation).Add(request.name.collection).Add(request.name.id).Add(arguments);
   hasher.Add(int64_t{request.keep_unchanged});

@@ -62,13 +62,15 @@ void InlineExecutor::Schedule(microseconds, std::function<void()> work) {
 
 ThreadExecutor::ThreadExecutor() : thread_([this] { Run(); }) {}
 
-ThreadExecutor::~ThreadExecutor() {
+ThreadExecutor::~ThreadExecutor() { Stop(); }
+
+void ThreadExecutor::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void ThreadExecutor::Schedule(microseconds delay, std::function<void()> work) {

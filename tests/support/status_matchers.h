@@ -57,7 +57,7 @@ MATCHER_P(IsOkAndHolds, inner,
 }
 
 // For messages of the form "seed 17", so that a failed random run can be repeated.
-#define STRATA_TRACE_SEED(seed) SCOPED_TRACE(testing::Message() << "seed " << (seed))
+#define STRATA_TRACE_SEED(seed) SCOPED_TRACE(::testing::Message() << "seed " << (seed))
 
 #define ASSERT_OK_AND_ASSIGN(target, expression) \
   STRATA_ASSERT_OK_AND_ASSIGN_(STRATA_TEST_CONCAT_(assign_, __LINE__), target, expression)

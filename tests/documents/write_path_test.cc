@@ -1,0 +1,379 @@
+// The compare-and-swap loop: races forced at every point, groups, answers that wait for a commit,
+// and crowds of writers.
+#include "schemas/versioning/write_path.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "tests/documents/world.h"
+#include "tests/support/hooked_store.h"
+#include "tests/support/status_matchers.h"
+
+namespace strata::versioning::testing {
+namespace {
+
+using test_support::HasReason;
+using test_support::HookedStore;
+using test_support::IsOk;
+using test_support::StoreHooks;
+
+const DocumentName kName{"things", "a"};
+
+// One process whose store a test watches, beside a rival on the same engine.
+class RaceTest : public CombinationTest {
+ protected:
+  RaceTest() : rival_(world.Another()), hooked_(world.process().store()) {
+    DocumentsOptions options;
+    options.write.default_strategy = FindStrategy(GetParam().strategy);
+    options.write.combining = false;
+    documents_ = std::make_unique<Documents>(hooked_, world.clock(), entropy_, executor_, options);
+  }
+  ~RaceTest() override {
+    executor_.Stop();
+    documents_.reset();
+  }
+
+  // Before each of our next `races` commits of a document, the rival updates it first.
+  void LoseRaces(int races) {
+    races_ = races;
+    StoreHooks hooks;
+    hooks.before_commit = [this](const store::WriteBatch& batch) {
+      if (batch.writes().back().keyspace == store::Keyspace::kCollections || races_ == 0) return;
+      --races_;
+      EXPECT_THAT(rival_->Update(Request(), Increment("/rival", 1)), IsOk());
+    };
+    hooked_.set_hooks(hooks);
+  }
+
+  absl::StatusOr<WriteResult> Update(WriteRequest request) {
+    Answer answer;
+    documents_->Update(std::move(request), Increment("/ours", 1), false, answer.Callback());
+    return answer.Wait();
+  }
+
+  std::unique_ptr<Process> rival_;
+  HookedStore hooked_;
+  test_support::SeededEntropy entropy_{2};
+  test_support::ThreadExecutor executor_;
+  std::unique_ptr<Documents> documents_;
+  int races_ = 0;
+};
+
+TEST_P(RaceTest, ALostRaceIsRunAgainOnTheNewHead) {
+  ASSERT_THAT(world->Create(Request(), Number(0)), IsOk());
+  LoseRaces(3);
+  ASSERT_OK_AND_ASSIGN(const WriteResult written, Update(Request()));
+  EXPECT_EQ(written.attempts, 4);
+  EXPECT_EQ(written.version.header.version, 5);
+  ASSERT_OK_AND_ASSIGN(const auto history, world->History(kName));
+  EXPECT_EQ(history.size(), 5u);
+  document::Content expected = *written.version.content;
+  EXPECT_EQ(*history[0].content, expected);
+}
+
+TEST_P(RaceTest, AttemptsAreBounded) {
+  ASSERT_THAT(world->Create(Request(), Number(0)), IsOk());
+  LoseRaces(100);
+  WriteRequest request = Request();
+  request.max_attempts = 3;
+  const auto exhausted = Update(request);
+  EXPECT_THAT(exhausted, HasReason(ErrorReason::kRetriesExhausted));
+  EXPECT_EQ(MetadataOf(exhausted.status(), "attempts"), "3");
+  ASSERT_OK_AND_ASSIGN(const auto history, world->History(kName));
+  EXPECT_EQ(history.size(), 4u);  // the rival's three and the creation
+}
+
+TEST_P(RaceTest, ACallerThatNamedAVersionIsNotRetried) {
+  ASSERT_THAT(world->Create(Request(), Number(0)), IsOk());
+  LoseRaces(1);
+  WriteRequest request = Request();
+  request.precondition.version = 1;
+  const auto lost = Update(request);
+  EXPECT_THAT(lost, HasReason(ErrorReason::kVersionConflict));
+  EXPECT_EQ(MetadataOf(lost.status(), "actual"), "2");
+  LoseRaces(1);
+  request.precondition = {};
+  request.precondition.exists = true;
+  EXPECT_THAT(Update(request), HasReason(ErrorReason::kVersionConflict));
+}
+
+TEST_P(RaceTest, NoWriteStartsAfterTheDeadline) {
+  ASSERT_THAT(world->Create(Request(), Number(0)), IsOk());
+  WriteRequest request = Request();
+  request.deadline = world.clock().SteadyNow() + std::chrono::seconds(1);
+  StoreHooks hooks;
+  hooks.before_commit = [this](const store::WriteBatch&) {
+    world.clock().Advance(std::chrono::seconds(2));
+    EXPECT_THAT(rival_->Update(Request(), Increment("/rival", 1)), IsOk());
+  };
+  hooked_.set_hooks(hooks);
+  EXPECT_THAT(Update(request), HasReason(ErrorReason::kDeadlineExceeded));
+  EXPECT_THAT(Update(request), HasReason(ErrorReason::kDeadlineExceeded));
+}
+
+TEST_P(RaceTest, ACollectionDeletedUnderAWriteNeverAnswersOk) {
+  ASSERT_THAT(world->Create(Request(), Number(0)), IsOk());
+  StoreHooks hooks;
+  int deletions = 0;
+  hooks.before_commit = [&](const store::WriteBatch&) {
+    if (deletions++ > 0) return;
+    absl::Status deleted = absl::UnknownError("");
+    std::atomic<bool> done = false;
+    rival_->documents().collections().Delete("things", true, [&](const absl::Status& status) {
+      deleted = status;
+      done = true;
+    });
+    while (!done) std::this_thread::yield();
+    EXPECT_THAT(deleted, IsOk());
+  };
+  hooked_.set_hooks(hooks);
+  const auto written = Update(Request());
+  ASSERT_FALSE(written.ok());
+  // With atomic batches nothing was written, and the second attempt says what is the matter;
+  // without, nobody can tell.
+  EXPECT_THAT(written, HasReason(GetParam().mode == Mode::kAtomic ? ErrorReason::kCollectionNotFound
+                                                                  : ErrorReason::kOutcomeUnknown));
+}
+
+STRATA_ALL_COMBINATIONS(RaceTest);
+
+// A store whose commits wait until the test lets them go.
+class HeldCommits final : public store::Store {
+ public:
+  explicit HeldCommits(store::Store& inner) : inner_(inner) {}
+
+  void Commit(store::WriteBatch batch, store::CommitCallback done) override {
+    if (!hold) return inner_.Commit(std::move(batch), std::move(done));
+    held.emplace_back(std::move(batch), std::move(done));
+  }
+  void LetGo() {
+    auto [batch, done] = std::move(held.front());
+    held.erase(held.begin());
+    inner_.Commit(std::move(batch), std::move(done));
+  }
+  void Lose() {
+    auto [batch, done] = std::move(held.front());
+    held.erase(held.begin());
+    done(store::CommitResult{});
+  }
+  void Fail(absl::Status status) {
+    auto [batch, done] = std::move(held.front());
+    held.erase(held.begin());
+    store::CommitResult result;
+    result.status = std::move(status);
+    done(result);
+  }
+
+  store::Capabilities capabilities() const override { return inner_.capabilities(); }
+  absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
+                                                   std::string_view key) const override {
+    return inner_.Get(keyspace, key);
+  }
+  std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
+                                      const store::Range& range) const override {
+    return inner_.Scan(keyspace, range);
+  }
+  std::unique_ptr<store::Reader> Snapshot() const override { return inner_.Snapshot(); }
+  store::RangeEstimate Estimate(store::Keyspace keyspace,
+                                const store::Range& range) const override {
+    return inner_.Estimate(keyspace, range);
+  }
+  store::CommitPosition LastPosition() const override { return inner_.LastPosition(); }
+
+  bool hold = false;
+  std::vector<std::pair<store::WriteBatch, store::CommitCallback>> held;
+
+ private:
+  store::Store& inner_;
+};
+
+class CombiningTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  CombiningTest() : held_(world_.engine()), executor_(world_.clock()) {
+    DocumentsOptions options;
+    options.write.default_strategy = FindStrategy(GetParam());
+    documents_ = std::make_unique<Documents>(held_, world_.clock(), entropy_, executor_, options);
+    Answer created;
+    documents_->Create(Request(), Number(0), created.Callback());
+    EXPECT_THAT(created.Wait(), IsOk());
+    held_.hold = true;
+  }
+
+  Answer& Update(WriteRequest request, Documents::NewContent content) {
+    answers_.push_back(std::make_unique<Answer>());
+    documents_->Update(std::move(request), std::move(content), false, answers_.back()->Callback());
+    return *answers_.back();
+  }
+
+  World world_;
+  HeldCommits held_;
+  test_support::ManualExecutor executor_;
+  test_support::SeededEntropy entropy_{3};
+  std::unique_ptr<Documents> documents_;
+  std::vector<std::unique_ptr<Answer>> answers_;
+};
+
+TEST_P(CombiningTest, WritesThatWaitBecomeOneCommit) {
+  Answer& first = Update(Request(), Increment("/n", 1));
+  for (int i = 0; i < 50; ++i) Update(Request(), Increment("/n", 1));
+  ASSERT_EQ(held_.held.size(), 1u);
+  held_.LetGo();
+  EXPECT_EQ(first.Wait()->version.header.version, 2);
+  ASSERT_EQ(held_.held.size(), 1u);
+  EXPECT_EQ(held_.held[0].first.ledger().size(), 50u);
+  held_.LetGo();
+  const store::CommitPosition position = answers_[1]->Wait()->position;
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    ASSERT_OK_AND_ASSIGN(const WriteResult result, answers_[i]->Wait());
+    EXPECT_EQ(result.version.header.version, static_cast<int64_t>(i + 2));
+    EXPECT_EQ(result.attempts, 1);
+    if (i > 0) {
+      EXPECT_EQ(result.position, position);
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const StoredVersion head, documents_->Get(kName, {}));
+  EXPECT_EQ(head.header.version, 52);
+}
+
+TEST_P(CombiningTest, AnAnswerDecidedOnAPlannedVersionWaitsForItsCommit) {
+  Update(Request(), Number(1));
+  Update(Request(), Number(2));
+  Answer& no_op = Update(Request(), Number(2));
+  WriteRequest named = Request();
+  named.precondition.version = 1;
+  Answer& conflict = Update(named, Number(3));
+  held_.LetGo();  // version 2; version 3 is planned, and the other two answers hang on it
+  ASSERT_EQ(held_.held.size(), 1u);
+  EXPECT_FALSE(no_op.ready());
+  EXPECT_FALSE(conflict.ready());
+  held_.LetGo();
+  ASSERT_OK_AND_ASSIGN(const WriteResult same, no_op.Wait());
+  EXPECT_FALSE(same.changed);
+  EXPECT_EQ(same.version.header.version, 3);
+  EXPECT_EQ(MetadataOf(conflict.Wait().status(), "actual"), "3");
+}
+
+TEST_P(CombiningTest, IfThatCommitIsLostTheLineStartsAgain) {
+  Update(Request(), Number(1));
+  Answer& writer = Update(Request(), Number(2));
+  Answer& no_op = Update(Request(), Number(2));
+  held_.LetGo();
+  held_.Lose();
+  executor_.RunAll();
+  ASSERT_EQ(held_.held.size(), 1u);
+  held_.LetGo();
+  EXPECT_EQ(writer.Wait()->attempts, 2);
+  EXPECT_EQ(no_op.Wait()->version.header.version, 3);
+}
+
+TEST_P(CombiningTest, AnUnknownOutcomeIsReportedAsSuchToWhoWroteAndDecidedAnewForOthers) {
+  Update(Request(), Number(1));
+  Answer& writer = Update(Request(), Number(2));
+  Answer& no_op = Update(Request(), Number(1));  // a no-op only if the write before it was lost
+  held_.LetGo();
+  held_.Fail(Error(ErrorReason::kOutcomeUnknown, "unknown"));
+  EXPECT_THAT(writer.Wait(), HasReason(ErrorReason::kOutcomeUnknown));
+  // The third planned a version in the lost group too.
+  EXPECT_THAT(no_op.Wait(), HasReason(ErrorReason::kOutcomeUnknown));
+  Answer& next = Update(Request(), Number(1));
+  EXPECT_FALSE(next.Wait()->changed);
+}
+
+TEST_P(CombiningTest, ARepeatedRequestInOneGroupTakesEffectOnce) {
+  Update(Request(), Number(1));
+  Answer& original = Update(Request("a", "once"), Increment("/n", 5));
+  Answer& repeated = Update(Request("a", "once"), Increment("/n", 5));
+  Answer& reused = Update(Request("a", "once"), Increment("/n", 6));
+  held_.LetGo();
+  held_.LetGo();
+  EXPECT_FALSE(original.Wait()->replayed);
+  ASSERT_OK_AND_ASSIGN(const WriteResult replay, repeated.Wait());
+  EXPECT_TRUE(replay.replayed);
+  EXPECT_EQ(replay.version.header.version, 3);
+  EXPECT_EQ(replay.position, original.Wait()->position);
+  EXPECT_THAT(reused.Wait(), HasReason(ErrorReason::kRequestIdReused));
+}
+
+TEST_P(CombiningTest, ABadWriteInAGroupAnswersForItselfAlone) {
+  Update(Request(), Number(1));
+  Answer& good = Update(Request(), Increment("/n", 1));
+  Answer& bad = Update(Request(), Increment("/n/deeper", 1));
+  Answer& good_too = Update(Request(), Increment("/n", 1));
+  held_.LetGo();
+  held_.LetGo();
+  EXPECT_THAT(good.Wait(), IsOk());
+  EXPECT_THAT(bad.Wait(), HasReason(ErrorReason::kInvalidPatch));
+  EXPECT_EQ(good_too.Wait()->version.header.version, 4);
+}
+
+std::vector<std::string> StrategyNames() {
+  std::vector<std::string> names;
+  for (const StrategyEntry& entry : AllStrategies()) names.emplace_back(entry.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CombiningTest, ::testing::ValuesIn(StrategyNames()),
+                         [](const auto& strategy) {
+                           std::string name = strategy.param;
+                           for (char& letter : name) letter = letter == '-' ? '_' : letter;
+                           return name;
+                         });
+
+// Crowds: many threads, one document, real time.
+class CrowdTest : public CombinationTest {
+ protected:
+  // Each update adds one to /n and is acknowledged with a version; all must be there, once, in
+  // order.
+  void Run(std::vector<Process*> processes, int threads, int updates_each) {
+    ASSERT_THAT(world->Create(Request(), Number(0)), IsOk());
+    std::mutex mutex;
+    std::map<int64_t, std::string> acknowledged;  // version -> reason
+    std::atomic<int64_t> attempts = 0;
+    std::vector<std::thread> writers;
+    for (int t = 0; t < threads; ++t) {
+      writers.emplace_back([&, t] {
+        for (int i = 0; i < updates_each; ++i) {
+          WriteRequest request = Request();
+          request.change.reason = std::to_string(t) + "/" + std::to_string(i);
+          request.max_attempts = 1'000'000;
+          const auto written = processes[static_cast<size_t>(t) % processes.size()]->Update(
+              request, Increment("/n", 1));
+          ASSERT_THAT(written, IsOk());
+          attempts += written->attempts;
+          const std::lock_guard lock(mutex);
+          EXPECT_TRUE(
+              acknowledged.emplace(written->version.header.version, request.change.reason).second);
+        }
+      });
+    }
+    for (std::thread& writer : writers) writer.join();
+    const int64_t total = int64_t{threads} * updates_each;
+    ASSERT_OK_AND_ASSIGN(const auto history, world->History(kName));
+    ASSERT_EQ(history.size(), static_cast<size_t>(total + 1));
+    for (size_t i = 0; i < history.size() - 1; ++i) {
+      const VersionHeader& header = history[i].header;
+      EXPECT_EQ(header.version, total + 1 - static_cast<int64_t>(i));
+      EXPECT_EQ(acknowledged[header.version], header.change.reason);
+      EXPECT_EQ(*history[i].content, Number(header.version - 1));
+    }
+    RecordProperty("attempts_per_update_percent", static_cast<int>(100 * attempts / total));
+  }
+};
+
+TEST_P(CrowdTest, EveryAcknowledgedUpdateIsThereOnce) { Run({&world.process()}, 8, 40); }
+
+TEST_P(CrowdTest, TwoProcessesWithoutCombiningLoseNothing) {
+  WorldOptions options{GetParam().engine, GetParam().mode, GetParam().strategy, 7, false};
+  Process one(world.engine(), options, world.clock());
+  Process two(world.engine(), options, world.clock());
+  Run({&one, &two}, 6, 20);
+}
+
+STRATA_ALL_COMBINATIONS(CrowdTest);
+
+}  // namespace
+}  // namespace strata::versioning::testing
