@@ -1,4 +1,6 @@
 // strata import.
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -56,41 +58,50 @@ void PrintSummary(Session& session, const ImportCounts& counts, double seconds) 
   session.out() << ", in " << duration << " s (" << WithCommas(rate) << " versions/s)\n";
 }
 
+// The size of a file that has one; 0 for pipes and devices.
+double FileSize(const std::string& name) {
+  std::error_code no_size;
+  const auto bytes = std::filesystem::file_size(name, no_size);
+  return no_size ? 0 : static_cast<double>(bytes);
+}
+
+int ReportFailure(Session& session, const ImportFailure& failure, const std::string& file,
+                  bool go_on) {
+  session.out().flush();
+  session.Refuse(failure.refusal, file + ":" + std::to_string(failure.line));
+  if (go_on && !session.json) {
+    session.err() << "The import stopped there. Run it again to go on: what was written is not "
+                     "written twice (for 24 hours).\n";
+  }
+  return kExitRefused;
+}
+
 int RunImport(Session& session, const ImportOptions& options) {
   ImportSettings settings;
   const absl::Status filled = FillSettings(options, settings);
   if (!filled.ok()) return session.Usage(filled);
   const bool from_stdin = options.file == "-";
   std::ifstream file;
-  std::error_code no_size;
-  int64_t size = 0;
-  if (!from_stdin) {
-    file.open(options.file, std::ios::binary);
-    if (!file || std::filesystem::is_directory(options.file, no_size)) {
-      return session.Usage("cannot read " + options.file);
-    }
-    const auto bytes = std::filesystem::file_size(options.file, no_size);
-    if (!no_size) size = static_cast<int64_t>(bytes);
+  if (!from_stdin) file.open(options.file, std::ios::binary);
+  if (!file || std::filesystem::is_directory(options.file)) {
+    return session.Usage("cannot read " + options.file);
   }
+  const double size = from_stdin ? 0 : FileSize(options.file);
   LineReader lines(from_stdin ? session.in() : file);
   ImportCounts counts;
   Progress progress(session.err(), session.terminal().err_is_terminal && !session.json);
-  const std::optional<ImportFailure> failure = Import(session, settings, lines, counts, [&] {
-    progress.Show(
-        counts.done(), "versions",
-        size > 0 ? static_cast<double>(lines.bytes_read()) / static_cast<double>(size) : 0);
-  });
+  const auto show_progress = [&] {
+    // Lines are read ahead of what is done.
+    const double read = size > 0 ? static_cast<double>(lines.bytes_read()) / size : 0;
+    const auto known = static_cast<double>(std::max<int64_t>(counts.lines, 1));
+    progress.Show(counts.done(), "versions", read * static_cast<double>(counts.done()) / known);
+  };
+  const std::optional<ImportFailure> failure =
+      Import(session, settings, lines, counts, show_progress);
   progress.Clear();
   PrintSummary(session, counts, progress.seconds());
   if (!failure.has_value()) return kExitOk;
-  session.out().flush();
-  const std::string name = from_stdin ? "stdin" : options.file;
-  session.Refuse(failure->refusal, name + ":" + std::to_string(failure->line));
-  if (!session.json) {
-    session.err() << "The import stopped there. Run it again to go on: what was written is not "
-                     "written twice (for 24 hours).\n";
-  }
-  return kExitRefused;
+  return ReportFailure(session, *failure, from_stdin ? "stdin" : options.file, counts.done() > 0);
 }
 
 constexpr char kFooter[] =

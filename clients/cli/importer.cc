@@ -141,8 +141,10 @@ std::optional<ImportFailure> Importer::Run(const std::function<void()>& progress
   }
 }
 
+// Calls that wait for their repetition keep their place: a server in trouble is not asked for more.
 void Importer::StartCalls() {
-  while (!failure_.has_value() && calls_.size() < static_cast<size_t>(settings_.in_flight)) {
+  const auto in_flight_max = static_cast<size_t>(settings_.in_flight);
+  while (!failure_.has_value() && calls_.size() + delayed_.size() < in_flight_max) {
     if (!ReadUntilReady()) return;
     const std::string key = std::move(ready_.front());
     ready_.pop_front();
