@@ -116,7 +116,7 @@ TEST_P(ExactlyOnceTest, ACrashBetweenAnyTwoWritesIsMendedByTheRepeatedCall) {
           ASSERT_THAT(fresh->Update(Request("a", "v"), Number(3)), IsOk());
           before = 3;
         }
-        const WriteRequest request = Request("a", "the one");
+        const WriteRequest request = Request("a", "the-one");
         fresh->single().CrashAfter(crash_after);
         const auto first = operation(fresh.process(), request);
         const bool crashed = fresh->single().crashed();
