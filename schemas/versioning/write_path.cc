@@ -326,6 +326,7 @@ bool WritePath::Replay(Round& round, Pending& pending) {
   if (!*record) return false;
   const absl::StatusOr<RequestRecord> made = DecodeRequest((*record)->value);
   if (!made.ok()) return fail(made.status());
+  if (made->time <= forgotten) return false;
   const absl::StatusOr<StoredVersion> version = round.collection->strategy->ReadVersion(
       {*round.reader, capabilities_}, round.document, *round.head, made->version, Part::kContent);
   if (!version.ok()) return fail(version.status());

@@ -4,9 +4,15 @@
 
 #include <optional>
 
+#include "schemas/base/clock.h"
 #include "schemas/store/write_batch.h"
 
 namespace strata::engines {
+
+// Whether a record that expires at `expire_time` (0: never) counts as absent at `now`.
+inline bool Expired(UnixMicros expire_time, UnixMicros now) {
+  return expire_time != 0 && expire_time <= now;
+}
 
 enum class Verdict {
   kApply,   // do the write (nothing, for a check)
@@ -14,7 +20,8 @@ enum class Verdict {
   kRefuse,  // stop: the batch lost
 };
 
-// `stored` is the stamp of the record under the write's key; nothing if there is no record.
+// `stored` is the stamp of the record under the write's key; nothing if there is none, or an
+// expired one.
 inline Verdict Judge(const store::Write& write, std::optional<store::Stamp> stored) {
   switch (write.guard) {
     case store::Guard::kAbsent:

@@ -148,7 +148,7 @@ class MemoryStore final : public store::Store {
   }
 
   store::CommitResult Apply(const store::WriteBatch& batch);
-  void DropExpired(State& state);
+  void DropExpired(State& state, UnixMicros now);
 
   const Clock& clock_;
 
@@ -165,11 +165,13 @@ store::CommitResult MemoryStore::Apply(const store::WriteBatch& batch) {
   // The batch works on a copy of the trees' roots; refused, the copy is dropped with all it did.
   auto next = std::make_shared<State>(*Current());
   const store::CommitPosition position = ++next->position;
+  const UnixMicros now = clock_.Now();
   for (const store::Write& write : batch.writes()) {
     Tree& tree = next->tree(write.keyspace);
     const Item* stored = tree.Find(write.key);
+    const bool present = stored != nullptr && !Expired(stored->expire_time, now);
     const Verdict verdict =
-        Judge(write, stored == nullptr ? std::nullopt : std::optional(stored->record.stamp));
+        Judge(write, present ? std::optional(stored->record.stamp) : std::nullopt);
     if (verdict == Verdict::kRefuse) return {};
     if (verdict == Verdict::kSkip || write.kind == store::WriteKind::kCheck) continue;
     if (write.kind == store::WriteKind::kDelete) {
@@ -185,7 +187,7 @@ store::CommitResult MemoryStore::Apply(const store::WriteBatch& batch) {
     ledger = ledger.With(std::make_shared<Item>(
         Item{store::LedgerKey(position, index++), {entry, position, position}, 0}));
   }
-  DropExpired(*next);
+  DropExpired(*next, now);
   for (const store::Write& write : batch.writes()) {
     if (write.expire_time != 0)
       expiries_.emplace(write.expire_time, std::pair(write.keyspace, write.key));
@@ -201,14 +203,12 @@ store::CommitResult MemoryStore::Apply(const store::WriteBatch& batch) {
           .position = position};
 }
 
-void MemoryStore::DropExpired(State& state) {
+void MemoryStore::DropExpired(State& state, UnixMicros now) {
   // A few with each commit: more than come in, so the line stays short and no commit pays for all.
   constexpr int kDropMax = 4;
-  if (expiries_.empty()) return;
-  const UnixMicros now = clock_.Now();
   for (int i = 0; i < kDropMax && !expiries_.empty(); ++i) {
     const auto first = expiries_.begin();
-    if (first->first >= now) return;
+    if (!Expired(first->first, now)) return;
     const auto& [keyspace, key] = first->second;
     Tree& tree = state.tree(keyspace);
     const Item* item = tree.Find(key);

@@ -29,9 +29,10 @@ absl::Status CheckSize(const store::WriteBatch& batch) {
 }  // namespace
 
 CommitGroup::CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces,
-                         store::CommitPosition last_position)
+                         store::CommitPosition last_position, UnixMicros now)
     : database_(database),
       keyspaces_(keyspaces),
+      now_(now),
       first_position_(last_position),
       last_position_(last_position),
       writes_(/*reserved_bytes=*/0, /*max_bytes=*/0, DurableWrite().protection_bytes_per_key,
@@ -90,7 +91,7 @@ absl::StatusOr<CommitGroup::StoredStamp> CommitGroup::Find(const Place& place) {
   if (status.ok()) {
     const std::optional<StoredRecord> record = ParseRecord(ToView(stored));
     if (!record) return UnreadableRecord();
-    stamp = record->position;
+    if (!Expired(record->expire_time, now_)) stamp = record->position;
   } else if (!status.IsNotFound()) {
     return Translate(status, "reading a record that a write names");
   }

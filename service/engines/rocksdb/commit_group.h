@@ -24,9 +24,10 @@ using KeyspaceHandles = std::array<rocksdb::ColumnFamilyHandle*, store::kAllKeys
 // database must have no other writer while the group lives.
 class CommitGroup {
  public:
-  // `last_position` is of the last commit before the group.
+  // `last_position` is of the last commit before the group; what has expired at `now` counts as
+  // absent.
   CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces,
-              store::CommitPosition last_position);
+              store::CommitPosition last_position, UnixMicros now);
 
   // Decides `batch` against the database and what the group has accepted so far. The result holds
   // once the group is durable: committed with its position, or refused by a guard, or failed
@@ -66,6 +67,7 @@ class CommitGroup {
 
   rocksdb::DB& database_;
   const KeyspaceHandles& keyspaces_;
+  const UnixMicros now_;
   const store::CommitPosition first_position_;
   store::CommitPosition last_position_;
   bool last_is_in_ledger_ = true;

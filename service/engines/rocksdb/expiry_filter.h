@@ -6,6 +6,7 @@
 #include <string>
 
 #include "schemas/base/clock.h"
+#include "service/engines/guards.h"
 #include "service/engines/rocksdb/driver.h"
 #include "service/engines/rocksdb/record_format.h"
 
@@ -22,7 +23,7 @@ class ExpiryFilter final : public rocksdb::CompactionFilter {
               std::string* /*new_value*/, bool* /*value_changed*/) const override {
     const std::optional<StoredRecord> record = ParseRecord(ToView(stored));
     // A record that does not parse stays: whoever reads it must learn of it.
-    return record && record->expire_time != 0 && record->expire_time < clock_.Now();
+    return record && Expired(record->expire_time, clock_.Now());
   }
 
  private:

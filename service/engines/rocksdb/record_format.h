@@ -12,9 +12,9 @@
 //   stored   = flags position [expires] value
 //   flags    = byte            bit 0: `expires` follows; the others are 0
 //   position = varint          of the commit that wrote the record; its stamp, too. From 1
-//   expires  = varint          the record may be dropped after this time, Unix microseconds. From 1
-//   value    = the rest        a BSON document
-//   varint   = 1 to 9 bytes    7 bits each, least significant first, the top bit set on all but the
+//   expires  = varint          from this time on the record counts as absent, Unix microseconds.
+//   From 1 value    = the rest        a BSON document varint   = 1 to 9 bytes    7 bits each, least
+//   significant first, the top bit set on all but the
 //                              last: an int64 from 0
 //
 // Against damage the file formats below have checksums; this one only refuses what was never

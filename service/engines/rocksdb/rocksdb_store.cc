@@ -173,6 +173,7 @@ class CommittingStore final : public RocksDbStore {
       : line_batches_max_(options.line_batches_max),
         line_bytes_max_(options.line_bytes_max),
         group_bytes_max_(options.group_bytes_max),
+        clock_(*options.clock),
         database_(std::move(database)),
         last_position_(database_->recovered_position()),
         committer_([this] { Run(); }) {}
@@ -224,6 +225,7 @@ class CommittingStore final : public RocksDbStore {
   const size_t line_batches_max_;
   const size_t line_bytes_max_;
   const size_t group_bytes_max_;
+  const Clock& clock_;
   const std::unique_ptr<Database> database_;
   std::atomic<store::CommitPosition> last_position_;  // the committer alone sets it
   bool failed_ = false;                               // the committer's: a write did not succeed
@@ -297,7 +299,7 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
     results.assign(waiting.size(), refused);
     return results;
   }
-  CommitGroup group(database_->db(), database_->keyspaces(), last_position_);
+  CommitGroup group(database_->db(), database_->keyspaces(), last_position_, clock_.Now());
   for (const Waiting& each : waiting) results.push_back(group.Add(each.batch));
   if (group.empty()) return results;
 
