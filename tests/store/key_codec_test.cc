@@ -1,3 +1,4 @@
+// The keys of the store: literal bytes, order, round trips, hostile bytes.
 #include "schemas/store/key_codec.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The envelope of RocksDB records: literal bytes, round trips, what is refused.
 #include "service/engines/rocksdb/record_format.h"
 
 #include <limits>

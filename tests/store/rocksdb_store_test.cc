@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <random>
@@ -394,12 +395,14 @@ TEST_F(RocksDbStoreTest, AFullLineRefusesAndRecovers) {
   options_.line_bytes_max = 1'000;
   Open();
   HeldCommitter held(*store_);
-  std::vector<std::optional<ErrorReason>> reasons(6);
+  std::vector<std::optional<ErrorReason>> reasons(5);
+  std::latch answered(5);
   const auto commit = [&](size_t i, size_t bytes) {
     WriteBatch batch;
     batch.Put(Keyspace::kHeads, std::to_string(i), std::string(bytes, 'x'));
-    store_->Commit(std::move(batch), [&reasons, i](const CommitResult& result) {
+    store_->Commit(std::move(batch), [&reasons, &answered, i](const CommitResult& result) {
       reasons[i] = ReasonOf(result.status);
+      answered.count_down();
     });
   };
   commit(0, 600);
@@ -410,6 +413,7 @@ TEST_F(RocksDbStoreTest, AFullLineRefusesAndRecovers) {
   EXPECT_EQ(reasons[1], ErrorReason::kOverloaded);
   EXPECT_EQ(reasons[4], ErrorReason::kOverloaded);
   held.Release();
+  answered.wait();
   EXPECT_TRUE(Put("a", "1").committed);
   EXPECT_TRUE(Put("b", std::string(5'000, 'x')).committed);  // alone, any batch fits
   for (const size_t i : {0, 2, 3}) EXPECT_EQ(reasons[i], std::nullopt);

@@ -343,14 +343,21 @@ store::RangeEstimate CommittingStore::Estimate(Keyspace keyspace, const store::R
   files.include_files = true;
   if (!db.GetApproximateSizes(files, family, &bounds, 1, &file_bytes).ok()) file_bytes = 0;
 
-  // Files know their sizes by key but not their counts: take the keyspace's average record.
   const auto property = [&](const std::string& name) {
     uint64_t value = 0;
     return db.GetIntProperty(family, name, &value) ? value : 0;
   };
-  const uint64_t all_records = property(rocksdb::DB::Properties::kEstimateNumKeys);
+  // The memtable's guess is far off either way, but its total is known.
   const uint64_t all_memory_records = property(rocksdb::DB::Properties::kNumEntriesActiveMemTable) +
                                       property(rocksdb::DB::Properties::kNumEntriesImmMemTables);
+  const bool unbounded = range.begin.empty() && range.end.empty();
+  if (unbounded || memory_records > all_memory_records) {
+    if (memory_records > 0) memory_bytes = memory_bytes * all_memory_records / memory_records;
+    memory_records = all_memory_records;
+  }
+
+  // Files know their sizes by key but not their counts: take the keyspace's average record.
+  const uint64_t all_records = property(rocksdb::DB::Properties::kEstimateNumKeys);
   const uint64_t all_file_bytes = property(rocksdb::DB::Properties::kLiveSstFilesSize);
   const uint64_t all_file_records =
       all_records > all_memory_records ? all_records - all_memory_records : 0;
