@@ -1,0 +1,57 @@
+// Starts stratad and waits for the line that says where it serves.
+#include "tests/fault/server_process.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+
+namespace strata::fault {
+namespace {
+
+std::vector<std::string> CommandLine(const ServerSettings& settings) {
+  std::vector<std::string> arguments = {STRATA_SERVER_BINARY, "--data", settings.data, "--listen",
+                                        settings.listen};
+  arguments.insert(arguments.end(), settings.flags.begin(), settings.flags.end());
+  return arguments;
+}
+
+}  // namespace
+
+ServerProcess::ServerProcess(const ServerSettings& settings)
+    : process_(CommandLine(settings), settings.log) {
+  const std::optional<std::string> line = process_.ReadLine(std::chrono::minutes(1));
+  constexpr std::string_view kOpening = "stratad: serving strata.v1 on ";
+  if (!line.has_value() || !line->starts_with(kOpening)) {
+    std::cerr << "the server does not serve; it said: " << line.value_or("nothing") << "\n"
+              << ReadFile(settings.log) << std::endl;
+    std::abort();
+  }
+  address_ = line->substr(kOpening.size());
+  address_.erase(address_.find(' '));
+}
+
+std::shared_ptr<grpc::Channel> ServerProcess::Connect() const {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);
+}
+
+void ServerProcess::Kill() {
+  process_.Signal(SIGKILL);
+  process_.Wait();
+}
+
+int ServerProcess::Stop() {
+  process_.Signal(SIGTERM);
+  return process_.Wait();
+}
+
+std::string StrataBinary() { return STRATA_CLIENT_BINARY; }
+
+}  // namespace strata::fault
