@@ -327,6 +327,34 @@ TEST_P(StoreConformanceTest, AnExpiryTimeDoesNotHideARecordBefore) {
   EXPECT_EQ(ValueAt("a"), "2");
 }
 
+TEST_P(StoreConformanceTest, GuardsCountAnExpiredRecordAsAbsent) {
+  const auto put_expiring = [this] {
+    WriteBatch batch;
+    batch.Put(kKeyspace, "a", "old").expire_time = clock_.Now() + 1'000;
+    ExpectCommitted(Commit(std::move(batch)), 1);
+  };
+  WriteBatch insert;
+  insert.Insert(kKeyspace, "a", "inserted");
+  WriteBatch ensure;
+  ensure.Ensure(kKeyspace, "a", "ensured");
+
+  put_expiring();
+  const Stamp stamp = StampAt("a");
+  clock_.Advance(std::chrono::microseconds(999));
+  ExpectRefused(Commit(insert), 0);
+  ExpectCommitted(Commit(ensure), 1);
+  EXPECT_EQ(ValueAt("a"), "old");
+  clock_.Advance(std::chrono::microseconds(1));
+  ExpectRefused(Replace("a", "replaced", stamp), 0);
+  ExpectCommitted(Commit(insert), 1);
+  EXPECT_EQ(ValueAt("a"), "inserted");
+
+  put_expiring();
+  clock_.Advance(std::chrono::microseconds(1'000));
+  ExpectCommitted(Commit(ensure), 1);
+  EXPECT_EQ(ValueAt("a"), "ensured");
+}
+
 // --- Batches -----------------------------------------------------------------------------------
 
 TEST_P(StoreConformanceTest, ABatchAppliesAllItsWrites) {
