@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kSourceColumns = 100;
-constexpr size_t kOtherColumns = 130;  // protos, CMake files and scripts, which nothing reflows
+constexpr size_t kOtherColumns = 140;  // protos, CMake files and scripts, which nothing reflows
 
 // Characters, not bytes: sentences may hold "…" and "±".
 size_t Columns(const std::string& line) {
@@ -46,6 +46,10 @@ std::string SnakeCase(const std::string& name) {
 
 bool Exists(const std::string& path) { return fs::exists(AbsolutePath(path)); }
 
+std::string HeaderOf(const SourceFile& file) {
+  return fs::path(file.path).replace_extension(".h").string();
+}
+
 TEST(Form, TheTopLevelIsClosed) {
   const std::set<std::string> allowed = {
       "proto",   "schemas",   "service",       "clients",       "bench",       "tests",
@@ -68,15 +72,17 @@ TEST(Form, NamesAreSnakeCase) {
   }
 }
 
+// What a file is, its header says if it has one; what an RPC's handler is, the .proto.
 TEST(Form, AFileOpensWithASentence) {
   for (const SourceFile& file : Sources()) {
+    if (file.extension() == ".cc" && Exists(HeaderOf(file))) continue;
+    if (absl::StartsWith(file.path, "service/rpc/handlers/") && file.extension() == ".cc") continue;
     std::string comment;
     for (const std::string& line : file.lines) {
       if (!absl::StartsWith(line, "//")) break;
       comment += line;
     }
-    EXPECT_TRUE(absl::StartsWith(comment, "// ")) << file.path;
-    EXPECT_TRUE(absl::StrContains(comment, ".") || absl::StrContains(comment, ":")) << file.path;
+    EXPECT_TRUE(absl::StartsWith(comment, "// ") && absl::StrContains(comment, ".")) << file.path;
   }
 }
 
@@ -92,7 +98,7 @@ TEST(Form, AHeaderIsIncludedOnce) {
 TEST(Form, ASourceIncludesItsOwnHeaderFirst) {
   for (const SourceFile& file : Sources()) {
     if (file.extension() != ".cc") continue;
-    const std::string header = fs::path(file.path).replace_extension(".h").string();
+    const std::string header = HeaderOf(file);
     if (!Exists(header)) continue;
     const auto includes = IncludesOf(file);
     ASSERT_FALSE(includes.empty()) << file.path;
@@ -200,18 +206,23 @@ TEST(Registration, EachEngineIsAFolder) {
   EXPECT_EQ(registered, folders);
 }
 
+// The file of a method: NAME(Get), or NAME(…, Watch, OpenWatch) where the function has another
+// name.
+std::string HandlerFile(const std::string& def, const std::vector<std::string>& entry) {
+  std::string name = entry.size() > 1 ? entry[entry.size() - 2] : entry.at(0);
+  return fs::path(def).replace_extension().string() + "/" + SnakeCase(name) + ".cc";
+}
+
 TEST(Registration, EachMethodIsAFile) {
   std::set<std::string> registered;
   std::set<std::string> files;
   for (const SourceFile& file : Sources()) {
     if (!absl::StartsWith(file.path, "service/rpc/handlers/")) continue;
-    if (file.extension() == ".def") {
-      const std::string folder = fs::path(file.path).replace_extension().string();
-      for (const auto& entry : EntriesOf(file, "METHOD")) {
-        registered.insert(folder + "/" + SnakeCase(entry.at(0)) + ".cc");
-      }
-    } else if (file.extension() == ".cc") {
-      files.insert(file.path);
+    if (file.extension() == ".cc") files.insert(file.path);
+    if (file.extension() != ".def") continue;
+    for (const char* kind : {"READ", "SCAN", "WRITE", "UNARY", "STREAM"}) {
+      for (const auto& entry : EntriesOf(file, kind))
+        registered.insert(HandlerFile(file.path, entry));
     }
   }
   EXPECT_EQ(registered, files);
