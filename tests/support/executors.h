@@ -58,7 +58,8 @@ class ThreadExecutor final : public Executor {
   ThreadExecutor();
   ~ThreadExecutor() override;
 
-  // Ends the thread after the work that it is doing; drops the rest, and what is scheduled from now on.
+  // Ends the thread after the work that it is doing; drops the rest, and what is scheduled from now
+  // on.
   void Stop();
 
   using Executor::Schedule;
