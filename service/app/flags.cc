@@ -12,6 +12,22 @@
 namespace strata::app {
 namespace {
 
+// One line a flag: its name and what it takes, what it does, its default. Ranges and choices are
+// said in words or by the error that they make.
+class Help : public CLI::Formatter {
+ public:
+  Help() { column_width(34); }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string type = option->get_type_name();
+    for (const char* const check : {":{", ":INT", ":UINT"}) type = type.substr(0, type.find(check));
+    return type.empty() ? "" : " " + type;
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string value = option->get_default_str();
+    return option->get_description() + (value.empty() ? "" : " [" + value + "]");
+  }
+};
+
 // Flags as they are written; Flags holds what they mean.
 struct Texts {
   std::string log_level = "info";
@@ -52,10 +68,12 @@ std::vector<std::string> StrategyNames() {
   return names;
 }
 
+std::string Joined(const std::vector<std::string>& names) { return CLI::detail::join(names, ", "); }
+
 void AddStorage(CLI::App& app, ServerOptions& server, Texts& texts) {
   const std::string group = "Storage";
   Add(app, group, "data", server.data, "directory of the data; made if missing")->type_name("DIR");
-  Add(app, group, "engine", server.engine, "what stores the data")
+  Add(app, group, "engine", server.engine, "what stores the data: " + Joined(EngineNames()))
       ->type_name("NAME")
       ->check(CLI::IsMember(EngineNames()));
   Add(app, group, "block-cache-mib", texts.block_cache_mib,
@@ -67,7 +85,7 @@ void AddStorage(CLI::App& app, ServerOptions& server, Texts& texts) {
 void AddDocuments(CLI::App& app, ServerOptions& server) {
   const std::string group = "Documents";
   Add(app, group, "default-strategy", server.default_strategy,
-      "strategy of collections that name none")
+      "strategy of collections that name none:\n" + Joined(StrategyNames()))
       ->type_name("NAME")
       ->check(CLI::IsMember(StrategyNames()));
   app.add_flag("--create-collections,!--no-create-collections", server.create_collections,
@@ -85,7 +103,7 @@ void AddNetwork(CLI::App& app, ServerOptions& server, Texts& texts) {
   Add(app, group, "listen", server.loop.listen, "address to serve on; port 0 picks a free one")
       ->type_name("HOST:PORT");
   Add(app, group, "insecure", server.insecure,
-      "allow an address that other machines reach, although traffic is not encrypted");
+      "allow an address that other machines reach, although\ntraffic is not encrypted");
   Add(app, group, "event-loops", server.loop.threads, "event loops, one thread each")
       ->type_name("N")
       ->check(CLI::Range(1, 64));
@@ -99,11 +117,11 @@ void AddNetwork(CLI::App& app, ServerOptions& server, Texts& texts) {
       ->type_name("SECONDS")
       ->check(CLI::Range(int64_t{1}, int64_t{86400}));
   Add(app, group, "connection-age-max", texts.connection_age_seconds,
-      "clients reconnect after this time, so that balancers can move them; 0: never")
+      "clients reconnect after this time, so that balancers can\nmove them; 0: never")
       ->type_name("SECONDS")
       ->check(CLI::Range(int64_t{0}, int64_t{864000}));
   Add(app, group, "in-flight-mib-max", texts.in_flight_mib,
-      "requests and answers in memory; beyond, calls are refused as OVERLOADED")
+      "requests and answers in memory; beyond, calls are\nrefused as OVERLOADED")
       ->type_name("MIB")
       ->check(CLI::Range(int64_t{8}, int64_t{1} << 20));
   Add(app, group, "executor-threads", server.executor_threads,
@@ -140,9 +158,9 @@ std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
   Texts texts;
   CLI::App app("stratad: the Strata server, versioned documents over gRPC (strata.v1).", "stratad");
   app.footer(
-      "Each flag may also be set by the environment (--log-level by STRATA_LOG_LEVEL)\n"
-      "or in the file of --config (log-level = \"debug\").");
-  app.get_formatter()->column_width(44);
+      "Each flag may also be set in the file of --config (log-level = \"debug\") or by the\n"
+      "environment (STRATA_LOG_LEVEL=debug); the command line wins, then the file.");
+  app.formatter(std::make_shared<Help>());
   app.set_config("--config", "", "file with flags, one NAME = VALUE a line")->type_name("FILE");
   app.set_version_flag("--version", STRATA_VERSION);
   AddStorage(app, flags.server, texts);

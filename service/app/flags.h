@@ -22,7 +22,7 @@ struct Exit {
   std::string text;
 };
 
-// Reads the command line, the environment (STRATA_<FLAG>) and the file of --config, the first of
+// Reads the command line, the file of --config and the environment (STRATA_<FLAG>), the first of
 // these winning. Exit status 2 for whatever is wrong with them.
 std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv);
 

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "schemas/base/error.h"
-#include "schemas/base/strings.h"
 #include "service/observability/log.h"
 
 namespace strata::observability {
@@ -33,10 +32,8 @@ void LogCall(const CallRecord& record) {
   if (!LogsAt(level)) return;
   const std::string code = absl::StatusCodeToString(record.status.code());
   const std::optional<ErrorReason> reason = ReasonOf(record.status);
-  // The message stays out: it may name a path or an id. What has no reason was not made by our own
-  // code, and then the message is all that the operator has.
-  std::string_view why = reason ? ReasonName(*reason) : ToStd(record.status.message());
-  if (record.status.ok()) why = "-";
+  // The message stays out: it may name a path or an id, or be a driver's.
+  const std::string_view why = reason ? ReasonName(*reason) : record.status.ok() ? "-" : "(none)";
   Log(level, "call",
       {{"method", record.method},
        {"code", code},

@@ -1,5 +1,6 @@
 #include "service/rpc/server_loop.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
 #include <map>
@@ -18,6 +19,12 @@ constexpr std::chrono::milliseconds kStreamGrace{500};
 // gRPC's own log is for those who debug gRPC.
 void LogOfGrpc(gpr_log_func_args* args) {
   observability::Log(observability::LogLevel::kDebug, "grpc", {{"message", args->message}});
+}
+
+// Protobuf's, too.
+void LogOfProtobuf(google::protobuf::LogLevel /*level*/, const char* /*file*/, int /*line*/,
+                   const std::string& message) {
+  observability::Log(observability::LogLevel::kDebug, "protobuf", {{"message", message}});
 }
 
 class LoopServer final : public ServerLoop {
@@ -89,6 +96,7 @@ void LoopServer::Configure(grpc::ServerBuilder& builder) const {
 absl::Status LoopServer::Listen() {
   gpr_set_log_function(LogOfGrpc);
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+  google::protobuf::SetLogHandler(LogOfProtobuf);
   grpc::ServerBuilder builder;
   Configure(builder);
   builder.AddListeningPort(state_->options.listen, grpc::InsecureServerCredentials(), &port_);

@@ -1,5 +1,4 @@
 #include <grpc/reflection/v1/reflection.pb.h>
-#include <grpcpp/support/status.h>
 
 #include "schemas/base/error.h"
 #include "service/rpc/call.h"
@@ -11,14 +10,14 @@ namespace {
 using grpc::reflection::v1::ServerReflectionRequest;
 using grpc::reflection::v1::ServerReflectionResponse;
 
-void SetError(grpc::StatusCode code, const std::string& message,
+void SetError(absl::StatusCode code, const std::string& message,
               ServerReflectionResponse& response) {
-  response.mutable_error_response()->set_error_code(code);
+  response.mutable_error_response()->set_error_code(static_cast<int>(code));
   response.mutable_error_response()->set_error_message(message);
 }
 
 void SetFiles(std::vector<std::string> files, ServerReflectionResponse& response) {
-  if (files.empty()) return SetError(grpc::StatusCode::NOT_FOUND, "not found", response);
+  if (files.empty()) return SetError(absl::StatusCode::kNotFound, "not found", response);
   for (std::string& file : files) {
     response.mutable_file_descriptor_response()->add_file_descriptor_proto(std::move(file));
   }
@@ -50,13 +49,13 @@ void Respond(const Reflection& reflection, const ServerReflectionRequest& reques
     case ServerReflectionRequest::kAllExtensionNumbersOfType: {
       const std::string& type = request.all_extension_numbers_of_type();
       if (!reflection.KnowsMessage(type)) {
-        return SetError(grpc::StatusCode::NOT_FOUND, "not found", response);
+        return SetError(absl::StatusCode::kNotFound, "not found", response);
       }
       response.mutable_all_extension_numbers_response()->set_base_type_name(type);
       break;
     }
     case ServerReflectionRequest::MESSAGE_REQUEST_NOT_SET:
-      SetError(grpc::StatusCode::INVALID_ARGUMENT, "no question", response);
+      SetError(absl::StatusCode::kInvalidArgument, "no question", response);
       break;
   }
 }

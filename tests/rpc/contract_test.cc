@@ -1,0 +1,140 @@
+// The server serves what the protos declare, and its view of the wire is theirs.
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "schemas/base/error.h"
+#include "schemas/versioning/strategy.h"
+#include "schemas/versioning/version.h"
+#include "service/rpc/method.h"
+#include "strata/v1/error_reason.pb.h"
+#include "strata/wire/v1/collection_service.pb.h"
+#include "strata/wire/v1/document_service.pb.h"
+#include "tests/rpc/test_server.h"
+
+namespace strata::rpc_test {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::FileDescriptor;
+
+const FileDescriptor* const kPublicFiles[] = {v1::GetRequest::descriptor()->file(),
+                                              v1::Collection::descriptor()->file(),
+                                              v1::Document::descriptor()->file()};
+
+const FileDescriptor* WireFileOf(const FileDescriptor* file) {
+  wire::v1::GetRequest::descriptor();  // so that the linker keeps it
+  wire::v1::Collection::descriptor();
+  std::string name = file->name();
+  name.replace(name.find("strata/v1/"), 10, "strata/wire/v1/");
+  return google::protobuf::DescriptorPool::generated_pool()->FindFileByName(name);
+}
+
+TEST(Contract, EachRpcOfTheProtosIsRegistered) {
+  std::set<std::string> declared;
+  for (const FileDescriptor* file : kPublicFiles) {
+    for (int s = 0; s < file->service_count(); ++s) {
+      for (int m = 0; m < file->service(s)->method_count(); ++m) {
+        declared.insert("/" + file->service(s)->full_name() + "/" +
+                        file->service(s)->method(m)->name());
+      }
+    }
+  }
+  for (const char* path : {"/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch",
+                           "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+                           "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {
+    declared.insert(path);
+  }
+  std::set<std::string> registered;
+  for (const rpc::Method& method : rpc::AllMethods()) registered.insert(method.path());
+  EXPECT_EQ(registered, declared);
+}
+
+// The three types whose messages the server reads and writes as bytes.
+bool IsJson(const FieldDescriptor& field) {
+  if (field.type() != FieldDescriptor::TYPE_MESSAGE) return false;
+  const std::string& name = field.message_type()->full_name();
+  return name == "google.protobuf.Struct" || name == "google.protobuf.Value" ||
+         name == "google.protobuf.ListValue";
+}
+
+void ExpectSameMessage(const Descriptor& here, const Descriptor* wire) {
+  ASSERT_NE(wire, nullptr) << here.full_name();
+  ASSERT_EQ(here.field_count(), wire->field_count()) << here.full_name();
+  for (int i = 0; i < here.field_count(); ++i) {
+    const FieldDescriptor& field = *here.field(i);
+    const FieldDescriptor& other = *wire->field(i);
+    SCOPED_TRACE(field.full_name());
+    EXPECT_EQ(field.name(), other.name());
+    EXPECT_EQ(field.number(), other.number());
+    EXPECT_EQ(field.label(), other.label());
+    ASSERT_EQ(field.containing_oneof() == nullptr, other.containing_oneof() == nullptr);
+    if (field.containing_oneof() != nullptr) {
+      EXPECT_EQ(field.containing_oneof()->name(), other.containing_oneof()->name());
+    }
+    EXPECT_EQ(other.type(), IsJson(field) ? FieldDescriptor::TYPE_BYTES : field.type());
+    if (field.message_type() != nullptr && !IsJson(field)) {
+      EXPECT_EQ(field.message_type()->name(), other.message_type()->name());
+    }
+  }
+}
+
+TEST(Contract, TheWireViewEqualsThePublicProtos) {
+  for (const FileDescriptor* file : kPublicFiles) {
+    const FileDescriptor* const wire = WireFileOf(file);
+    ASSERT_NE(wire, nullptr) << file->name();
+    ASSERT_EQ(file->message_type_count(), wire->message_type_count());
+    for (int i = 0; i < file->message_type_count(); ++i) {
+      ExpectSameMessage(*file->message_type(i),
+                        wire->FindMessageTypeByName(file->message_type(i)->name()));
+    }
+    ASSERT_EQ(file->enum_type_count(), wire->enum_type_count());
+    for (int i = 0; i < file->enum_type_count(); ++i) {
+      const auto& here = *file->enum_type(i);
+      ASSERT_EQ(here.value_count(), wire->enum_type(i)->value_count());
+      for (int v = 0; v < here.value_count(); ++v) {
+        EXPECT_EQ(here.value(v)->name(), wire->enum_type(i)->value(v)->name());
+        EXPECT_EQ(here.value(v)->number(), wire->enum_type(i)->value(v)->number());
+      }
+    }
+  }
+}
+
+TEST(Contract, TheReasonsOfTheProtoAreThoseOfTheCode) {
+  const std::string prefix = "ERROR_REASON_";
+  std::set<std::string> declared;
+  const auto* const reasons = v1::ErrorReason_descriptor();
+  for (int i = 1; i < reasons->value_count(); ++i) {  // 0 is UNSPECIFIED
+    ASSERT_EQ(reasons->value(i)->name().substr(0, prefix.size()), prefix);
+    declared.insert(reasons->value(i)->name().substr(prefix.size()));
+  }
+  std::set<std::string> known;
+  for (const ErrorReason reason : AllErrorReasons()) known.emplace(ReasonName(reason));
+  EXPECT_EQ(known, declared);
+}
+
+TEST(Contract, TheNumbersOfKindsAndStrategiesAreThoseOfTheCode) {
+  EXPECT_EQ(static_cast<int>(versioning::VersionKind::kCreated), v1::VERSION_KIND_CREATED);
+  EXPECT_EQ(static_cast<int>(versioning::VersionKind::kUpdated), v1::VERSION_KIND_UPDATED);
+  EXPECT_EQ(static_cast<int>(versioning::VersionKind::kDeleted), v1::VERSION_KIND_DELETED);
+  EXPECT_EQ(static_cast<int>(versioning::VersionKind::kRestored), v1::VERSION_KIND_RESTORED);
+  std::set<std::string> known;
+  for (const auto& entry : versioning::AllStrategies()) {
+    std::string name = "STRATEGY_" + std::string(entry.name);
+    for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
+    known.insert(name + "=" + std::to_string(entry.id));
+  }
+  std::set<std::string> declared;
+  const auto* const strategies = v1::Strategy_descriptor();
+  for (int i = 1; i < strategies->value_count(); ++i) {
+    declared.insert(strategies->value(i)->name() + "=" +
+                    std::to_string(strategies->value(i)->number()));
+  }
+  EXPECT_EQ(known, declared);
+}
+
+}  // namespace
+}  // namespace strata::rpc_test

@@ -1,0 +1,367 @@
+// The server as its operators see it: reflection, health, drain, deadlines, limits.
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/descriptor_database.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <set>
+#include <thread>
+
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "grpc/reflection/v1/reflection.grpc.pb.h"
+#include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
+#include "service/engines/engines.h"
+#include "tests/rpc/test_server.h"
+#include "tests/support/temporary_directory.h"
+
+namespace strata::rpc_test {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+using testing::ElementsAre;
+
+constexpr std::chrono::seconds kPatience{30};
+
+// A call that must end in time, so that a mistake fails the test instead of hanging it.
+void LimitTime(grpc::ClientContext& context) {
+  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+}
+
+// Waits without sleeping for what another thread does soon.
+template <typename Condition>
+void AwaitTrue(Condition&& condition) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+    std::this_thread::yield();
+  }
+}
+
+// Asks a reflection service, v1 or v1alpha, one question.
+template <typename Service, typename Request, typename Response>
+class Reflecting {
+ public:
+  explicit Reflecting(const std::shared_ptr<grpc::Channel>& channel)
+      : stub_(Service::NewStub(channel)) {
+    LimitTime(context_);
+    stream_ = stub_->ServerReflectionInfo(&context_);
+  }
+  Response Ask(const Request& request) {
+    Response response;
+    EXPECT_TRUE(stream_->Write(request));
+    EXPECT_TRUE(stream_->Read(&response));
+    EXPECT_EQ(response.original_request().SerializeAsString(), request.SerializeAsString());
+    return response;
+  }
+  grpc::Status End() {
+    stream_->WritesDone();
+    return stream_->Finish();
+  }
+
+ private:
+  std::unique_ptr<typename Service::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<Request, Response>> stream_;
+};
+
+// Whether the answer is a set of files that a tool can build a pool from.
+template <typename Response>
+bool BuildsPool(const Response& response, const std::string& symbol) {
+  google::protobuf::SimpleDescriptorDatabase database;
+  for (const std::string& bytes : response.file_descriptor_response().file_descriptor_proto()) {
+    google::protobuf::FileDescriptorProto file;
+    if (!file.ParseFromString(bytes) || !database.Add(file)) return false;
+  }
+  google::protobuf::DescriptorPool pool(&database);
+  return pool.FindFileContainingSymbol(symbol) != nullptr;
+}
+
+template <typename Service, typename Request, typename Response>
+void ExpectReflection(const std::shared_ptr<grpc::Channel>& channel) {
+  Reflecting<Service, Request, Response> reflection(channel);
+  Request list;
+  list.set_list_services("*");
+  std::set<std::string> services;
+  const Response listed = reflection.Ask(list);
+  for (const auto& service : listed.list_services_response().service()) {
+    services.insert(service.name());
+  }
+  EXPECT_EQ(services,
+            (std::set<std::string>{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
+                                   "grpc.reflection.v1alpha.ServerReflection",
+                                   "strata.v1.CollectionService", "strata.v1.DocumentService"}));
+  for (const std::string& symbol : services) {
+    Request ask;
+    ask.set_file_containing_symbol(symbol);
+    EXPECT_TRUE(BuildsPool(reflection.Ask(ask), symbol)) << symbol;
+  }
+  for (const char* symbol : {"google.rpc.ErrorInfo", "google.rpc.BadRequest",
+                             "strata.v1.ErrorReason", "strata.v1.DocumentService.Get"}) {
+    Request ask;
+    ask.set_file_containing_symbol(symbol);
+    EXPECT_TRUE(BuildsPool(reflection.Ask(ask), symbol)) << symbol;
+  }
+  Request file;
+  file.set_file_by_filename("strata/v1/document_service.proto");
+  EXPECT_TRUE(BuildsPool(reflection.Ask(file), "strata.v1.GetRequest"));
+  for (const char* hidden : {"strata.wire.v1.GetRequest", "no.such.Symbol"}) {
+    Request ask;
+    ask.set_file_containing_symbol(hidden);
+    EXPECT_EQ(reflection.Ask(ask).error_response().error_code(), grpc::StatusCode::NOT_FOUND);
+  }
+  Request hidden_file;
+  hidden_file.set_file_by_filename("strata/wire/v1/document.proto");
+  EXPECT_TRUE(reflection.Ask(hidden_file).has_error_response());
+  Request extension;
+  extension.mutable_file_containing_extension()->set_containing_type("strata.v1.Document");
+  extension.mutable_file_containing_extension()->set_extension_number(100);
+  EXPECT_TRUE(reflection.Ask(extension).has_error_response());
+  Request numbers;
+  numbers.set_all_extension_numbers_of_type("strata.v1.Document");
+  EXPECT_EQ(reflection.Ask(numbers).all_extension_numbers_response().base_type_name(),
+            "strata.v1.Document");
+  EXPECT_EQ(reflection.Ask(Request()).error_response().error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(reflection.End().ok());
+}
+
+TEST(Reflection, V1TellsThePublicServices) {
+  TestServer server;
+  ExpectReflection<grpc::reflection::v1::ServerReflection,
+                   grpc::reflection::v1::ServerReflectionRequest,
+                   grpc::reflection::v1::ServerReflectionResponse>(server.channel());
+}
+
+TEST(Reflection, V1AlphaTellsTheSame) {
+  TestServer server;
+  ExpectReflection<grpc::reflection::v1alpha::ServerReflection,
+                   grpc::reflection::v1alpha::ServerReflectionRequest,
+                   grpc::reflection::v1alpha::ServerReflectionResponse>(server.channel());
+}
+
+HealthCheckResponse::ServingStatus Check(TestServer& server, const std::string& service) {
+  const auto stub = grpc::health::v1::Health::NewStub(server.channel());
+  grpc::ClientContext context;
+  LimitTime(context);
+  HealthCheckRequest request;
+  request.set_service(service);
+  HealthCheckResponse response;
+  const grpc::Status status = stub->Check(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response.status();
+}
+
+TEST(Health, KnowsTheServerAndEachService) {
+  TestServer server;
+  for (const char* service :
+       {"", "strata.v1.DocumentService", "strata.v1.CollectionService", "grpc.health.v1.Health"}) {
+    EXPECT_EQ(Check(server, service), HealthCheckResponse::SERVING) << service;
+  }
+}
+
+// A Watch of one service.
+class Watching {
+ public:
+  Watching(TestServer& server, const std::string& service)
+      : stub_(grpc::health::v1::Health::NewStub(server.channel())) {
+    LimitTime(context_);
+    HealthCheckRequest request;
+    request.set_service(service);
+    stream_ = stub_->Watch(&context_, request);
+  }
+  HealthCheckResponse::ServingStatus Next() {
+    HealthCheckResponse response;
+    return stream_->Read(&response) ? response.status() : HealthCheckResponse::UNKNOWN;
+  }
+  grpc::Status End() { return stream_->Finish(); }
+  void Cancel() { context_.TryCancel(); }
+
+ private:
+  std::unique_ptr<grpc::health::v1::Health::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> stream_;
+};
+
+TEST(Health, WatchersHearOfTheDrainAndTheirStreamsEnd) {
+  TestServer server;
+  Watching whole(server, "");
+  Watching unknown(server, "strata.v1.QueueService");
+  Watching left(server, "");
+  EXPECT_EQ(whole.Next(), HealthCheckResponse::SERVING);
+  EXPECT_EQ(unknown.Next(), HealthCheckResponse::SERVICE_UNKNOWN);
+  EXPECT_EQ(left.Next(), HealthCheckResponse::SERVING);
+  left.Cancel();
+  EXPECT_EQ(left.End().error_code(), grpc::StatusCode::CANCELLED);
+  server.server().Shutdown();
+  EXPECT_EQ(whole.Next(), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(whole.Next(), HealthCheckResponse::UNKNOWN);
+  const grpc::Status end = whole.End();
+  EXPECT_EQ(end.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(DetailsOf(end).reason, "DRAINING");
+  EXPECT_EQ(unknown.Next(), HealthCheckResponse::UNKNOWN);
+  EXPECT_EQ(DetailsOf(unknown.End()).reason, "DRAINING");
+}
+
+// A server whose commits the test holds back.
+struct HeldServer {
+  explicit HeldServer(app::ServerOptions options = TestOptions()) {
+    auto owned =
+        std::make_unique<InterposedStore>(*engines::OpenEngine("memory", engines::OpenOptions()));
+    store = owned.get();
+    server = std::make_unique<TestServer>(options, std::move(owned));
+    const auto made =
+        server->Create(R"({"collection": "c", "id": "x", "content": {"json": {"n": 1}}})");
+    EXPECT_TRUE(made.ok());
+  }
+
+  // An update that is under way when this returns.
+  std::future<grpc::Status> UpdateWhileHeld() {
+    store->HoldCommits();
+    auto status = std::async(std::launch::async, [this] {
+      return server->Update(R"({"collection": "c", "id": "x", "replace": {"json": {"n": 2}}})")
+          .status;
+    });
+    AwaitTrue([this] { return store->held() == 1; });
+    return status;
+  }
+
+  InterposedStore* store = nullptr;
+  std::unique_ptr<TestServer> server;
+};
+
+TEST(Drain, FinishesWhatIsUnderWayAndRefusesWhatIsNew) {
+  HeldServer held;
+  std::future<grpc::Status> update = held.UpdateWhileHeld();
+  std::thread shutdown([&] { held.server->server().Shutdown(); });
+  const std::string get = R"({"collection": "c", "id": "x"})";
+  AwaitTrue([&] { return !held.server->Get(get).ok(); });
+  const auto refused = held.server->Get(get);
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(refused.details().reason, "DRAINING");
+  EXPECT_TRUE(refused.details().Has("google.rpc.RetryInfo"));
+  EXPECT_EQ(Check(*held.server, ""), HealthCheckResponse::NOT_SERVING);
+  held.store->LetGo();
+  EXPECT_TRUE(update.get().ok());
+  shutdown.join();
+}
+
+TEST(Drain, DoesNotWaitLongerThanTheGracePeriod) {
+  app::ServerOptions options = TestOptions();
+  options.grace = std::chrono::milliseconds(1);
+  HeldServer held(options);
+  std::future<grpc::Status> update = held.UpdateWhileHeld();
+  // Storage is closed with the held commit never made.
+  held.server->server().Shutdown();
+  EXPECT_FALSE(update.get().ok());
+}
+
+TEST(Deadlines, TheServersOwnEndsACallAndItsLateAnswerIsDropped) {
+  app::ServerOptions options = TestOptions();
+  options.loop.unary_deadline = std::chrono::milliseconds(200);
+  HeldServer held(options);
+  const grpc::Status late = held.UpdateWhileHeld().get();
+  EXPECT_EQ(late.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(DetailsOf(late).reason, "DEADLINE_EXCEEDED");
+  held.store->LetGo();
+  const auto now = held.server->Get(R"({"collection": "c", "id": "x"})");
+  EXPECT_EQ(now.response.document().version(), 2);  // "a write may still take effect"
+}
+
+TEST(Deadlines, ACallerThatGaveUpDoesNotDisturb) {
+  HeldServer held;
+  held.store->HoldCommits();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(100));
+  const auto request =
+      Parse<v1::UpdateRequest>(R"({"collection": "c", "id": "x", "replace": {"json": {"n": 2}}})");
+  v1::UpdateResponse response;
+  const grpc::Status status = held.server->documents().Update(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  held.store->LetGo();
+  EXPECT_TRUE(held.server->Get(R"({"collection": "c", "id": "x"})").ok());
+}
+
+TEST(Limits, AMessageThatIsTooLargeIsRefused) {
+  TestServer server;
+  const auto refused = server.Create(R"({"collection": "c", "content": {"json": {"a": ")" +
+                                     std::string(5 << 20, 'x') + R"("}}})");
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(server.Create(R"({"collection": "c", "content": {"json": {}}})").ok());
+}
+
+TEST(Limits, ACompressedMessageIsRefused) {
+  TestServer server;
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  const auto request = Parse<v1::CreateRequest>(
+      R"({"collection": "c", "content": {"json": {"a": ")" + std::string(100'000, 'x') + R"("}}})");
+  v1::CreateResponse response;
+  EXPECT_EQ(server.documents().Create(&context, request, &response).error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST(Limits, DocumentsMayBeAsLargeAsTheServerSays) {
+  app::ServerOptions options = TestOptions();
+  options.document_bytes_max = size_t{2} << 20;
+  TestServer server(options);
+  const auto with_size = [&](size_t size) {
+    return server.Create(
+        R"({"collection": "c", "omit_content": true, "content": {"json": {"a": ")" +
+        std::string(size, 'x') + R"("}}})");
+  };
+  EXPECT_TRUE(with_size(2'090'000).ok());
+  EXPECT_EQ(with_size(2'097'152).details().reason, "DOCUMENT_TOO_LARGE");
+}
+
+TEST(Listening, TwoServersDoNotShareAPort) {
+  TestServer first;
+  app::ServerOptions options = TestOptions();
+  options.loop.listen = first.server().address();
+  const auto second = app::Server::Start(options);
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(std::string(second.status().message()), testing::HasSubstr(first.server().address()));
+  EXPECT_TRUE(first.CreateCollection(R"({"name": "c"})").ok());
+}
+
+TEST(Listening, BeyondLoopbackOnlyIfToldSo) {
+  app::ServerOptions options = TestOptions();
+  for (const char* listen : {"0.0.0.0:0", "[::]:0", "example.com:1", "10.0.0.1:0"}) {
+    options.loop.listen = listen;
+    EXPECT_FALSE(app::CheckOptions(options).ok()) << listen;
+  }
+  for (const char* listen : {"nonsense", ":1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536"}) {
+    options.loop.listen = listen;
+    options.insecure = true;
+    EXPECT_FALSE(app::CheckOptions(options).ok()) << listen;
+  }
+  options.loop.listen = "0.0.0.0:0";
+  TestServer open(options);
+  EXPECT_GT(open.server().port(), 0);
+}
+
+TEST(EventLoops, SeveralServeAsOne) {
+  app::ServerOptions options = TestOptions();
+  options.loop.threads = 3;
+  TestServer server(options);
+  std::atomic<int> made = 0;
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 4; ++c) {
+    clients.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        made += server
+                    .Update(R"({"collection": "c", "id": "x", "allow_missing": true,
+                                  "patch": {"operations": [{"path": "/n", "increment": 1}]}})")
+                    .ok();
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(made, 200);
+  EXPECT_EQ(server.Get(R"({"collection": "c", "id": "x"})").response.document().version(), 200);
+}
+
+}  // namespace
+}  // namespace strata::rpc_test

@@ -1,0 +1,116 @@
+// The program stratad, as an operator runs it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/fault/server_process.h"
+#include "tests/rpc/test_server.h"
+#include "tests/support/temporary_directory.h"
+
+namespace strata::rpc_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+constexpr std::chrono::seconds kPatience{60};
+
+class Process : public testing::Test {
+ protected:
+  std::vector<std::string> Command(const std::vector<std::string>& flags) const {
+    std::vector<std::string> command = {STRATA_SERVER_BINARY};
+    command.insert(command.end(), flags.begin(), flags.end());
+    return command;
+  }
+  fault::Finished Run(const std::vector<std::string>& flags) const {
+    return fault::RunToEnd(Command(flags), errors_);
+  }
+
+  test_support::TemporaryDirectory directory_;
+  const std::string errors_ = directory_.Join("errors");
+  const std::string data_ = directory_.Join("data");
+};
+
+// Says where it serves, serves there, stops at SIGTERM, and has kept all at the next start.
+TEST_F(Process, ServesUntilItIsAskedToStop) {
+  for (int64_t version = 1; version <= 2; ++version) {
+    fault::ChildProcess server(Command({"--listen=127.0.0.1:0", "--data", data_}), errors_);
+    const std::string line = server.ReadLine(kPatience).value_or("");
+    ASSERT_THAT(line, MatchesRegex("stratad: serving strata.v1 on 127.0.0.1:[0-9]+ "
+                                   "\\(engine rocksdb, data .*\\)"));
+    const std::string address = line.substr(30, line.find(" (") - 30);
+    const auto stub = v1::DocumentService::NewStub(
+        grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    v1::UpdateResponse response;
+    const grpc::Status status =
+        stub->Update(&context, Parse<v1::UpdateRequest>(R"({"collection": "c", "id": "x", "patch":
+                         {"operations": [{"path": "/n", "increment": 1}]}, "allow_missing": true})"),
+                     &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.document().version(), version);
+    server.Signal(version == 1 ? SIGTERM : SIGINT);
+    EXPECT_EQ(server.Wait(), 0);
+  }
+}
+
+TEST_F(Process, ASecondOneOnTheSameDataSaysSo) {
+  fault::ChildProcess first(Command({"--listen=127.0.0.1:0", "--data", data_}),
+                            directory_.Join("first"));
+  ASSERT_TRUE(first.ReadLine(kPatience));
+  const fault::Finished second = Run({"--listen=127.0.0.1:0", "--data", data_});
+  EXPECT_EQ(second.status, 1);
+  EXPECT_EQ(second.output, "");
+  EXPECT_THAT(fault::ReadFile(errors_), HasSubstr("stratad: "));
+  EXPECT_THAT(fault::ReadFile(errors_), HasSubstr("use"));
+}
+
+TEST_F(Process, ASecondOneOnTheSamePortSaysSo) {
+  fault::ChildProcess first(Command({"--listen=127.0.0.1:0", "--engine=memory"}),
+                            directory_.Join("first"));
+  const std::string line = first.ReadLine(kPatience).value_or("");
+  const std::string address = line.substr(30, line.find(" (") - 30);
+  const fault::Finished second = Run({"--engine=memory", "--listen", address});
+  EXPECT_EQ(second.status, 1);
+  EXPECT_THAT(fault::ReadFile(errors_), HasSubstr("stratad: cannot listen on " + address));
+}
+
+TEST_F(Process, ExplainsItself) {
+  const fault::Finished help = Run({"--help"});
+  EXPECT_EQ(help.status, 0);
+  for (const char* word : {"--data", "--listen", "127.0.0.1:50051", "Storage", "Network",
+                           "--default-strategy", "STRATA_"}) {
+    EXPECT_THAT(help.output, HasSubstr(word));
+  }
+  EXPECT_EQ(Run({"--version"}).status, 0);
+  const fault::Finished wrong = Run({"--no-such-flag"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(fault::ReadFile(errors_), HasSubstr("--no-such-flag"));
+}
+
+// Logs say what happened to whom it may concern, never what is in a document or its id.
+TEST_F(Process, LogsAsJsonWithoutContent) {
+  fault::ChildProcess server(Command({"--listen=127.0.0.1:0", "--engine=memory",
+                                      "--log-level=debug", "--log-format=json"}),
+                             errors_);
+  const std::string line = server.ReadLine(kPatience).value_or("");
+  const std::string address = line.substr(30, line.find(" (") - 30);
+  const auto stub = v1::DocumentService::NewStub(
+      grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    v1::CreateResponse response;
+    stub->Create(&context, Parse<v1::CreateRequest>(R"({"collection": "c", "id": "secret-id",
+                     "content": {"json": {"secret-name": "secret-value"}}})"),
+                 &response);
+  }
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  const std::string log = fault::ReadFile(errors_);
+  EXPECT_THAT(log, HasSubstr(R"("method":"strata.v1.DocumentService/Create","code":"OK")"));
+  EXPECT_THAT(log, HasSubstr(R"("reason":"DOCUMENT_EXISTS")"));
+  EXPECT_THAT(log, testing::Not(HasSubstr("secret")));
+}
+
+}  // namespace
+}  // namespace strata::rpc_test
