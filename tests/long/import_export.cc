@@ -40,8 +40,9 @@ class Trial {
     const std::string second = Strata(server, {"import", file_, "--collection", "trial"});
     const std::string unchanged = Export(server, "trial");
     Expect(server.Stop() == 0, "the server stops");
-    ServerProcess again(settings_);  // which moves what is still in the log to its place
+    ServerProcess(settings_).Stop();  // which moves what is still in the log to its place
     const int64_t bytes_on_disk = BytesUnder(settings_.data);
+    ServerProcess again(settings_);
     Strata(again, {"import", exported, "--collection", "second"});
     const std::string round_trip = Export(again, "second");
     Expect(again.Stop() == 0, "the server stops");
