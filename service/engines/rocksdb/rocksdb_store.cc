@@ -22,6 +22,7 @@
 #include "schemas/store/key_codec.h"
 #include "service/engines/engines.h"
 #include "service/engines/nested_callbacks.h"
+#include "service/engines/rocksdb/commit_beacon.h"
 #include "service/engines/rocksdb/commit_group.h"
 #include "service/engines/rocksdb/data_directory.h"
 #include "service/engines/rocksdb/driver.h"
@@ -55,7 +56,16 @@ class Database {
   Database(DataDirectory directory, const Clock& clock)
       : directory_(std::move(directory)), expiry_(clock) {}
 
+  using WalMode = rocksdb::WALRecoveryMode;
+
   absl::Status OpenFiles(const RocksDbOptions& options);
+  rocksdb::Status OpenWith(const RocksDbOptions& options,
+                           const std::shared_ptr<rocksdb::Cache>& cache, WalMode mode,
+                           bool read_only);
+  absl::Status CheckTornTail(const RocksDbOptions& options,
+                             const std::shared_ptr<rocksdb::Cache>& cache);
+  static absl::Status CheckReached(const RocksDbOptions& options, store::CommitPosition position);
+  void CloseFiles();
   absl::Status CheckFormat();
   absl::StatusOr<store::CommitPosition> RecoverPosition() const;
   absl::StatusOr<std::optional<std::string>> GetOwn(std::string_view key) const;
@@ -75,33 +85,81 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& o
   RETURN_IF_ERROR(database->OpenFiles(options));
   RETURN_IF_ERROR(database->CheckFormat());
   ASSIGN_OR_RETURN(database->recovered_position_, database->RecoverPosition());
+  // A log file that is gone leaves nothing to stumble over.
+  RETURN_IF_ERROR(CheckReached(options, database->recovered_position_));
   return database;
 }
 
-Database::~Database() {
-  if (db_ == nullptr) return;
-  for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
-  const rocksdb::Status closed = db_->Close();
-  if (!closed.ok()) spdlog::error("rocksdb: {} while closing", closed.ToString());
-}
+Database::~Database() { CloseFiles(); }
 
 absl::Status Database::OpenFiles(const RocksDbOptions& options) {
   if (options.file_system != nullptr) env_ = rocksdb::NewCompositeEnv(options.file_system);
   const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  rocksdb::Status status = OpenWith(options, cache, WalMode::kAbsoluteConsistency, false);
+  if (status.IsCorruption()) {
+    RETURN_IF_ERROR(CheckTornTail(options, cache));
+    status = OpenWith(options, cache, WalMode::kPointInTimeRecovery, false);
+  }
+  if (status.ok()) return absl::OkStatus();
+  return Translate(status, "opening the data directory " + options.directory);
+}
+
+rocksdb::Status Database::OpenWith(const RocksDbOptions& options,
+                                   const std::shared_ptr<rocksdb::Cache>& cache, WalMode mode,
+                                   bool read_only) {
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, DefaultOptions(cache));
   for (const Keyspace keyspace : store::kAllKeyspaces) {
     families.emplace_back(std::string(store::KeyspaceName(keyspace)),
                           KeyspaceOptions(keyspace, cache, &expiry_));
   }
-  rocksdb::Env* env = env_ == nullptr ? rocksdb::Env::Default() : env_.get();
+  rocksdb::DBOptions database_options =
+      DatabaseOptions(env_ == nullptr ? rocksdb::Env::Default() : env_.get(), cache);
+  database_options.wal_recovery_mode = mode;
   rocksdb::DB* db = nullptr;
+  handles_.clear();
   const rocksdb::Status status =
-      rocksdb::DB::Open(DatabaseOptions(env, cache), options.directory, families, &handles_, &db);
-  if (!status.ok()) return Translate(status, "opening the data directory " + options.directory);
+      read_only ? rocksdb::DB::OpenForReadOnly(database_options, options.directory, families,
+                                               &handles_, &db)
+                : rocksdb::DB::Open(database_options, options.directory, families, &handles_, &db);
+  if (!status.ok()) return status;
   db_.reset(db);
   std::copy(handles_.begin() + 1, handles_.end(), keyspaces_.begin());
+  return status;
+}
+
+// OK if all that is wrong with the database is that its log ends in a write that was never
+// acknowledged. Looks without touching: a tolerant open for writing would drop the damaged log, and
+// with it the evidence.
+absl::Status Database::CheckTornTail(const RocksDbOptions& options,
+                                     const std::shared_ptr<rocksdb::Cache>& cache) {
+  const rocksdb::Status status = OpenWith(options, cache, WalMode::kPointInTimeRecovery, true);
+  if (!status.ok()) return Translate(status, "opening the data directory " + options.directory);
+  const absl::StatusOr<store::CommitPosition> position = RecoverPosition();
+  CloseFiles();
+  RETURN_IF_ERROR(position.status());
+  RETURN_IF_ERROR(CheckReached(options, *position));
+  spdlog::warn(
+      "rocksdb: the log ends in a write that was cut short and never acknowledged; it is dropped");
   return absl::OkStatus();
+}
+
+// Whether `position`, to which the database was recovered, is as far as the beacon vouches for.
+absl::Status Database::CheckReached(const RocksDbOptions& options, store::CommitPosition position) {
+  ASSIGN_OR_RETURN(const store::CommitPosition durable, ReadBeacon(options.directory));
+  if (position >= durable) return absl::OkStatus();
+  return Error(ErrorReason::kRecordCorrupt,
+               "The log is damaged: commits that were durable are missing. Nothing was changed.")
+      .With("recovered_position", position)
+      .With("durable_position", durable);
+}
+
+void Database::CloseFiles() {
+  if (db_ == nullptr) return;
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
+  const rocksdb::Status closed = db_->Close();
+  if (!closed.ok()) spdlog::error("rocksdb: {} while closing", closed.ToString());
+  db_.reset();
 }
 
 absl::Status Database::CheckFormat() {
@@ -178,6 +236,13 @@ class CommittingStore final : public RocksDbStore {
         last_position_(database_->recovered_position()),
         committer_([this] { Run(); }) {}
 
+  // Before the first commit.
+  absl::Status StartBeacon(const std::string& directory) {
+    ASSIGN_OR_RETURN(beacon_,
+                     CommitBeacon::Start(directory, [this] { return last_position_.load(); }));
+    return absl::OkStatus();
+  }
+
   ~CommittingStore() override {
     {
       const std::lock_guard lock(mutex_);
@@ -236,6 +301,7 @@ class CommittingStore final : public RocksDbStore {
   std::deque<Waiting> line_;
   size_t line_bytes_ = 0;
 
+  std::unique_ptr<CommitBeacon> beacon_;
   std::thread committer_;  // last: it uses all the others
 };
 
@@ -385,7 +451,9 @@ absl::Status CommittingStore::CompactAll() {
 
 absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(const RocksDbOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(options));
-  return std::make_unique<CommittingStore>(std::move(database), options);
+  auto store = std::make_unique<CommittingStore>(std::move(database), options);
+  RETURN_IF_ERROR(store->StartBeacon(options.directory));
+  return store;
 }
 
 }  // namespace rocks
