@@ -29,10 +29,11 @@ constexpr Rule kRules[] = {
     {"schemas/versioning", ". absl/ bson/ openssl/ schemas/base schemas/document schemas/store"},
 
     // The disk ends here; an engine knows the port, no other engine and no strategy.
-    {"service/engines", ". absl/ spdlog/ posix schemas/base schemas/store"},
+    {"service/engines", ". absl/ posix schemas/base schemas/store"},
     {"service/engines/memory", ". absl/ bson/ schemas/base schemas/store service/engines"},
     {"service/engines/rocksdb",
-     ". absl/ bson/ rocksdb/ spdlog/ posix schemas/base schemas/store service/engines"},
+     ". absl/ bson/ rocksdb/ posix zlib.h schemas/base schemas/store service/engines "
+     "service/observability"},
 
     // The wire ends here; handlers know no engine.
     {"service/rpc",

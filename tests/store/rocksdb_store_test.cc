@@ -227,6 +227,44 @@ TEST_F(RocksDbStoreTest, AFlippedBitInTheLogIsRefusedAndNothingIsLostSilently) {
   EXPECT_EQ(ValueAt("4"), "acknowledged");
 }
 
+// What a process leaves that is killed within a write: the log ends anywhere in its last record.
+TEST_F(RocksDbStoreTest, ALogThatEndsInATornWriteLosesNothingAcknowledged) {
+  Open();
+  for (int i = 0; i < 5; ++i) Put(std::to_string(i), "acknowledged", "entry");
+  store_.reset();
+  const std::vector<fs::path> logs = Files(".log");
+  ASSERT_EQ(logs.size(), 1u);
+  const std::uintmax_t acknowledged = fs::file_size(logs[0]);
+  const std::string beacon = options_.directory + "/commit-beacon";
+  fs::copy(beacon, directory_.Join("beacon"));
+  Open();
+  Put("torn", std::string(5000, 'x'), "entry");
+  store_.reset();
+  // As if the process had died in that last write: its log cut, its beacon not yet there.
+  const std::vector<fs::path> after = Files(".log");
+  ASSERT_EQ(after.size(), 1u);
+  const std::string intact = directory_.Join("intact");
+  fs::copy(options_.directory, intact);
+  const std::uintmax_t size = fs::file_size(after[0]);
+  for (std::uintmax_t cut = size - 1; cut > size - 4900; cut -= 700) {
+    SCOPED_TRACE(testing::Message() << "cut at " << cut << " of " << size << ", " << acknowledged);
+    fs::remove_all(options_.directory);
+    fs::copy(intact, options_.directory);
+    fs::resize_file(fs::path(options_.directory) / after[0].filename(), cut);
+    // The beacon vouches for the last write: it is missed.
+    EXPECT_THAT(RocksDbStore::Open(options_), HasReason(ErrorReason::kRecordCorrupt));
+    fs::copy(directory_.Join("beacon"), beacon, fs::copy_options::overwrite_existing);
+    Open();
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(ValueAt(std::to_string(i)), "acknowledged");
+    EXPECT_EQ(ValueAt("torn"), "(none)");
+    Put("next", "value", "entry");
+    store_.reset();
+    Open();
+    EXPECT_EQ(ValueAt("next"), "value");
+    store_.reset();
+  }
+}
+
 TEST_F(RocksDbStoreTest, AFlippedBitInATableIsNeverServed) {
   Open();
   for (int i = 0; i < 50; ++i) Put(std::to_string(i), "value " + std::to_string(i));

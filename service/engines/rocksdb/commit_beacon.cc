@@ -1,7 +1,6 @@
 #include "service/engines/rocksdb/commit_beacon.h"
 
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "service/observability/log.h"
 
 namespace strata::engines::rocks {
 namespace {
@@ -121,7 +121,7 @@ void CommitBeacon::Write(store::CommitPosition position) {
   } else if (!failed_) {
     // Commits stay as durable as they are; only a torn log will be refused more often than it had
     // to be.
-    spdlog::error("rocksdb: the commit beacon cannot be written");
+    observability::Log(observability::LogLevel::kError, "the commit beacon cannot be written");
   }
   failed_ = !written;
 }

@@ -1,7 +1,6 @@
 #include "service/engines/rocksdb/data_directory.h"
 
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "service/observability/log.h"
 
 namespace strata::engines::rocks {
 namespace {
@@ -35,8 +35,11 @@ absl::Status Make(const std::string& path) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0) return Unavailable(path, "cannot be read");
   if (!S_ISDIR(info.st_mode)) return Unavailable(path, "is not a directory");
-  if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    spdlog::warn("The data directory {} is open to other users of this machine.", path);
+  if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    observability::Log(observability::LogLevel::kWarning,
+                       "the data directory is open to other users of this machine",
+                       {{"directory", path}});
+  }
   return absl::OkStatus();
 }
 

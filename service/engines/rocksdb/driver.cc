@@ -1,15 +1,15 @@
 #include "service/engines/rocksdb/driver.h"
 
-#include <spdlog/spdlog.h>
-
 #include <string>
 
 #include "schemas/base/error.h"
+#include "service/observability/log.h"
 
 namespace strata::engines::rocks {
 
 absl::Status Translate(const rocksdb::Status& status, std::string_view doing) {
-  spdlog::error("rocksdb: {} while {}", status.ToString(), doing);
+  observability::Log(observability::LogLevel::kError, "rocksdb failed",
+                     {{"doing", doing}, {"status", status.ToString()}});
   if (status.IsCorruption()) {
     return Error(ErrorReason::kRecordCorrupt,
                  "The store found damaged data while " + std::string(doing) + ".");
@@ -19,7 +19,7 @@ absl::Status Translate(const rocksdb::Status& status, std::string_view doing) {
 }
 
 absl::Status UnreadableRecord() {
-  spdlog::error("rocksdb: a record that this engine did not write");
+  observability::Log(observability::LogLevel::kError, "a record that this engine did not write");
   return Error(ErrorReason::kRecordCorrupt, "The store holds a record that it cannot read.");
 }
 

@@ -5,7 +5,6 @@
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <atomic>
@@ -30,11 +29,14 @@
 #include "service/engines/rocksdb/record_format.h"
 #include "service/engines/rocksdb/rocksdb_reader.h"
 #include "service/engines/rocksdb/tuning.h"
+#include "service/observability/log.h"
 
 namespace strata::engines {
 namespace rocks {
 namespace {
 
+using observability::Log;
+using observability::LogLevel;
 using store::Keyspace;
 
 // An open database and all that it stands on, in the order in which they must be made; they go in
@@ -139,8 +141,9 @@ absl::Status Database::CheckTornTail(const RocksDbOptions& options,
   CloseFiles();
   RETURN_IF_ERROR(position.status());
   RETURN_IF_ERROR(CheckReached(options, *position));
-  spdlog::warn(
-      "rocksdb: the log ends in a write that was cut short and never acknowledged; it is dropped");
+  Log(LogLevel::kWarning,
+      "dropped the end of the log: a write that was cut short, never acknowledged",
+      {{"position", *position}});
   return absl::OkStatus();
 }
 
@@ -158,7 +161,9 @@ void Database::CloseFiles() {
   if (db_ == nullptr) return;
   for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
   const rocksdb::Status closed = db_->Close();
-  if (!closed.ok()) spdlog::error("rocksdb: {} while closing", closed.ToString());
+  if (!closed.ok()) {
+    Log(LogLevel::kError, "rocksdb failed while closing", {{"status", closed.ToString()}});
+  }
   db_.reset();
 }
 
@@ -375,8 +380,8 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
     return results;
   }
   failed_ = true;
-  spdlog::critical("rocksdb: {} while committing; the store takes no more writes",
-                   status.ToString());
+  Log(LogLevel::kError, "rocksdb failed while committing; the store takes no more writes",
+      {{"status", status.ToString()}});
   for (store::CommitResult& result : results) {
     // A refusal may rest on a write of this group, whose outcome is unknown; that nothing was
     // written is certain all the same.
