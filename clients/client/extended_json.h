@@ -25,8 +25,7 @@ enum class JsonStyle {
   // For people: 5, 1.0, 9007199254740993. Read back, an int64 that fits an int32 becomes one.
   kRelaxed,
   // As kRelaxed, but BsonFromJson gives the same bytes again: an int64 that fits an int32 is
-  // written
-  // as {"$numberLong": "5"}.
+  // written as {"$numberLong": "5"}.
   kExact,
   // For readers that have doubles only, such as google.protobuf.Value: also whole doubles and int64
   // beyond ±2^53 are wrapped.

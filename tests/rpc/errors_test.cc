@@ -57,7 +57,7 @@ class Errors : public testing::Test {
  protected:
   Errors() {
     Must(server_.Create(R"({"collection": "books", "id": "moby", "request_id": "first",
-                            "content": {"json": {"title": "Moby Dick", "stock": 3, "list": []}}})"));
+                            "content": {"json": {"title": "Moby", "stock": 3, "list": []}}})"));
     Must(server_.Update(R"({"collection": "books", "id": "moby",
                             "patch": {"operations": [{"path": "/stock", "set": 2}]}})"));
     Must(server_.Create(R"({"collection": "books", "id": "gone", "content": {"json": {}}})"));

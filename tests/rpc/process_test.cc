@@ -43,10 +43,10 @@ TEST_F(Process, ServesUntilItIsAskedToStop) {
         grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
     grpc::ClientContext context;
     v1::UpdateResponse response;
-    const grpc::Status status =
-        stub->Update(&context, Parse<v1::UpdateRequest>(R"({"collection": "c", "id": "x", "patch":
-                         {"operations": [{"path": "/n", "increment": 1}]}, "allow_missing": true})"),
-                     &response);
+    const grpc::Status status = stub->Update(
+        &context, Parse<v1::UpdateRequest>(R"({"collection": "c", "id": "x", "allow_missing": true,
+                         "patch": {"operations": [{"path": "/n", "increment": 1}]}})"),
+        &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
     EXPECT_EQ(response.document().version(), version);
     server.Signal(version == 1 ? SIGTERM : SIGINT);
