@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <set>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
 #include <thread>
 
 #include "tests/documents/world.h"
@@ -327,45 +330,69 @@ INSTANTIATE_TEST_SUITE_P(All, CombiningTest, ::testing::ValuesIn(StrategyNames()
                            return name;
                          });
 
-// Crowds: many threads, one document, real time.
+// Crowds: many threads, one document, real time. STRATA_CROWD_SECONDS=10 makes them 64 writers for
+// so long, or until the layout is full.
 class CrowdTest : public CombinationTest {
  protected:
   // Each update adds one to /n and is acknowledged with a version; all must be there, once, in
   // order.
   void Run(std::vector<Process*> processes, int threads, int updates_each) {
+    const char* const seconds = std::getenv("STRATA_CROWD_SECONDS");
+    auto end = std::chrono::steady_clock::time_point::max();
+    if (seconds != nullptr) {
+      threads = 64;
+      updates_each = kVersionsMax / threads;
+      end = std::chrono::steady_clock::now() + std::chrono::seconds(std::stoi(seconds));
+    }
     ASSERT_THAT(world->Create(Request(), Number(0)), IsOk());
-    std::mutex mutex;
-    std::map<int64_t, std::string> acknowledged;  // version -> reason
-    std::atomic<int64_t> attempts = 0;
     std::vector<std::thread> writers;
     for (int t = 0; t < threads; ++t) {
       writers.emplace_back([&, t] {
-        for (int i = 0; i < updates_each; ++i) {
-          WriteRequest request = Request();
-          request.change.reason = std::to_string(t) + "/" + std::to_string(i);
-          request.max_attempts = 1'000'000;
-          const auto written = processes[static_cast<size_t>(t) % processes.size()]->Update(
-              request, Increment("/n", 1));
-          ASSERT_THAT(written, IsOk());
-          attempts += written->attempts;
-          const std::lock_guard lock(mutex);
-          EXPECT_TRUE(
-              acknowledged.emplace(written->version.header.version, request.change.reason).second);
+        Process& process = *processes[static_cast<size_t>(t) % processes.size()];
+        for (int i = 0; i < updates_each && std::chrono::steady_clock::now() < end; ++i) {
+          if (!UpdateOnce(process, std::to_string(t) + "/" + std::to_string(i))) return;
         }
       });
     }
     for (std::thread& writer : writers) writer.join();
-    const int64_t total = int64_t{threads} * updates_each;
+    ExpectAllAcknowledged();
+  }
+
+ private:
+  static constexpr int kVersionsMax = 200'000;
+
+  // False: the layout is full.
+  bool UpdateOnce(Process& process, const std::string& reason) {
+    WriteRequest request = Request();
+    request.change.reason = reason;
+    request.max_attempts = 1'000'000;
+    const auto written = process.Update(request, Increment("/n", 1));
+    if (ReasonOf(written.status()) == ErrorReason::kLayoutLimit) return false;
+    EXPECT_THAT(written, IsOk());
+    if (!written.ok()) return false;
+    const std::lock_guard lock(mutex_);
+    attempts_ += written->attempts;
+    EXPECT_TRUE(acknowledged_.emplace(written->version.header.version, reason).second);
+    return true;
+  }
+
+  void ExpectAllAcknowledged() {
+    const auto total = static_cast<int64_t>(acknowledged_.size());
     ASSERT_OK_AND_ASSIGN(const auto history, world->History(kName));
     ASSERT_EQ(history.size(), static_cast<size_t>(total + 1));
     for (size_t i = 0; i < history.size() - 1; ++i) {
       const VersionHeader& header = history[i].header;
-      EXPECT_EQ(header.version, total + 1 - static_cast<int64_t>(i));
-      EXPECT_EQ(acknowledged[header.version], header.change.reason);
-      EXPECT_EQ(*history[i].content, Number(header.version - 1));
+      ASSERT_EQ(header.version, total + 1 - static_cast<int64_t>(i));
+      ASSERT_EQ(acknowledged_[header.version], header.change.reason);
+      ASSERT_EQ(*history[i].content, Number(header.version - 1));
     }
-    RecordProperty("attempts_per_update_percent", static_cast<int>(100 * attempts / total));
+    std::printf("%lld versions, %.2f attempts each\n", static_cast<long long>(total),
+                static_cast<double>(attempts_) / static_cast<double>(total));
   }
+
+  std::mutex mutex_;
+  std::map<int64_t, std::string> acknowledged_;  // version -> reason
+  int64_t attempts_ = 0;
 };
 
 TEST_P(CrowdTest, EveryAcknowledgedUpdateIsThereOnce) { Run({&world.process()}, 8, 40); }
