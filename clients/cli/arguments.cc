@@ -110,6 +110,78 @@ absl::StatusOr<google::protobuf::Value> NumberProto(const std::string& text) {
   return value;
 }
 
+namespace {
+
+google::protobuf::Struct Condition(const std::string& path, const char* operation,
+                                   google::protobuf::Value value) {
+  google::protobuf::Struct filter;
+  auto& condition = *(*filter.mutable_fields())[path].mutable_struct_value()->mutable_fields();
+  condition[operation] = std::move(value);
+  return filter;
+}
+
+absl::StatusOr<google::protobuf::Struct> ShortFilter(const std::string& text) {
+  const auto invalid = [&](const char* problem) {
+    return Usage(
+        "'" + text + "' is no condition: " + problem +
+        "; write PATH>VALUE, PATH>=VALUE, PATH<VALUE, PATH<=VALUE, PATH=VALUE, PATH!=VALUE, "
+        "PATH~REGEX, PATH or !PATH, or a filter in braces");
+  };
+  const bool negated = text.starts_with("!");
+  const size_t at = text.find_first_of("<>=!~", negated ? 1 : 0);
+  const std::string path =
+      text.substr(negated ? 1 : 0, at == std::string::npos ? at : at - negated);
+  if (path.empty()) return invalid("it names no path");
+  if (path.starts_with("$")) return invalid("it begins with an operator");
+  if (at == std::string::npos) {
+    google::protobuf::Value exists;
+    exists.set_bool_value(!negated);
+    return Condition(path, "$exists", std::move(exists));
+  }
+  if (negated) return invalid("!PATH takes no value");
+  const bool wide = text.size() > at + 1 && text[at + 1] == '=';
+  const char* operation = nullptr;
+  switch (text[at]) {
+    case '<':
+      operation = wide ? "$lte" : "$lt";
+      break;
+    case '>':
+      operation = wide ? "$gte" : "$gt";
+      break;
+    case '!':
+      operation = wide ? "$ne" : nullptr;
+      break;
+    case '=':
+      operation = "$eq";
+      break;
+    case '~':
+      operation = "$regex";
+      break;
+  }
+  if (operation == nullptr) return invalid("there is no = behind the !");
+  const std::string right = text.substr(at + (wide && text[at] != '~' ? 2 : 1));
+  if (text[at] == '~') {
+    google::protobuf::Value pattern;
+    pattern.set_string_value(right);
+    return Condition(path, operation, std::move(pattern));
+  }
+  absl::StatusOr<google::protobuf::Value> value = ValueProto(right);
+  if (!value.ok()) return value.status();
+  return Condition(path, operation, *std::move(value));
+}
+
+}  // namespace
+
+absl::StatusOr<google::protobuf::Struct> FilterProto(const std::string& text) {
+  if (!client::IsUtf8(text)) return Usage("the filter is not UTF-8");
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || text[first] != '{') return ShortFilter(text);
+  const absl::StatusOr<google::protobuf::Value> value = ValueProto(text);
+  if (value.ok() && value->has_struct_value()) return value->struct_value();
+  return Usage("the filter is not a JSON object: " +
+               std::string(BsonFromJson(text).status().message()));
+}
+
 absl::StatusOr<v1::Content> ContentArgument(const std::string& argument, std::istream& in) {
   const absl::StatusOr<std::string> json = ReadArgument(argument, in);
   if (!json.ok()) return json.status();

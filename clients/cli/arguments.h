@@ -33,6 +33,12 @@ absl::StatusOr<google::protobuf::Value> ValueProto(const std::string& text);
 // As ValueProto, but only a number will do.
 absl::StatusOr<google::protobuf::Value> NumberProto(const std::string& text);
 
+// A filter as a person types it: MongoDB's query language in braces, or a condition in short form:
+// "stock>0", "stock>=1", "stock<9", "stock<=9", "title=Emma", "title!=Emma", "title~^Em" (a regular
+// expression), "isbn" (there is such a member), "!isbn" (there is none). What stands left is a
+// dotted path or a JSON Pointer, what stands right a value as for ValueProto.
+absl::StatusOr<google::protobuf::Struct> FilterProto(const std::string& text);
+
 // Content given as JSON, "@file" or "-" (all of `in`), as exact BSON. INVALID_ARGUMENT if it cannot
 // be read or is not a JSON object.
 absl::StatusOr<v1::Content> ContentArgument(const std::string& argument, std::istream& in);

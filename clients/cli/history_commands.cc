@@ -52,6 +52,7 @@ struct HistoryOptions {
   int64_t to_version = 0;
   std::string from_time;
   std::string to_time;
+  FilterOption filter;
   LimitOption limit;
 };
 
@@ -64,6 +65,10 @@ absl::Status FillHistory(const HistoryOptions& options, v1::HistoryRequest& requ
   request.set_encoding(v1::ENCODING_BSON);
   if (options.from_version > 0) request.set_from_version(options.from_version);
   if (options.to_version > 0) request.set_to_version(options.to_version);
+  if (options.filter.given()) {
+    const absl::Status status = options.filter.Fill(*request.mutable_filter());
+    if (!status.ok()) return status;
+  }
   if (!options.from_time.empty()) {
     const absl::Status status = FillTime("--from", options.from_time, request.mutable_from_time());
     if (!status.ok()) return status;
@@ -122,11 +127,14 @@ void AddHistory(CLI::App& app, Session& session) {
   command.add_option("--to", options->to_time, "Versions of this time and earlier")
       ->excludes(to_version)
       ->type_name("TIME");
+  options->filter.AddTo(command, "--where,--filter", "Only versions whose content meets");
   options->limit.AddTo(command);
   command.footer(std::string("Examples:\n"
                              "  strata history books moby --changes\n"
-                             "  strata history books moby --from 2026-01-01 --limit 10\n") +
-                 kTimesHelp + "\nChanges: + added, - removed, ~ changed; paths are JSON Pointers.");
+                             "  strata history books moby --from 2026-01-01 --limit 10\n"
+                             "  strata history books moby --where stock=0\n") +
+                 kConditionsHelp + "\n" + kTimesHelp +
+                 "\nChanges: + added, - removed, ~ changed; paths are JSON Pointers.");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunHistory(session, *options); };
   });

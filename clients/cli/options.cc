@@ -39,6 +39,26 @@ absl::Status WriteOptions::Fill(v1::ChangeInfo& change) const {
   return absl::OkStatus();
 }
 
+void FilterOption::AddTo(CLI::App& command, const std::string& name, const std::string& what) {
+  AddRepeated(command, name, conditions, what + " this condition; may be repeated, all must hold")
+      ->type_name("CONDITION");
+}
+
+absl::Status FilterOption::Fill(google::protobuf::Struct& filter) const {
+  google::protobuf::ListValue all;
+  for (const std::string& condition : conditions) {
+    absl::StatusOr<google::protobuf::Struct> parsed = FilterProto(condition);
+    if (!parsed.ok()) return parsed.status();
+    *all.add_values()->mutable_struct_value() = *std::move(parsed);
+  }
+  if (all.values_size() == 1) {
+    filter = all.values(0).struct_value();
+  } else if (all.values_size() > 1) {
+    *(*filter.mutable_fields())["$and"].mutable_list_value() = std::move(all);
+  }
+  return absl::OkStatus();
+}
+
 void PreconditionOptions::AddTo(CLI::App& command, bool with_if_missing) {
   if_version_option = command.add_option("--if-version", if_version,
                                          "Only if this is the document's current version");
@@ -52,6 +72,9 @@ void PreconditionOptions::AddTo(CLI::App& command, bool with_if_missing) {
         ->excludes(exists)
         ->group("Only if");
   }
+  filter.AddTo(command, "--if", "Only if the document meets");
+  command.get_option("--if")->excludes(if_version_option)->excludes(exists)->group("Only if");
+  if (with_if_missing) command.get_option("--if")->excludes(command.get_option("--if-missing"));
   command
       .add_option("--max-attempts", max_attempts,
                   "How often the server tries when other writers are faster; 16 unless given")

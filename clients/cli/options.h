@@ -43,21 +43,35 @@ struct WriteOptions {
   }
 };
 
+// Conditions on documents or versions.
+struct FilterOption {
+  std::vector<std::string> conditions;
+
+  // `name`: "--where"; `what`: what has to match.
+  void AddTo(CLI::App& command, const std::string& name, const std::string& what);
+  bool given() const { return !conditions.empty(); }
+  // All conditions together. A usage error for what is none.
+  absl::Status Fill(google::protobuf::Struct& filter) const;
+};
+
 // What must hold, and how often the server tries.
 struct PreconditionOptions {
   int64_t if_version = 0;
   CLI::Option* if_version_option = nullptr;
   bool if_exists = false;
   bool if_missing = false;
+  FilterOption filter;
   int32_t max_attempts = 0;
 
   void AddTo(CLI::App& command, bool with_if_missing);
 
   template <typename Request>
-  void FillRequest(Request& request) const {
+  absl::Status FillRequest(Request& request) const {
     request.set_max_attempts(max_attempts);
     if (if_version_option->count() > 0) request.mutable_precondition()->set_version(if_version);
     if (if_exists || if_missing) request.mutable_precondition()->set_exists(if_exists);
+    if (!filter.given()) return absl::OkStatus();
+    return filter.Fill(*request.mutable_precondition()->mutable_filter());
   }
 };
 
@@ -78,6 +92,12 @@ absl::Status FillTime(const std::string& option, const std::string& text,
                       google::protobuf::Timestamp* time);
 
 // Help texts that more than one command needs.
+inline constexpr char kConditionsHelp[] =
+    "Conditions: PATH=VALUE, also with != < <= > >=, PATH~REGEX, PATH (is there), !PATH (is not), "
+    "or a "
+    "filter\nof MongoDB's query language: '{\"stock\": {\"$in\": [1, 2]}}'. PATH is dotted or a "
+    "JSON "
+    "Pointer.";
 inline constexpr char kTimesHelp[] =
     "Times: 2026-01-31, 2026-01-31T12:00, 2026-01-31T12:00:00+02:00; UTC unless a zone is named.";
 

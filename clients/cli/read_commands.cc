@@ -137,14 +137,16 @@ void AddGet(CLI::App& app, Session& session) {
 struct ListOptions {
   std::string collection;
   std::string prefix;
+  FilterOption filter;
+  std::string at_time;
   bool deleted = false;
   bool content = false;
   std::vector<std::string> fields;
   LimitOption limit;
 };
 
-v1::ListRequest MakeListRequest(Session& session, const ListOptions& options) {
-  v1::ListRequest request;
+absl::Status FillList(const Session& session, const ListOptions& options,
+                      v1::ListRequest& request) {
   request.set_collection(options.collection);
   request.set_id_prefix(options.prefix);
   request.set_show_deleted(options.deleted);
@@ -153,7 +155,12 @@ v1::ListRequest MakeListRequest(Session& session, const ListOptions& options) {
   // Nobody looks at the contents: ask for a member that hardly any document has.
   const bool with_content = options.content || session.json || request.fields_size() > 0;
   if (!with_content) request.add_fields("/");
-  return request;
+  if (!options.at_time.empty()) {
+    const absl::Status status = FillTime("--at", options.at_time, request.mutable_at_time());
+    if (!status.ok()) return status;
+  }
+  if (!options.filter.given()) return absl::OkStatus();
+  return options.filter.Fill(*request.mutable_filter());
 }
 
 void AddListRow(const v1::Document& document, bool with_content, Table& table) {
@@ -169,7 +176,9 @@ void AddListRow(const v1::Document& document, bool with_content, Table& table) {
 }
 
 int RunList(Session& session, const ListOptions& options) {
-  v1::ListRequest request = MakeListRequest(session, options);
+  v1::ListRequest request;
+  const absl::Status filled = FillList(session, options, request);
+  if (!filled.ok()) return session.Usage(filled);
   const bool with_content = options.content || !options.fields.empty();
   std::vector<std::string> header = {"ID", "VERSION", "TIME"};
   if (with_content || options.deleted) header.push_back(with_content ? "CONTENT" : "");
@@ -202,6 +211,9 @@ void AddList(CLI::App& app, Session& session) {
   auto options = std::make_shared<ListOptions>();
   command.add_option("COLLECTION", options->collection, "The collection")->required();
   command.add_option("--prefix", options->prefix, "Only ids that begin with this");
+  options->filter.AddTo(command, "--where,--filter", "Only documents that meet");
+  command.add_option("--at", options->at_time, "The documents as they were then")
+      ->type_name("TIME");
   command.add_flag("--deleted", options->deleted, "Deleted documents too");
   command.add_flag("--content", options->content, "Print the contents, one a line");
   AddRepeated(command, "--field", options->fields,
@@ -209,10 +221,12 @@ void AddList(CLI::App& app, Session& session) {
       ->type_name("/PATH");
   options->limit.AddTo(command);
   command.footer(
-      "Examples:\n"
-      "  strata list books --field /title --field /stock\n"
-      "  strata list books --prefix mo --json | jq .id\n"
-      "In the byte order of the ids.");
+      std::string("Examples:\n"
+                  "  strata list books --field /title --field /stock\n"
+                  "  strata list books --where 'stock>0' --where 'author.name~^Mel'\n"
+                  "  strata list books --at 2026-01-31T12:00 --filter '{\"stock\": {\"$gt\": 0}}'\n"
+                  "  strata list books --prefix mo --json | jq .id\n") +
+      kConditionsHelp + "\n" + kTimesHelp + "\nIn the byte order of the ids.");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunList(session, *options); };
   });

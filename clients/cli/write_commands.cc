@@ -195,7 +195,8 @@ absl::Status FillUpdate(Session& session, const UpdateOptions& options,
     const absl::Status status = FillPatch(session, options, *request.mutable_patch());
     if (!status.ok()) return status;
   }
-  options.precondition.FillRequest(request);
+  const absl::Status precondition = options.precondition.FillRequest(request);
+  if (!precondition.ok()) return precondition;
   AskForContent(options.write, request);
   return options.write.FillRequest(request);
 }
@@ -229,6 +230,7 @@ constexpr char kUpdateFooter[] =
   strata update books moby --increment /stock=-1 --append /tags=whale
   strata update books moby @moby.json --allow-missing
   strata update books moby --merge '{"price": 12.5, "draft": null}'
+  strata update books moby --increment /stock=-1 --if 'stock>0'
 
 PATH is a JSON Pointer: /authors/0/name; ~1 stands for / and ~0 for ~ in a name, - for the end of
 an array. It ends at the first =. VALUE is JSON, or a string if it is not JSON: --set /n=2 sets a
@@ -276,8 +278,8 @@ int RunDelete(Session& session, const DeleteOptions& options) {
   v1::DeleteRequest request;
   request.set_collection(options.target.collection);
   request.set_id(options.target.id);
-  options.precondition.FillRequest(request);
-  const absl::Status filled = options.write.FillRequest(request);
+  absl::Status filled = options.precondition.FillRequest(request);
+  if (filled.ok()) filled = options.write.FillRequest(request);
   if (!filled.ok()) return session.Usage(filled);
   v1::DeleteResponse response;
   const grpc::Status status = session.Call(&DocumentService::Stub::Delete, request, &response);
@@ -315,9 +317,9 @@ int RunRestore(Session& session, const RestoreOptions& options) {
   request.set_id(options.target.id);
   request.set_version(options.version);
   request.set_keep_unchanged(options.keep_unchanged);
-  options.precondition.FillRequest(request);
   AskForContent(options.write, request);
-  const absl::Status filled = options.write.FillRequest(request);
+  absl::Status filled = options.precondition.FillRequest(request);
+  if (filled.ok()) filled = options.write.FillRequest(request);
   if (!filled.ok()) return session.Usage(filled);
   v1::RestoreResponse response;
   const grpc::Status status = session.Call(&DocumentService::Stub::Restore, request, &response);

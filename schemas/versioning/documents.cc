@@ -273,10 +273,15 @@ absl::StatusOr<int64_t> Documents::VersionAt(const DocumentView& view, UnixMicro
   return low;
 }
 
+absl::Status Documents::CheckTime(const std::optional<UnixMicros>& time) const {
+  if (!time || *time <= clock_.Now()) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidField,
+               "at_time lies in the future; leave it out to read what is current")
+      .With("field", "at_time");
+}
+
 absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At& at) const {
-  if (at.time && *at.time > clock_.Now()) {
-    return Error(ErrorReason::kInvalidField, "at_time lies in the future").With("field", "at_time");
-  }
+  RETURN_IF_ERROR(CheckTime(at.time));
   StoredVersion found;
   RETURN_IF_ERROR(WithDocument(name, [&](DocumentView&& view) -> absl::Status {
     int64_t version = at.version.value_or(view.newest());
@@ -313,19 +318,15 @@ absl::Status Documents::BatchGet(const std::string& collection, const std::vecto
 
 namespace {
 
-using ChangesVisitor = HistoryVisitor;
+// Called with each version and the one right before it: null for version 1, and where nobody asked.
+using PairVisitor = std::function<bool(StoredVersion&& version, const StoredVersion* before)>;
 
-// Walks over versions with what each changed, which takes the content of the version before each.
-class ChangesWalk {
+// Makes pairs of the versions of a walk, which includes one version older than the oldest wanted.
+class PairWalk {
  public:
-  ChangesWalk(bool newest_first, int64_t first_wanted, bool keep_content,
-              const ChangesVisitor& visitor)
-      : newest_first_(newest_first),
-        first_wanted_(first_wanted),
-        keep_content_(keep_content),
-        visitor_(visitor) {}
+  PairWalk(bool newest_first, int64_t first_wanted, const PairVisitor& visitor)
+      : newest_first_(newest_first), first_wanted_(first_wanted), visitor_(visitor) {}
 
-  // Takes the versions of the range, one older one included where there is one.
   bool Take(StoredVersion&& version) {
     if (newest_first_) {
       const bool more = !held_ || Emit(*std::move(held_), &version);
@@ -349,30 +350,27 @@ class ChangesWalk {
  private:
   bool Emit(StoredVersion&& version, const StoredVersion* before) {
     if (version.header.version < first_wanted_) return true;
-    std::vector<document::FieldChange> changes =
-        document::Diff(ContentOrEmpty(before), ContentOrEmpty(&version));
-    if (!keep_content_) version.content.reset();
-    stopped_ = !visitor_(std::move(version), std::move(changes));
+    stopped_ = !visitor_(std::move(version), before);
     return !stopped_;
   }
 
   const bool newest_first_;
   const int64_t first_wanted_;
-  const bool keep_content_;
-  const ChangesVisitor& visitor_;
+  const PairVisitor& visitor_;
   std::optional<StoredVersion> held_;
   bool stopped_ = false;
 };
 
+// Visits the versions of `range`; `pairs`: each with the one before it, and both with content.
 template <typename View>
-absl::Status ScanHistory(const View& view, VersionRange range, bool content, bool changes,
-                         const HistoryVisitor& visitor) {
-  if (!changes) {
-    return view.Scan(range, content ? Part::kContent : Part::kHeader,
-                     [&](StoredVersion&& version) { return visitor(std::move(version), {}); });
+absl::Status ScanPairs(const View& view, VersionRange range, Part part, bool pairs,
+                       const PairVisitor& visitor) {
+  if (!pairs) {
+    return view.Scan(range, part,
+                     [&](StoredVersion&& version) { return visitor(std::move(version), nullptr); });
   }
   if (range.first > range.last) return absl::OkStatus();
-  ChangesWalk walk(range.newest_first, range.first, content, visitor);
+  PairWalk walk(range.newest_first, range.first, visitor);
   range.first = std::max<int64_t>(1, range.first - 1);
   RETURN_IF_ERROR(view.Scan(range, Part::kContent, [&](StoredVersion&& version) {
     return walk.Take(std::move(version));
@@ -381,11 +379,39 @@ absl::Status ScanHistory(const View& view, VersionRange range, bool content, boo
   return absl::OkStatus();
 }
 
+std::vector<document::FieldChange> ChangesSince(const StoredVersion* before,
+                                                const StoredVersion& version) {
+  return document::Diff(ContentOrEmpty(before), ContentOrEmpty(&version));
+}
+
+// A deletion has nothing that a condition could be about.
+bool Matches(const std::optional<document::Filter>& filter, const StoredVersion& version) {
+  if (!filter || filter->empty()) return true;
+  return version.content && filter->Matches(*version.content);
+}
+
 }  // namespace
 
-absl::Status Documents::History(const HistoryQuery& query, const HistoryVisitor& visitor) const {
-  std::optional<int64_t> resume_at = query.resume_at;
-  return WithDocument(query.name, [&](const DocumentView& view) -> absl::Status {
+absl::StatusOr<std::optional<int64_t>> Documents::History(const HistoryQuery& query,
+                                                          const HistoryVisitor& visitor) const {
+  std::optional<int64_t> resume_at = query.resume_at;  // moves on: a walk may have to start again
+  std::optional<int64_t> end;
+  int64_t examined = 0;
+  const auto visit = [&](StoredVersion&& version, const StoredVersion* before) {
+    const int64_t number = version.header.version;
+    end = number;
+    if (query.filter && examined++ == kExaminedMax) return false;
+    if (Matches(query.filter, version)) {
+      std::vector<document::FieldChange> changes;
+      if (query.include_changes) changes = ChangesSince(before, version);
+      if (!query.include_content) version.content.reset();
+      if (!visitor(std::move(version), std::move(changes))) return false;
+    }
+    resume_at = query.oldest_first ? number + 1 : number - 1;
+    end.reset();
+    return true;
+  };
+  RETURN_IF_ERROR(WithDocument(query.name, [&](const DocumentView& view) -> absl::Status {
     VersionRange range{query.from_version.value_or(1),
                        std::min(query.to_version.value_or(view.newest()), view.newest()),
                        !query.oldest_first};
@@ -398,14 +424,11 @@ absl::Status Documents::History(const HistoryQuery& query, const HistoryVisitor&
     }
     if (resume_at && query.oldest_first) range.first = std::max(range.first, *resume_at);
     if (resume_at && !query.oldest_first) range.last = std::min(range.last, *resume_at);
-    return ScanHistory(view, range, query.include_content, query.include_changes,
-                       [&](StoredVersion&& version, std::vector<document::FieldChange>&& changes) {
-                         const int64_t taken = version.header.version;
-                         if (!visitor(std::move(version), std::move(changes))) return false;
-                         resume_at = query.oldest_first ? taken + 1 : taken - 1;
-                         return true;
-                       });
-  });
+    const bool content = query.include_content || query.filter;
+    return ScanPairs(view, range, content ? Part::kContent : Part::kHeader, query.include_changes,
+                     visit);
+  }));
+  return end;
 }
 
 absl::StatusOr<DiffResult> Documents::Diff(const DocumentName& name, int64_t from_version,
@@ -422,25 +445,53 @@ absl::StatusOr<DiffResult> Documents::Diff(const DocumentName& name, int64_t fro
   return result;
 }
 
+// The version that was current at `time`, with content; nothing if the document was not there yet.
+absl::StatusOr<std::optional<StoredVersion>> Documents::AsOf(const DocumentView& view,
+                                                             UnixMicros time) const {
+  ASSIGN_OR_RETURN(const int64_t version, VersionAt(view, time));
+  if (version == 0) return std::nullopt;
+  return view.Read(version, Part::kContent);
+}
+
 absl::StatusOr<ListEnd> Documents::List(const ListQuery& query, const ListVisitor& visitor) const {
+  RETURN_IF_ERROR(CheckTime(query.at_time));
   ListEnd end;
   std::string last_id = query.after_id;
-  RETURN_IF_ERROR(WithCollection(
-      query.collection, [&](const Collection& collection, const ReadContext& context) {
-        end.resume_after.reset();
-        return collection.strategy->ScanHeads(
-            context, collection.incarnation, query.id_prefix, last_id, Part::kContent,
-            [&](std::string_view id, StoredVersion&& version) {
-              const bool shown = query.show_deleted || !version.deleted();
-              if (end.examined == kExaminedMax || (shown && !visitor(id, std::move(version)))) {
-                end.resume_after = last_id;
-                return false;
-              }
-              ++end.examined;
-              last_id = id;
-              return true;
-            });
-      }));
+  const auto list = [&](const Collection& collection, const ReadContext& context) {
+    absl::Status failure;
+    // What is listed for the document whose current version is `current`: it, an older one, or
+    // nothing.
+    const auto listed =
+        [&](std::string_view id,
+            StoredVersion&& current) -> absl::StatusOr<std::optional<StoredVersion>> {
+      if (!query.at_time || current.header.commit_time <= *query.at_time) return std::move(current);
+      if (current.header.version == 1) return std::nullopt;
+      const DocumentName name{collection.name, std::string(id)};
+      const store::DocumentKey document{collection.incarnation, name.id};
+      ASSIGN_OR_RETURN(std::optional<Head> head, collection.strategy->ReadHead(context, document));
+      if (!head) return DocumentNotFound(name);
+      return AsOf(DocumentView{name, collection, context, document, *std::move(head)},
+                  *query.at_time);
+    };
+    const auto visit = [&](std::string_view id, StoredVersion&& current) {
+      end.resume_after = last_id;
+      if (end.examined == kExaminedMax) return false;
+      absl::StatusOr<std::optional<StoredVersion>> version = listed(id, std::move(current));
+      failure = version.status();
+      if (!failure.ok()) return false;
+      const bool shown = *version && (query.show_deleted || !(*version)->deleted()) &&
+                         Matches(query.filter, **version);
+      if (shown && !visitor(id, **std::move(version))) return false;
+      ++end.examined;
+      last_id = id;
+      end.resume_after.reset();
+      return true;
+    };
+    absl::Status scanned = collection.strategy->ScanHeads(
+        context, collection.incarnation, query.id_prefix, last_id, Part::kContent, visit);
+    return failure.ok() ? scanned : failure;
+  };
+  RETURN_IF_ERROR(WithCollection(query.collection, list));
   return end;
 }
 
@@ -506,7 +557,7 @@ absl::StatusOr<std::optional<LedgerPlace>> Documents::AuditDocument(
   const DocumentName name{query.collection, query.id};
   RETURN_IF_ERROR(WithDocument(name, [&](const DocumentView& view) -> absl::Status {
     int64_t examined = 0;
-    const auto visit = [&](StoredVersion&& version, std::vector<document::FieldChange>&& changes) {
+    const auto visit = [&](StoredVersion&& version, const StoredVersion* before) {
       const int64_t number = version.header.version;
       const LedgerPlace here{0, 0, number};
       end = here;
@@ -516,19 +567,18 @@ absl::StatusOr<std::optional<LedgerPlace>> Documents::AuditDocument(
             LedgerIndex(view.context.reader, view.document, version);
         inner = index.status();
         if (!inner.ok()) return false;
-        AuditRow row{{version.position, *index, number},
-                     name.collection,
-                     name.id,
-                     std::move(version),
-                     std::move(changes)};
+        AuditRow row{{version.position, *index, number}, name.collection, name.id, {}, {}};
+        if (query.include_changes) row.changes = ChangesSince(before, version);
+        row.version = std::move(version);
+        row.version.content.reset();
         if (!visitor(std::move(row))) return false;
       }
       first = number + 1;
       end.reset();
       return true;
     };
-    RETURN_IF_ERROR(ScanHistory(view, VersionRange{first, view.newest(), false}, false,
-                                query.include_changes, visit));
+    RETURN_IF_ERROR(ScanPairs(view, VersionRange{first, view.newest(), false}, Part::kHeader,
+                              query.include_changes, visit));
     return inner;
   }));
   return end;
@@ -569,7 +619,7 @@ class LedgerDetails {
       ASSIGN_OR_RETURN(
           before, collection->strategy->ReadVersion(context_, document, *head_, version - 1, part));
     }
-    row.changes = document::Diff(ContentOrEmpty(&before), ContentOrEmpty(&row.version));
+    row.changes = ChangesSince(&before, row.version);
     row.version.content.reset();
     return absl::OkStatus();
   }

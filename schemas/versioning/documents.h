@@ -18,6 +18,7 @@
 #include "schemas/base/executor.h"
 #include "schemas/document/content.h"
 #include "schemas/document/diff.h"
+#include "schemas/document/filter.h"
 #include "schemas/document/patch.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
@@ -40,7 +41,8 @@ struct HistoryQuery {
   std::optional<int64_t> to_version;
   std::optional<UnixMicros> to_time;
   bool oldest_first = false;
-  std::optional<int64_t> resume_at;  // goes on with this version, in the query's direction
+  std::optional<document::Filter> filter;  // only versions whose content matches
+  std::optional<int64_t> resume_at;        // goes on with this version, in the query's direction
   bool include_content = false;
   bool include_changes = false;
 };
@@ -85,6 +87,8 @@ struct ListQuery {
   std::string id_prefix;
   std::string after_id;  // only ids greater than this
   bool show_deleted = false;
+  std::optional<document::Filter> filter;  // only documents whose content matches
+  std::optional<UnixMicros> at_time;       // as of then; now
 };
 using ListVisitor = std::function<bool(std::string_view id, StoredVersion&& version)>;
 struct ListEnd {
@@ -97,7 +101,8 @@ struct DocumentsOptions {
   WriteOptions write;
 };
 
-// A page of List or Audit looks at no more than this many documents or ledger entries.
+// A page looks at no more than this many documents (List), versions (History with a filter, Audit
+// of one document) or ledger entries (Audit).
 inline constexpr int64_t kExaminedMax = 10'000;
 
 // Thread-safe. Writes are asynchronous (see write_path.h for `done` and the errors of all writes);
@@ -135,7 +140,9 @@ class Documents {
   absl::Status BatchGet(const std::string& collection, const std::vector<std::string>& ids,
                         const BatchVisitor& visitor) const;
 
-  absl::Status History(const HistoryQuery& query, const HistoryVisitor& visitor) const;
+  // The version to go on with, or nothing at the end.
+  absl::StatusOr<std::optional<int64_t>> History(const HistoryQuery& query,
+                                                 const HistoryVisitor& visitor) const;
 
   // `to_version` 0: the current one. VERSION_NOT_FOUND.
   absl::StatusOr<DiffResult> Diff(const DocumentName& name, int64_t from_version,
@@ -146,6 +153,9 @@ class Documents {
   absl::StatusOr<std::optional<LedgerPlace>> Audit(const AuditQuery& query,
                                                    const AuditVisitor& visitor) const;
 
+  // Current documents, or those of a time, in the byte order of their ids. The filter sees the
+  // version that is listed and no other; a deletion matches only the empty filter. INVALID_FIELD
+  // for a time in the future.
   absl::StatusOr<ListEnd> List(const ListQuery& query, const ListVisitor& visitor) const;
 
   Collections& collections() { return *collections_; }
@@ -159,7 +169,10 @@ class Documents {
   absl::Status WithCollection(const std::string& collection, Function&& function) const;
   template <typename Function>
   absl::Status WithDocument(const DocumentName& name, Function&& function) const;
+  absl::Status CheckTime(const std::optional<UnixMicros>& time) const;
   absl::StatusOr<int64_t> VersionAt(const DocumentView& view, UnixMicros time) const;
+  absl::StatusOr<std::optional<StoredVersion>> AsOf(const DocumentView& view,
+                                                    UnixMicros time) const;
   absl::StatusOr<std::optional<LedgerPlace>> AuditLedger(const AuditQuery& query,
                                                          const AuditVisitor& visitor) const;
   absl::StatusOr<std::optional<LedgerPlace>> AuditDocument(const AuditQuery& query,

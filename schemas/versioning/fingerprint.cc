@@ -12,6 +12,8 @@ std::string Fingerprint(std::string_view operation, const WriteRequest& request,
   hasher.Add(int64_t{request.keep_unchanged});
   hasher.Add(request.precondition.version.value_or(-1));
   hasher.Add(request.precondition.exists ? int64_t{*request.precondition.exists} : -1);
+  hasher.Add(request.precondition.filter ? request.precondition.filter->bytes()
+                                         : std::string_view());
   hasher.Add(request.change.actor).Add(request.change.on_behalf_of).Add(request.change.reason);
   for (const auto& [name, value] : request.change.labels) hasher.Add(name).Add(value);
   return std::string(document::HashBytes(hasher.Finish()).substr(0, kFingerprintSize));

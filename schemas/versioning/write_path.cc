@@ -31,6 +31,19 @@ absl::Status VersionConflict(const DocumentName& name, std::string_view expected
       .With("actual", actual);
 }
 
+absl::Status FilterNotMatched(const DocumentName& name, const StoredVersion* current) {
+  std::string message = "there is no document for the filter to match";
+  if (current != nullptr) {
+    message = "version " + std::to_string(current->header.version) +
+              (current->deleted() ? " is a deletion, which no filter matches"
+                                  : " does not match the precondition's filter");
+  }
+  return Error(ErrorReason::kFilterNotMatched, message)
+      .With("collection", name.collection)
+      .With("id", name.id)
+      .With("actual", current != nullptr ? current->header.version : 0);
+}
+
 absl::Status OutcomeUnknown() {
   return Error(ErrorReason::kOutcomeUnknown,
                "the write may or may not be stored; repeat it with the same request_id");
@@ -345,8 +358,13 @@ absl::Status WritePath::CheckPrecondition(const Round& round, const Pending& pen
     return VersionConflict(
         request.name, *request.precondition.exists ? "an existing one" : "a missing one", actual);
   }
+  if (request.precondition.filter &&
+      !(exists && request.precondition.filter->Matches(*current->content))) {
+    return FilterNotMatched(request.name, current);
+  }
   // A caller that named a state gets one try: it lost against whoever moved the head since.
-  if (request.precondition.named() && pending.lost_against >= 0 && pending.lost_against != actual) {
+  if (request.precondition.names_a_state() && pending.lost_against >= 0 &&
+      pending.lost_against != actual) {
     return VersionConflict(request.name, std::to_string(pending.lost_against), actual);
   }
   return absl::OkStatus();

@@ -24,6 +24,7 @@
 #include "schemas/base/clock.h"
 #include "schemas/base/executor.h"
 #include "schemas/document/content.h"
+#include "schemas/document/filter.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/version.h"
@@ -39,8 +40,12 @@ struct DocumentName {
 struct Precondition {
   std::optional<int64_t> version;  // 0: never written
   std::optional<bool> exists;      // and is no deletion
+  std::optional<document::Filter>
+      filter;  // of the content; missing and deleted documents match none
 
-  bool named() const { return version || exists; }
+  // Names one state of the document, which a lost race has left behind for good; a filter may still
+  // hold.
+  bool names_a_state() const { return version || exists; }
 };
 
 // What every write has.
@@ -110,9 +115,9 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
   ~WritePath();
 
   // Writes one version of a document, or nothing, and calls `done` once, perhaps before it returns.
-  // VERSION_CONFLICT, RETRIES_EXHAUSTED, REQUEST_ID_REUSED, COLLECTION_NOT_FOUND, LAYOUT_LIMIT,
-  // DEADLINE_EXCEEDED (no write starts after it), OUTCOME_UNKNOWN, STORE_UNAVAILABLE, OVERLOADED,
-  // RECORD_CORRUPT, and whatever `mutator` answers.
+  // VERSION_CONFLICT, FILTER_NOT_MATCHED, RETRIES_EXHAUSTED, REQUEST_ID_REUSED,
+  // COLLECTION_NOT_FOUND, LAYOUT_LIMIT, DEADLINE_EXCEEDED (no write starts after it),
+  // OUTCOME_UNKNOWN, STORE_UNAVAILABLE, OVERLOADED, RECORD_CORRUPT, and whatever `mutator` answers.
   void Modify(WriteRequest request, Mutator mutator, WriteCallback done);
 
  private:

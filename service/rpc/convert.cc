@@ -14,6 +14,11 @@ constexpr int kFieldsMax = 100;
 constexpr int kMaxAttemptsMax = 100;
 constexpr int kMaxAttemptsDefault = 16;
 
+// For a filter's form as JSON, before the filter's own limits: a Struct takes up to four times the
+// bytes of its BSON, and operators nest besides values.
+constexpr document::Limits kFilterLimits{.bytes_max = 4 * document::Filter::kBytesMax,
+                                         .depth_max = 64};
+
 // The range of google.protobuf.Timestamp: the years 1 to 9999.
 constexpr int64_t kSecondsMin = -62'135'596'800;
 constexpr int64_t kSecondsMax = 253'402'300'799;
@@ -174,6 +179,30 @@ absl::StatusOr<std::vector<document::Path>> ToPaths(
   return made;
 }
 
+namespace {
+
+absl::StatusOr<document::Filter> CompileFilter(std::string_view field,
+                                               std::string_view struct_wire) {
+  absl::StatusOr<document::Content> content =
+      document::ContentFromStruct(struct_wire, kFilterLimits);
+  if (!content.ok()) {
+    Error error(ErrorReason::kInvalidFilter, ToStd(content.status().message()));
+    for (const auto& [key, value] : MetadataOf(content.status())) error.With(key, value);
+    return InField(error, field);
+  }
+  absl::StatusOr<document::Filter> filter = document::Filter::Compile(*content);
+  if (!filter.ok()) return InField(filter.status(), field);
+  return filter;
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<document::Filter>> ToFilter(std::string_view field,
+                                                         std::string_view struct_wire) {
+  if (struct_wire.empty()) return std::nullopt;
+  return CompileFilter(field, struct_wire);
+}
+
 absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
                                                         const wire::Precondition& precondition) {
   versioning::Precondition made;
@@ -187,6 +216,10 @@ absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
     case wire::Precondition::kExists:
       made.exists = precondition.exists();
       break;
+    case wire::Precondition::kFilter: {
+      ASSIGN_OR_RETURN(made.filter, CompileFilter(Member(field, "filter"), precondition.filter()));
+      break;
+    }
     case wire::Precondition::CONDITION_NOT_SET:
       break;
   }

@@ -43,6 +43,9 @@ absl::StatusOr<document::Patch> ToPatch(std::string_view field, const wire::Patc
                                         const document::Limits& limits);
 absl::StatusOr<std::vector<document::Path>> ToPaths(
     std::string_view field, const google::protobuf::RepeatedPtrField<std::string>& paths);
+// A google.protobuf.Struct on the wire; no bytes: no filter. INVALID_FILTER.
+absl::StatusOr<std::optional<document::Filter>> ToFilter(std::string_view field,
+                                                         std::string_view struct_wire);
 absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
                                                         const wire::Precondition& precondition);
 versioning::ChangeInfo ToChangeInfo(const wire::ChangeInfo& change);

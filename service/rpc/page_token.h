@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "schemas/document/filter.h"
 
 namespace strata::rpc {
 
@@ -25,14 +26,19 @@ std::string MakePageToken(std::string_view method, std::string_view scope, std::
 absl::StatusOr<std::string> ReadPageToken(std::string_view method, std::string_view scope,
                                           std::string_view token);
 
-// The bytes that stand for all of a request but its page.
+// The bytes that stand for all of a request but its page. A filter counts as compiled: a client's
+// library may write the members of a Struct in another order each time.
 template <typename Request>
-std::string PageScope(const Request& request) {
+std::string PageScope(const Request& request,
+                      const std::optional<document::Filter>& filter = std::nullopt) {
   Request scope = request;
   scope.clear_page_size();
   scope.clear_page_token();
+  if constexpr (requires { scope.clear_filter(); }) scope.clear_filter();
   scope.DiscardUnknownFields();
-  return scope.SerializeAsString();
+  std::string bytes = scope.SerializeAsString();
+  if (filter) bytes += filter->bytes();
+  return bytes;
 }
 
 // Numbers in places: 8 bytes each, big-endian.

@@ -166,11 +166,11 @@ class Process {
     HistoryQuery query;
     query.name = name;
     query.include_content = true;
-    const absl::Status status = documents_->History(query, [&](StoredVersion&& version, auto&&) {
+    const auto end = documents_->History(query, [&](StoredVersion&& version, auto&&) {
       versions.push_back(std::move(version));
       return true;
     });
-    if (!status.ok()) return status;
+    if (!end.ok()) return end.status();
     return versions;
   }
 

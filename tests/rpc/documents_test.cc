@@ -324,6 +324,84 @@ TEST_P(Documents, ListGoesThroughTheCurrentDocuments) {
   EXPECT_FALSE(deleted.response.documents(1).has_content());
 }
 
+TEST_P(Documents, ListFindsWhatAFilterSays) {
+  Create("a", R"({"stock": 0, "tags": ["sea"], "size": {"a.b": 1}})");
+  Create("b", R"({"stock": 4, "tags": ["sea", "whale"], "size": {"a.b": 2}})");
+  Create("c", R"({"stock": 9, "title": "Emma"})");
+  const auto ids = [&](const std::string& filter) {
+    const auto found = server_.List(In(R"({"collection": "books", "filter": )" + filter + "}"));
+    EXPECT_TRUE(found.ok()) << found.status.error_message();
+    EXPECT_EQ(found.response.examined(), 3);
+    std::string all;
+    for (const auto& document : found.response.documents()) all += document.id();
+    return all;
+  };
+  EXPECT_EQ(ids("{}"), "abc");
+  EXPECT_EQ(ids(R"({"stock": {"$gt": 0}})"), "bc");
+  EXPECT_EQ(ids(R"({"stock": {"$gt": 0, "$lt": 9}})"), "b");
+  EXPECT_EQ(ids(R"({"stock": {"$numberLong": "4"}})"), "b");
+  EXPECT_EQ(ids(R"({"tags": "sea"})"), "ab");
+  EXPECT_EQ(ids(R"({"tags": {"$size": 2}})"), "b");
+  EXPECT_EQ(ids(R"({"/size/a.b": 2})"), "b");
+  EXPECT_EQ(ids(R"({"title": {"$regex": "^em", "$options": "i"}})"), "c");
+  EXPECT_EQ(ids(R"({"$or": [{"stock": 0}, {"title": {"$exists": true}}]})"), "ac");
+}
+
+TEST_P(Documents, ListAnswersAsOfATime) {
+  Create("a", R"({"n": 1})");
+  Create("b", R"({"n": 1})");
+  const auto then = server_.Get(R"({"collection": "books", "id": "b"})");
+  Patch("a", R"({"path": "/n", "set": 2})");
+  ASSERT_TRUE(server_.Delete(R"({"collection": "books", "id": "b"})").ok());
+  Create("c", R"({"n": 1})");
+  auto request = Parse<v1::ListRequest>(In(R"({"collection": "books", "filter": {"n": 1}})"));
+  const auto ids = [&] {
+    const auto found = server_.Call<v1::ListResponse>(server_.documents(),
+                                                      &v1::DocumentService::Stub::List, request);
+    EXPECT_TRUE(found.ok()) << found.status.error_message();
+    std::string all;
+    for (const auto& document : found.response.documents()) {
+      all += document.id() + std::to_string(document.version());
+    }
+    return all;
+  };
+  EXPECT_EQ(ids(), "c1");
+  *request.mutable_at_time() = then.response.document().update_time();
+  EXPECT_EQ(ids(), "a1b1");
+}
+
+TEST_P(Documents, HistoryTellsWhichVersionsMatched) {
+  Create("moby", R"({"stock": 3})");
+  for (int i = 0; i < 3; ++i) Patch("moby", R"({"path": "/stock", "increment": -1})");
+  const auto low = server_.History(In(R"({"collection": "books", "id": "moby",
+      "filter": {"stock": {"$lte": 1}}, "include_changes": true})"));
+  ASSERT_TRUE(low.ok()) << low.status.error_message();
+  ASSERT_THAT(low.response.versions(), SizeIs(2));
+  EXPECT_EQ(low.response.versions(0).version(), 4);
+  EXPECT_EQ(low.response.versions(1).version(), 3);
+  EXPECT_EQ(low.response.versions(1).changes(0).before().number_value(), 2);
+  EXPECT_FALSE(low.response.versions(0).has_content());
+}
+
+TEST_P(Documents, AWriteTakesPlaceIfTheContentMatchesAFilter) {
+  Create("moby", R"({"stock": 1})");
+  const std::string sell = R"({"collection": "books", "id": "moby",
+      "patch": {"operations": [{"path": "/stock", "increment": -1}]},
+      "precondition": {"filter": {"stock": {"$gt": 0}}}})";
+  EXPECT_TRUE(server_.Update(sell).ok());
+  const auto refused = server_.Update(sell);
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(refused.details().reason, "FILTER_NOT_MATCHED");
+  EXPECT_EQ(refused.details().metadata.at("actual"), "2");
+  const auto kept = server_.Delete(R"({"collection": "books", "id": "moby",
+      "precondition": {"filter": {"stock": {"$gt": 0}}}})");
+  EXPECT_EQ(kept.details().reason, "FILTER_NOT_MATCHED");
+  EXPECT_TRUE(server_
+                  .Delete(R"({"collection": "books", "id": "moby",
+      "precondition": {"filter": {}}})")
+                  .ok());
+}
+
 std::string WayName(const testing::TestParamInfo<Way>& info) {
   return info.param.engine + "_" + info.param.encoding;
 }

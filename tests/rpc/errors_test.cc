@@ -96,6 +96,13 @@ TEST_F(Errors, OfTheStateNameWhatIs) {
       {"Delete", Moby(R"("precondition": {"version": 3})"), ErrorReason::kVersionConflict},
       {"Restore", Moby(R"("version": 1, "precondition": {"exists": false})"),
        ErrorReason::kVersionConflict},
+      {"Update", Moby(R"("precondition": {"filter": {"stock": 3}}, "patch": {})"),
+       ErrorReason::kFilterNotMatched},
+      {"Update", R"({"collection": "books", "id": "none", "patch": {}, "allow_missing": true,
+                     "precondition": {"filter": {}}})",
+       ErrorReason::kFilterNotMatched},
+      {"Delete", Moby(R"("precondition": {"filter": {"title": "Emma"}})"),
+       ErrorReason::kFilterNotMatched},
       {"Create", Moby(R"("content": {"json": {}})"), ErrorReason::kDocumentExists},
       {"Get", R"({"collection": "books", "id": "none"})", ErrorReason::kDocumentNotFound},
       {"Delete", R"({"collection": "books", "id": "none"})", ErrorReason::kDocumentNotFound},
@@ -176,6 +183,25 @@ TEST_F(Errors, OfNamesAndPathsNameTheField) {
        "fields[0]"},
       {"Update", Op(R"({"path": "stock", "set": 1})"), ErrorReason::kInvalidPath,
        "patch.operations[1].path"},
+  });
+}
+
+TEST_F(Errors, OfFiltersNameTheField) {
+  const auto list = [](const std::string& filter) {
+    return R"({"collection": "books", "filter": )" + filter + "}";
+  };
+  Check({
+      {"List", list(R"({"stock": {"$more": 1}})"), ErrorReason::kInvalidFilter, "filter"},
+      {"List", list(R"({"stock": {"$gt": 9007199254740993}})"), ErrorReason::kInvalidFilter,
+       "filter"},
+      {"List", list(R"({"at": {"$gt": {"$date": "yesterday"}}})"), ErrorReason::kInvalidFilter,
+       "filter"},
+      {"List", list(R"({"title": {"$regex": "("}})"), ErrorReason::kInvalidFilter, "filter"},
+      {"History", Moby(R"("filter": {"$and": []})"), ErrorReason::kInvalidFilter, "filter"},
+      {"Update", Moby(R"("patch": {}, "precondition": {"filter": {"a..b": 1}})"),
+       ErrorReason::kInvalidFilter, "precondition.filter"},
+      {"List", R"({"collection": "books", "at_time": "9000-01-01T00:00:00Z"})",
+       ErrorReason::kInvalidField, "at_time"},
   });
 }
 

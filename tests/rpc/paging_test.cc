@@ -142,6 +142,61 @@ TEST_F(Paging, ATokenBelongsToItsRequest) {
   EXPECT_EQ(history.details().reason, "INVALID_PAGE_TOKEN");
 }
 
+// Libraries write the members of a Struct in any order, so the same filter may come as other bytes.
+TEST_F(Paging, ATokenKnowsItsFilterWhateverTheOrderOfItsMembers) {
+  const auto list = [&](const std::string& filter_bytes, const std::string& token) {
+    // ListRequest {collection = 1, page_size = 5, page_token = 6, filter = 8}, by hand.
+    v1::ListRequest rest;
+    rest.set_collection("books");
+    rest.set_page_size(1);
+    rest.set_page_token(token);
+    std::string bytes = rest.SerializeAsString();
+    bytes += '\x42';
+    bytes += static_cast<char>(filter_bytes.size());
+    bytes += filter_bytes;
+    return server_.CallRawFor<v1::ListResponse>("strata.v1.DocumentService/List", bytes);
+  };
+  // {"y": null} and {"z": null} as entries of Struct.fields: key = 1, value = 2 {null_value = 1}.
+  const std::string y("\x0a\x07\x0a\x01y\x12\x02\x08\x00", 9);
+  const std::string z("\x0a\x07\x0a\x01z\x12\x02\x08\x00", 9);
+  const auto first = list(y + z, "");
+  ASSERT_TRUE(first.ok()) << first.status.error_message();
+  const std::string token = first.response.next_page_token();
+  ASSERT_FALSE(token.empty());
+  EXPECT_TRUE(list(y + z, token).ok());
+  EXPECT_TRUE(list(z + y, token).ok());
+  EXPECT_EQ(list(y, token).details().reason, "INVALID_PAGE_TOKEN");
+  EXPECT_EQ(list("", token).details().reason, "INVALID_PAGE_TOKEN");
+}
+
+TEST_F(Paging, ATokenBelongsToItsFilterAndTime) {
+  const std::string filter = R"("filter": {"n": null})";
+  const std::string token =
+      server_.List(R"({"collection": "books", "page_size": 1, )" + filter + "}")
+          .response.next_page_token();
+  const auto reason = [&](const std::string& rest) {
+    const auto list =
+        server_.List(R"({"collection": "books", "page_token": ")" + token + "\"" + rest + "}");
+    return list.details().reason;
+  };
+  EXPECT_EQ(reason(", " + filter), "");
+  EXPECT_EQ(reason(""), "INVALID_PAGE_TOKEN");
+  EXPECT_EQ(reason(R"(, "filter": {"n": 1})"), "INVALID_PAGE_TOKEN");
+  EXPECT_EQ(reason(", " + filter + R"(, "at_time": "2020-01-01T00:00:00Z")"), "INVALID_PAGE_TOKEN");
+  const auto versions = server_.History(
+      R"({"collection": "books", "id": "a", "page_size": 1, "filter": {"n": {"$gt": 0}}})");
+  const auto history = [&](const std::string& rest) {
+    return server_
+        .History(R"({"collection": "books", "id": "a", "page_token": ")" +
+                 versions.response.next_page_token() + "\"" + rest + "}")
+        .details()
+        .reason;
+  };
+  EXPECT_EQ(history(R"(, "filter": {"n": {"$gt": 0}})"), "");
+  EXPECT_EQ(history(R"(, "filter": {"n": {"$gt": 1}})"), "INVALID_PAGE_TOKEN");
+  EXPECT_EQ(history(""), "INVALID_PAGE_TOKEN");
+}
+
 // 3 MiB in the encoding of the answer; an answer that a usual client takes.
 TEST(PageBytes, EndAPage) {
   TestServer server;

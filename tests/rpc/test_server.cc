@@ -99,7 +99,8 @@ std::shared_ptr<grpc::Channel> TestServer::Connect() const {
                                    arguments);
 }
 
-grpc::Status TestServer::CallRaw(const std::string& method, const std::string& bytes) {
+grpc::Status TestServer::CallRaw(const std::string& method, const std::string& bytes,
+                                 std::string* answer) {
   grpc::GenericStub stub(channel_);
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
@@ -113,6 +114,10 @@ grpc::Status TestServer::CallRaw(const std::string& method, const std::string& b
   bool ok = false;
   call->Finish(&response, &status, &tag);
   queue.Next(&tag, &ok);
+  grpc::Slice whole;
+  if (answer != nullptr && status.ok() && response.DumpToSingleSlice(&whole).ok()) {
+    answer->assign(reinterpret_cast<const char*>(whole.begin()), whole.size());
+  }
   return status;
 }
 

@@ -94,8 +94,18 @@ class TestServer {
     return outcome;
   }
 
-  // Sends bytes to any method ("strata.v1.DocumentService/Get") and waits for the status.
-  grpc::Status CallRaw(const std::string& method, const std::string& bytes);
+  // Sends bytes to any method ("strata.v1.DocumentService/Get") and waits for the status, and the
+  // bytes of the answer.
+  grpc::Status CallRaw(const std::string& method, const std::string& bytes,
+                       std::string* answer = nullptr);
+  template <typename Response>
+  Outcome<Response> CallRawFor(const std::string& method, const std::string& bytes) {
+    Outcome<Response> outcome;
+    std::string answer;
+    outcome.status = CallRaw(method, bytes, &answer);
+    outcome.response.ParseFromString(answer);
+    return outcome;
+  }
   // Calls any method that is among the linked services with a request in JSON.
   grpc::Status CallByName(const std::string& method, std::string_view json);
 

@@ -34,6 +34,9 @@ absl::Status FillFilter(const wire::AuditRequest& request, versioning::AuditQuer
   if (request.has_end_time()) {
     ASSIGN_OR_RETURN(query.end_time, ToMicros("end_time", request.end_time(), Round::kUp));
   }
+  if (query.start_time && query.end_time && *query.start_time >= *query.end_time) {
+    return FieldError("start_time", "is not before end_time, which is exclusive");
+  }
   return absl::OkStatus();
 }
 

@@ -20,13 +20,19 @@ absl::Status FillBounds(const wire::HistoryRequest& request, versioning::History
   } else if (request.has_to_time()) {
     ASSIGN_OR_RETURN(query.to_time, ToMicros("to_time", request.to_time(), Round::kDown));
   }
+  if (query.from_version && query.to_version && *query.from_version > *query.to_version) {
+    return FieldError("from_version", "is newer than to_version");
+  }
+  if (query.from_time && query.to_time && *query.from_time > *query.to_time) {
+    return FieldError("from_time", "is later than to_time");
+  }
   return absl::OkStatus();
 }
 
 absl::Status FillPlace(const wire::HistoryRequest& request, versioning::HistoryQuery& query) {
   if (request.page_token().empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string place,
-                   ReadPageToken(kMethod, PageScope(request), request.page_token()));
+                   ReadPageToken(kMethod, PageScope(request, query.filter), request.page_token()));
   std::string_view rest = place;
   query.resume_at = TakePlaceNumber(rest);
   if (!query.resume_at || *query.resume_at < 1 || !rest.empty()) {
@@ -42,14 +48,16 @@ absl::StatusOr<versioning::HistoryQuery> ToQuery(const wire::HistoryRequest& req
   query.include_content = request.include_content();
   query.include_changes = request.include_changes();
   RETURN_IF_ERROR(FillBounds(request, query));
+  ASSIGN_OR_RETURN(query.filter, ToFilter("filter", request.filter()));
   RETURN_IF_ERROR(FillPlace(request, query));
   return query;
 }
 
-std::string TokenFor(const wire::HistoryRequest& request, int64_t version) {
+std::string TokenFor(const wire::HistoryRequest& request, const versioning::HistoryQuery& query,
+                     int64_t version) {
   std::string place;
   AppendPlaceNumber(version, place);
-  return MakePageToken(kMethod, PageScope(request), place);
+  return MakePageToken(kMethod, PageScope(request, query.filter), place);
 }
 
 }  // namespace
@@ -62,21 +70,19 @@ absl::Status History(const Context& context, const wire::HistoryRequest& request
   PageMeter meter(page_size);
   const auto take = [&](versioning::StoredVersion&& version,
                         std::vector<document::FieldChange>&& changes) {
-    if (context.call.closed()) return false;
-    bool taken = !meter.full();
-    if (taken) {
-      wire::Version& item = *response.add_versions();
-      FillVersion(version, item);
-      if (request.include_content() && version.content) {
-        FillContent(*version.content, request.encoding(), *item.mutable_content());
-      }
-      FillChanges(changes, *item.mutable_changes());
-      taken = TakeLast(meter, *response.mutable_versions());
+    if (context.call.closed() || meter.full()) return false;
+    wire::Version& item = *response.add_versions();
+    FillVersion(version, item);
+    if (version.content) {
+      FillContent(*version.content, request.encoding(), *item.mutable_content());
     }
-    if (!taken) response.set_next_page_token(TokenFor(request, version.header.version));
-    return taken;
+    FillChanges(changes, *item.mutable_changes());
+    return TakeLast(meter, *response.mutable_versions());
   };
-  return context.services.documents.History(query, take);
+  ASSIGN_OR_RETURN(const std::optional<int64_t> next,
+                   context.services.documents.History(query, take));
+  if (next) response.set_next_page_token(TokenFor(request, query, *next));
+  return absl::OkStatus();
 }
 
 }  // namespace strata::rpc::document_service

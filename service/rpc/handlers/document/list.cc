@@ -12,9 +12,13 @@ absl::StatusOr<versioning::ListQuery> ToQuery(const wire::ListRequest& request) 
   query.collection = request.collection();
   query.id_prefix = request.id_prefix();
   query.show_deleted = request.show_deleted();
+  ASSIGN_OR_RETURN(query.filter, ToFilter("filter", request.filter()));
+  if (request.has_at_time()) {
+    ASSIGN_OR_RETURN(query.at_time, ToMicros("at_time", request.at_time(), Round::kDown));
+  }
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(query.after_id,
-                     ReadPageToken(kMethod, PageScope(request), request.page_token()));
+    ASSIGN_OR_RETURN(query.after_id, ReadPageToken(kMethod, PageScope(request, query.filter),
+                                                   request.page_token()));
   }
   return query;
 }
@@ -41,7 +45,8 @@ absl::Status List(const Context& context, const wire::ListRequest& request,
   ASSIGN_OR_RETURN(const versioning::ListEnd end, context.services.documents.List(query, take));
   response.set_examined(end.examined);
   if (end.resume_after) {
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), *end.resume_after));
+    response.set_next_page_token(
+        MakePageToken(kMethod, PageScope(request, query.filter), *end.resume_after));
   }
   return absl::OkStatus();
 }
