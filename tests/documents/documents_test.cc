@@ -301,6 +301,14 @@ TEST_P(DocumentsTest, ListAnswersEachCurrentDocumentOnce) {
     ASSERT_THAT(world->Update(Request(id), Number(2)), IsOk());
   }
   ASSERT_THAT(world->Delete(Request("b")), IsOk());
+  const auto things = [](const std::string& prefix, const std::string& after, bool show_deleted) {
+    ListQuery query;
+    query.collection = "things";
+    query.id_prefix = prefix;
+    query.after_id = after;
+    query.show_deleted = show_deleted;
+    return query;
+  };
   const auto list = [&](const ListQuery& query) {
     std::vector<std::string> ids;
     const auto end =
@@ -313,14 +321,14 @@ TEST_P(DocumentsTest, ListAnswersEachCurrentDocumentOnce) {
     EXPECT_FALSE(end->resume_after);
     return ids;
   };
-  EXPECT_THAT(list({"things", "", "", false}), ElementsAre("a", "a.b", "a/b", "c"));
-  EXPECT_THAT(list({"things", "", "", true}), ElementsAre("a", "a.b", "a/b", "b", "c"));
-  EXPECT_THAT(list({"things", "a", "", false}), ElementsAre("a", "a.b", "a/b"));
-  EXPECT_THAT(list({"things", "a", "a", false}), ElementsAre("a.b", "a/b"));
+  EXPECT_THAT(list(things("", "", false)), ElementsAre("a", "a.b", "a/b", "c"));
+  EXPECT_THAT(list(things("", "", true)), ElementsAre("a", "a.b", "a/b", "b", "c"));
+  EXPECT_THAT(list(things("a", "", false)), ElementsAre("a", "a.b", "a/b"));
+  EXPECT_THAT(list(things("a", "a", false)), ElementsAre("a.b", "a/b"));
   std::vector<std::string> paged;
   std::string after;
   while (true) {
-    ListQuery query{"things", "", after, false};
+    const ListQuery query = things("", after, false);
     int taken = 0;
     ASSERT_OK_AND_ASSIGN(const ListEnd end,
                          world->documents().List(query, [&](std::string_view id, StoredVersion&&) {
