@@ -519,8 +519,8 @@ class Compiler {
     Pattern compiled(pattern, options);
     if (!compiled.ok()) {
       return Refuse(absl::StrCat("has a pattern that ", compiled.Problem()),
-                    "write it in RE2's syntax, which has no backreferences, lookahead, "
-                    "lookbehind or possessive quantifiers");
+                    "write it in RE2's syntax: no backreferences, lookahead, lookbehind or "
+                    "possessive quantifiers, and no more than 1000 repeats");
     }
     pattern_size_ += compiled.Size();
     if (pattern_size_ > Filter::kPatternSizeMax) {
