@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <random>
 #include <string>
@@ -357,6 +358,8 @@ const Case kElemMatch[] = {
      kYes},
     {"negated, it matches what is no array", R"({"a": {"$not": {"$elemMatch": {"$gt": 4}}}})",
      R"({"a": 5})", kYes},
+    {"the parts of references are members", R"({"a": {"$elemMatch": {"$ref": "c", "$id": 2}}})",
+     R"({"a": [{"$ref": "c", "$id": 1}, {"$ref": "c", "$id": 2}]})", kYes},
     {"an empty array has no element", R"({"a": {"$elemMatch": {"$exists": true}}})", R"({"a": []})",
      kNo},
 };
@@ -705,7 +708,7 @@ TEST(Filter, KeepsItsLimitsOfRegularExpressions) {
                   ",") +
            "]}}";
   };
-  ExpectLimit(large(4), large(5), 4000);
+  ExpectLimit(large(2), large(3), 2000);
   ExpectRefused(FilterDoc(pattern("(\\\\pL{100}){10}")), "/a/$regex",
                 "has a pattern that is too large once its repetitions are written out");
   ExpectRefused(FilterDoc(pattern("a{1001}")), "/a/$regex",
@@ -724,8 +727,8 @@ TEST(Filter, KeepsItsBytesAndIsSharedByCopies) {
   EXPECT_TRUE(Filter::Compile(Content())->empty());
 }
 
-// An element of an array may be reached as the object in it and as the element of its index; deep
-// down there are 2^12 ways, and 15,000 elements at their end.
+// An element of an array may be reached as the object in it and as the element of its index: 924
+// ways lead to the innermost array. The time is not far from what one way takes.
 TEST(Filter, EntersNestedArraysOnce) {
   std::string inner = Bson("{\"0\": [" + Repeat("1", 15'000, ",") + "]}");
   for (int i = 0; i < 11; ++i) {
@@ -734,11 +737,13 @@ TEST(Filter, EntersNestedArraysOnce) {
   }
   const Content document = Content::FromTrusted(inner);
   std::string filter = "{\"$and\": [";
-  for (int i = 0; i < 100; ++i) {
-    filter += R"({"0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0": {"$ne": )" + std::to_string(i + 2) + "}},";
+  for (int i = 0; i < 300; ++i) {
+    filter += "{\"" + Repeat("0", 18, ".") + "\": {\"$ne\": " + std::to_string(i + 2) + "}},";
   }
   filter.back() = ']';
+  const auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(Matches(FilterDoc(filter + "}"), document));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 TEST(Filter, FindsAmongManyValuesInManyElements) {
