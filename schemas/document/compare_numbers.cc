@@ -207,7 +207,8 @@ std::optional<int64_t> WholeNumber(uint8_t type, std::string_view value) {
   } else {
     const Exact exact = ExactOfDecimal(value);
     if (exact.kind != Exact::Kind::kFinite) return std::nullopt;
-    // A decimal128 past 2^53 may round to another number, which the comparison below sees.
+    if (exact.Sign() == 0) return 0;
+    // What was rounded here, the comparison below sees.
     number = exact.Sign() * exact.whole.ToDouble() * std::pow(10.0, exact.tens);
     number = std::nearbyint(number);
   }

@@ -14,7 +14,8 @@ bool IsNumber(uint8_t type);
 // -0.0 equals 0. REQUIRES: both are numbers.
 int CompareNumbers(uint8_t type_a, std::string_view a, uint8_t type_b, std::string_view b);
 
-// The number as an int64, if it is whole and fits. REQUIRES: a number.
+// The number as an int64, if it is whole and fits (a decimal128 only as far as doubles are whole
+// without gaps, up to 2^53). REQUIRES: a number.
 std::optional<int64_t> WholeNumber(uint8_t type, std::string_view value);
 
 }  // namespace strata::document

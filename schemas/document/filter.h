@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "schemas/document/content.h"
@@ -25,7 +26,8 @@ struct FilterTree;
 //   $elemMatch ask the array only. $ne, $nin and $not hold exactly if $eq, $in and the condition
 //   inside do not: they match what is missing, and an array only if no element is in the way.
 // - {"a": null} also matches a missing member; {"a": {"$type": "null"}} does not.
-// - Two objects are equal only if their members stand in the same order.
+// - Two objects are equal only if their members stand in the same order. (What comes as JSON has
+//   them sorted, json.h.)
 // - A bare regex matches strings, and a regex value that is the same; {"$eq": regex} the latter
 //   only.
 // - An object whose first member begins with "$" holds operators, unless it is a reference ($ref
@@ -52,8 +54,8 @@ class Filter {
   static constexpr size_t kPathSegmentsMax = 64;
   static constexpr size_t kPatternBytesMax = 1024;  // of one regular expression
   static constexpr int kPatternsMax = 100;
-  // Instructions of all compiled regular expressions: the most that one byte of text may cost.
-  static constexpr int kPatternSizeMax = 4000;
+  // Instructions of all compiled regular expressions: what one byte of text may cost at the worst.
+  static constexpr int kPatternSizeMax = 2000;
 
   // INVALID_FILTER with metadata "path" (JSON Pointer into the filter), "problem" and perhaps
   // "limit", and a message that says what to write instead.

@@ -1,6 +1,5 @@
 // Checks a filter and makes a tree of conditions of it.
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,11 +11,10 @@
 #include "schemas/base/strings.h"
 #include "schemas/document/bson_view.h"
 #include "schemas/document/compare.h"
-#include "schemas/document/compare_numbers.h"
 #include "schemas/document/content_error.h"
 #include "schemas/document/filter.h"
+#include "schemas/document/filter_operands.h"
 #include "schemas/document/filter_tree.h"
-#include "schemas/document/path.h"
 
 namespace strata::document {
 namespace {
@@ -38,21 +36,6 @@ constexpr Named kComparisons[] = {
     {"$eq", FilterKind::kEqual},   {"$ne", FilterKind::kEqual},
     {"$gt", FilterKind::kGreater}, {"$gte", FilterKind::kGreaterOrEqual},
     {"$lt", FilterKind::kLess},    {"$lte", FilterKind::kLessOrEqual},
-};
-
-struct TypeAlias {
-  std::string_view name;
-  int code;
-};
-// The deprecated ones are names of types that no document has.
-constexpr TypeAlias kTypes[] = {
-    {"double", 1},   {"string", 2},      {"object", 3},
-    {"array", 4},    {"binData", 5},     {"undefined", 6},
-    {"objectId", 7}, {"bool", 8},        {"date", 9},
-    {"null", 10},    {"regex", 11},      {"dbPointer", 12},
-    {"symbol", 14},  {"javascript", 13}, {"javascriptWithScope", 15},
-    {"int", 16},     {"timestamp", 17},  {"long", 18},
-    {"decimal", 19}, {"minKey", -1},     {"maxKey", 127},
 };
 
 bool IsOperatorName(std::string_view name) { return !name.empty() && name[0] == '$'; }
@@ -89,24 +72,6 @@ bool HoldsOperators(const Member& member) {
          !IsReference(member.value);
 }
 
-struct RegexParts {
-  std::string_view pattern;
-  std::string_view options;
-};
-RegexParts PartsOf(std::string_view regex) {
-  const size_t end = regex.find('\0');
-  return {regex.substr(0, end), regex.substr(end + 1, regex.size() - end - 2)};
-}
-
-// Whether a value counts as true for $exists.
-bool IsTrue(const Member& member) {
-  if (member.type == kBsonNull) return false;
-  if (member.type == kBsonBool) return member.value[0] != 0;
-  if (!IsNumber(member.type)) return true;
-  static constexpr std::string_view kZero("\0\0\0\0", 4);
-  return CompareNumbers(member.type, member.value, kBsonInt32, kZero) != 0;
-}
-
 class Compiler {
  public:
   explicit Compiler(FilterTree& tree) : tree_(tree) {}
@@ -133,10 +98,15 @@ class Compiler {
         .With("problem", problem);
   }
 
-  Error RefuseLimit(std::string_view problem, size_t limit, std::string_view advice) const {
-    Error error = Refuse(absl::StrCat(ToAbsl(problem), ", and the limit is ", limit), advice);
-    error.With("limit", static_cast<int64_t>(limit));
+  absl::Status Check(const MaybeFault& fault) const {
+    if (!fault) return absl::OkStatus();
+    Error error = Refuse(fault->problem, fault->advice);
+    if (fault->limit) error.With("limit", static_cast<int64_t>(*fault->limit));
     return error;
+  }
+
+  absl::Status RefuseLimit(std::string_view problem, size_t limit, std::string_view advice) const {
+    return Check(LimitFault(problem, limit, advice));
   }
 
   absl::Status Count() {
@@ -228,47 +198,13 @@ class Compiler {
 
   absl::Status OfMember(const Member& member, Nodes& nodes) {
     FilterPath path;
-    RETURN_IF_ERROR(ParsePath(member.name, path));
+    RETURN_IF_ERROR(Check(ParseFilterPath(member.name, path)));
     tree_.paths.push_back(std::move(path));
     const FilterPath* const at = &tree_.paths.back();
     if (HoldsOperators(member)) return Operators(at, member.value, nodes);
     if (member.type == kBsonObject) RETURN_IF_ERROR(CheckNoOperators(member.value));
     if (member.type == kBsonRegex) return Regex(at, member, nodes);
     return CompareWith(FilterKind::kEqual, at, member, nodes);
-  }
-
-  absl::Status ParsePath(std::string_view name, FilterPath& path) const {
-    if (!name.empty() && name[0] == '/') {
-      const absl::StatusOr<Path> pointer = Path::Parse(name);
-      if (pointer.ok()) {
-        path = pointer->segments();
-        return absl::OkStatus();
-      }
-      if (static_cast<size_t>(std::count(name.begin(), name.end(), '/')) >
-          Filter::kPathSegmentsMax) {
-        return RefuseSegments();
-      }
-      return Refuse("is no JSON Pointer, although it begins with \"/\"",
-                    "write \"~0\" for \"~\" and \"~1\" for \"/\" in a member name, as in "
-                    "\"/a~1b\"");
-    }
-    for (size_t begin = 0; begin <= name.size();) {
-      const size_t end = std::min(name.find('.', begin), name.size());
-      if (begin == end) {
-        return Refuse("is a path with an empty segment",
-                      "name a member whose name is empty or has dots by a pointer, such as "
-                      "\"/a.b/c\"");
-      }
-      if (path.size() == Filter::kPathSegmentsMax) return RefuseSegments();
-      path.emplace_back(name.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return absl::OkStatus();
-  }
-
-  Error RefuseSegments() const {
-    return RefuseLimit("is a path of too many segments", Filter::kPathSegmentsMax,
-                       "documents are not that deep");
   }
 
   // An object that is compared with, not an object of operators, yet names one.
@@ -360,8 +296,7 @@ class Compiler {
                       "list values and regular expressions only, and combine conditions with $or");
       }
       if (element.type == kBsonRegex) {
-        const RegexParts parts = PartsOf(element.value);
-        RETURN_IF_ERROR(AddPattern(parts.pattern, parts.options, node));
+        RETURN_IF_ERROR(Check(patterns_.Add(PartsOf(element.value), node.patterns)));
       } else {
         node.values.push_back({element.type, element.value});
       }
@@ -376,7 +311,7 @@ class Compiler {
   absl::Status Exists(const FilterPath* at, const Member& member, Nodes& nodes) {
     RETURN_IF_ERROR(Count());
     FilterNode node(FilterKind::kExists, at);
-    nodes.push_back(IsTrue(member) ? std::move(node) : Not(std::move(node)));
+    nodes.push_back(IsTrueInFilter(member) ? std::move(node) : Not(std::move(node)));
     return absl::OkStatus();
   }
 
@@ -384,7 +319,7 @@ class Compiler {
     RETURN_IF_ERROR(Count());
     FilterNode node(FilterKind::kType, at);
     if (member.type != kBsonArray) {
-      RETURN_IF_ERROR(AddType(member, node.types));
+      RETURN_IF_ERROR(Check(AddFilterTypes(member, node.types)));
     } else {
       if (member.value == kEmptyDocument) {
         return Refuse("lists no type", "list at least one, such as [\"string\", \"null\"]");
@@ -394,73 +329,30 @@ class Compiler {
       int64_t index = 0;
       for (MemberReader reader(member.value); reader.Next(element); level.Leave()) {
         level.At(index++);
-        RETURN_IF_ERROR(AddType(element, node.types));
+        RETURN_IF_ERROR(Check(AddFilterTypes(element, node.types)));
       }
     }
     nodes.push_back(std::move(node));
     return absl::OkStatus();
   }
 
-  absl::Status AddType(const Member& member, uint32_t& types) const {
-    if (member.type == kBsonString) {
-      const std::string_view name = StringText(member.value);
-      if (name == "number") {
-        types |= TypeBit(kBsonDouble) | TypeBit(kBsonInt32) | TypeBit(kBsonInt64) |
-                 TypeBit(kBsonDecimal);
-        return absl::OkStatus();
-      }
-      for (const TypeAlias& type : kTypes) {
-        if (type.name != name) continue;
-        types |= TypeBit(static_cast<uint8_t>(type.code));
-        return absl::OkStatus();
-      }
-      return Refuse("is no name of a BSON type",
-                    "there are double, string, object, array, binData, objectId, bool, date, "
-                    "null, regex, int, timestamp, long, decimal, minKey, maxKey and number");
-    }
-    if (IsNumber(member.type)) {
-      const std::optional<int64_t> code = WholeNumber(member.type, member.value);
-      for (const TypeAlias& type : kTypes) {
-        if (code != type.code) continue;
-        types |= TypeBit(static_cast<uint8_t>(type.code));
-        return absl::OkStatus();
-      }
-      if (code == 0) {
-        return Refuse("is no number of a BSON type", "ask for a missing member with $exists");
-      }
-      return Refuse("is no number of a BSON type",
-                    "there are 1 to 19, 127 for maxKey and -1 for minKey");
-    }
-    return Refuse("is neither the name nor the number of a BSON type",
-                  "write a name such as \"string\", or a list of names");
-  }
-
   absl::Status Size(const FilterPath* at, const Member& member, Nodes& nodes) {
     RETURN_IF_ERROR(Count());
-    const std::optional<int64_t> size =
-        IsNumber(member.type) ? WholeNumber(member.type, member.value) : std::nullopt;
-    if (!size || *size < 0) {
-      return Refuse("is not a whole number from 0 on",
-                    "write how many elements the array has; a range takes another member, such "
-                    "as {\"a.4\": {\"$exists\": true}} for five or more");
-    }
     FilterNode node(FilterKind::kSize, at);
-    node.size = *size;
+    RETURN_IF_ERROR(Check(ParseFilterSize(member, node.size)));
     nodes.push_back(std::move(node));
     return absl::OkStatus();
   }
 
   // A bare regex.
   absl::Status Regex(const FilterPath* at, const Member& member, Nodes& nodes) {
-    const RegexParts parts = PartsOf(member.value);
-    return PatternNode(at, parts.pattern, parts.options, nodes);
+    return PatternNode(at, PartsOf(member.value), nodes);
   }
 
-  absl::Status PatternNode(const FilterPath* at, std::string_view pattern, std::string_view options,
-                           Nodes& nodes) {
+  absl::Status PatternNode(const FilterPath* at, const RegexParts& regex, Nodes& nodes) {
     RETURN_IF_ERROR(Count());
     FilterNode node(FilterKind::kPattern, at);
-    RETURN_IF_ERROR(AddPattern(pattern, options, node));
+    RETURN_IF_ERROR(Check(patterns_.Add(regex, node.patterns)));
     nodes.push_back(std::move(node));
     return absl::OkStatus();
   }
@@ -485,7 +377,7 @@ class Compiler {
       }
       if (!given.empty()) parts.options = given;
     }
-    return PatternNode(at, parts.pattern, parts.options, nodes);
+    return PatternNode(at, parts, nodes);
   }
 
   // What they say, $regex takes along.
@@ -497,39 +389,6 @@ class Compiler {
     FindMember(object, "$options", member);
     if (member.type == kBsonString) return absl::OkStatus();
     return Refuse("is not a string", "write letters, such as \"im\"");
-  }
-
-  absl::Status AddPattern(std::string_view pattern, std::string_view options, FilterNode& node) {
-    if (pattern.size() > Filter::kPatternBytesMax) {
-      return RefuseLimit(absl::StrCat("has a pattern of ", pattern.size(), " bytes"),
-                         Filter::kPatternBytesMax, "write a shorter one");
-    }
-    if (pattern.find('\0') != std::string_view::npos) {
-      return Refuse("has a pattern with a zero byte", "write \"\\x00\" for it");
-    }
-    if (!Pattern::AreOptions(options)) {
-      return Refuse("has options other than i, m and s",
-                    "i ignores case, m lets ^ and $ match at lines, s lets . match newlines; for "
-                    "x, write the pattern without its spaces and comments");
-    }
-    if (++patterns_ > Filter::kPatternsMax) {
-      return RefuseLimit("is one regular expression too many", Filter::kPatternsMax,
-                         "join some with \"|\"");
-    }
-    Pattern compiled(pattern, options);
-    if (!compiled.ok()) {
-      return Refuse(absl::StrCat("has a pattern that ", compiled.Problem()),
-                    "write it in RE2's syntax, which has no backreferences, lookahead, "
-                    "lookbehind or possessive quantifiers");
-    }
-    pattern_size_ += compiled.Size();
-    if (pattern_size_ > Filter::kPatternSizeMax) {
-      return RefuseLimit(
-          absl::StrCat("brings the regular expressions to ", pattern_size_, " instructions"),
-          Filter::kPatternSizeMax, "repeat less, and use smaller classes of characters");
-    }
-    node.patterns.push_back(std::move(compiled));
-    return absl::OkStatus();
   }
 
   absl::Status ElemMatch(const FilterPath* at, const Member& member, Nodes& nodes) {
@@ -621,8 +480,7 @@ class Compiler {
   Trail trail_;
   int clauses_ = 0;
   int depth_ = 0;
-  int patterns_ = 0;
-  int pattern_size_ = 0;
+  PatternCompiler patterns_;
 };
 
 }  // namespace
