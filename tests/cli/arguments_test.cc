@@ -56,6 +56,33 @@ TEST(Value, LosesNoNumber) {
   EXPECT_EQ(ValueJson("0.1"), "0.1");
 }
 
+TEST(Condition, IsAFilterInShortFormOrInBraces) {
+  const auto filter = [](const std::string& text) {
+    const auto parsed = FilterProto(text);
+    if (!parsed.ok()) return std::string("refused");
+    google::protobuf::Value value;
+    *value.mutable_struct_value() = *parsed;
+    return MessageJson(value);
+  };
+  EXPECT_EQ(filter("stock>0"), R"({"stock":{"$gt":0}})");
+  EXPECT_EQ(filter("stock>=0"), R"({"stock":{"$gte":0}})");
+  EXPECT_EQ(filter("stock<-1.5"), R"({"stock":{"$lt":-1.5}})");
+  EXPECT_EQ(filter("stock<=9"), R"({"stock":{"$lte":9}})");
+  EXPECT_EQ(filter("title=Moby Dick"), R"({"title":{"$eq":"Moby Dick"}})");
+  EXPECT_EQ(filter("title==x"), R"({"title":{"$eq":"x"}})");
+  EXPECT_EQ(filter("title=a=b"), R"({"title":{"$eq":"a=b"}})");
+  EXPECT_EQ(filter("/a.b/18.6!=null"), R"({"/a.b/18.6":{"$ne":null}})");
+  EXPECT_EQ(filter("n=9007199254740993"), R"({"n":{"$eq":{"$numberLong":"9007199254740993"}}})");
+  EXPECT_EQ(filter("size={\"$gt\":1}"), R"({"size":{"$eq":{"$gt":1}}})");
+  EXPECT_EQ(filter("title~^Mo=b"), R"({"title":{"$regex":"^Mo=b"}})");
+  EXPECT_EQ(filter("isbn"), R"({"isbn":{"$exists":true}})");
+  EXPECT_EQ(filter("!isbn"), R"({"isbn":{"$exists":false}})");
+  EXPECT_EQ(filter(R"( {"stock": {"$in": [1, 2]}})"), R"({"stock":{"$in":[1,2]}})");
+  for (const char* wrong : {"", "!", ">1", "!a=1", "a!1", "$gt=1", "{", "{\"a\":}", "\xff"}) {
+    EXPECT_EQ(filter(wrong), "refused") << wrong;
+  }
+}
+
 TEST(Increment, TakesNumbersOnly) {
   EXPECT_TRUE(NumberProto("-1").ok());
   EXPECT_TRUE(NumberProto("9007199254740993").ok());

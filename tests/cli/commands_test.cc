@@ -3,6 +3,7 @@
 #include <fstream>
 #include <string>
 
+#include "clients/cli/arguments.h"
 #include "clients/client/extended_json.h"
 #include "google/protobuf/util/json_util.h"
 #include "tests/cli/command_line.h"
@@ -129,6 +130,12 @@ TEST_F(CommandLine, PreconditionsAreSent) {
   EXPECT_TRUE(server_.last_update.precondition().has_version());
   Run({"update", "books", "newer", "{}"});
   EXPECT_FALSE(server_.last_update.has_precondition());
+  Run({"update", "books", "moby", "--increment", "/stock=-1", "--if", "stock>0"});
+  EXPECT_EQ(TextProto(server_.last_update.precondition().filter()),
+            TextProto(FilterProto("stock>0").value()));
+  Run({"delete", "books", "moby", "--if", "stock=0", "--if", "!reserved"});
+  const auto& all = server_.last_delete.precondition().filter().fields().at("$and").list_value();
+  EXPECT_EQ(TextProto(all.values(1).struct_value()), TextProto(FilterProto("!reserved").value()));
 }
 
 TEST_F(CommandLine, ARefusalSaysWhyAndWhatToDo) {
@@ -199,6 +206,12 @@ TEST_F(CommandLine, WrongUsageIsStatusTwo) {
         {"diff", "books", "moby", "x"},
         {"audit", "--kind", "erased"},
         {"list", "books", "--limit", "0"},
+        {"list", "books", "--where", ">1"},
+        {"list", "books", "--filter", "{"},
+        {"list", "books", "--at", "soon"},
+        {"history", "books", "moby", "--where", "!a=1"},
+        {"update", "books", "moby", "{}", "--if", "a!1"},
+        {"update", "books", "moby", "{}", "--if", "a", "--if-exists"},
         {"collections", "create", "books", "--strategy", "fast"},
         {"collections", "create"},
         {"import", "/nonexistent"},
@@ -232,6 +245,9 @@ TEST_F(CommandLine, TimesBecomeTimestamps) {
   Run({"history", "books", "moby", "--from", "2026-01-31", "--to-version", "7"});
   EXPECT_EQ(server_.last_history.from_time().seconds(), 1769817600);
   EXPECT_EQ(server_.last_history.to_version(), 7);
+  EXPECT_FALSE(server_.last_history.has_filter());
+  Run({"history", "books", "moby", "--where", "stock=0"});
+  EXPECT_EQ(TextProto(server_.last_history.filter()), TextProto(FilterProto("stock=0").value()));
 }
 
 TEST_F(CommandLine, ManyDocumentsAtOnce) {
@@ -328,6 +344,14 @@ TEST_F(CommandLine, ListPrintsWhatWasAskedFor) {
             "ENCODING_BSON");
   EXPECT_TRUE(Run({"list", "books", "--deleted"})
                   .out.ends_with("c         2  1970-01-01 00:00:05  deleted\n"));
+  Run({"list", "books", "--where", "n>0", "--filter", R"({"n": {"$lt": 9}})", "--at",
+       "2026-01-31T12:00"});
+  EXPECT_EQ(server_.last_list.at_time().seconds(), 1769860800);
+  const auto& all = server_.last_list.filter().fields().at("$and").list_value();
+  ASSERT_EQ(all.values_size(), 2);
+  EXPECT_EQ(TextProto(all.values(0).struct_value()), TextProto(FilterProto("n>0").value()));
+  EXPECT_EQ(TextProto(all.values(1).struct_value()),
+            TextProto(FilterProto(R"({"n": {"$lt": 9}})").value()));
   const std::string lines = Run({"list", "books", "--json"}).out;
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 3);
 }

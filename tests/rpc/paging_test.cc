@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/rpc/test_server.h"
 
 namespace strata::rpc_test {
@@ -113,6 +115,32 @@ TEST_F(Paging, StaysStableWhileWritersGoOn) {
   ASSERT_THAT(second.response.documents(), SizeIs(6));
   EXPECT_EQ(second.response.documents(0).id(), "g");
   EXPECT_THAT(second.response.next_page_token(), IsEmpty());
+}
+
+TEST_F(Paging, OfTheLedgerStaysStableWhileWritersGoOn) {
+  for (const char* scope : {R"({"collection": "")", R"({"collection": "books")",
+                            R"({"collection": "books", "id": "a")"}) {
+    std::vector<int64_t> before;
+    const auto whole = server_.Audit(scope + std::string("}"));
+    for (const auto& entry : whole.response.entries()) before.push_back(entry.commit_position());
+    std::vector<int64_t> paged;
+    AllPages(
+        scope, 5,
+        [&](const std::string& json) {
+          const auto page = server_.Audit(json);
+          if (paged.size() < before.size()) {
+            Must(server_.Update(R"({"collection": "books", "id": "a", "allow_missing": true,
+                "patch": {"operations": [{"path": "/n", "increment": 1}]}})"));
+          }
+          return page;
+        },
+        [&](const v1::AuditResponse& page) {
+          for (const auto& entry : page.entries()) paged.push_back(entry.commit_position());
+        });
+    ASSERT_GT(paged.size(), before.size());  // what was written meanwhile comes behind
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), paged.begin()));
+    EXPECT_TRUE(std::is_sorted(paged.begin(), paged.end()));
+  }
 }
 
 TEST_F(Paging, ATokenBelongsToItsRequest) {
