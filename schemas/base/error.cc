@@ -64,7 +64,8 @@ const std::vector<ErrorReason>& AllErrorReasons() {
   return *all;
 }
 
-Error::Error(ErrorReason reason, std::string_view message) : reason_(reason), message_(message) {}
+Error::Error(ErrorReason reason, std::string_view message)
+    : reason_(reason), code_(ReasonCode(reason)), message_(message) {}
 
 Error& Error::With(std::string_view key, std::string_view value) & {
   metadata_.emplace_back(key, value);
@@ -76,7 +77,7 @@ Error& Error::With(std::string_view key, int64_t value) & {
 }
 
 absl::Status Error::ToStatus() const {
-  absl::Status status(ReasonCode(reason_), ToAbsl(message_));
+  absl::Status status(code_, ToAbsl(message_));
   std::string payload = std::to_string(static_cast<size_t>(reason_)) + ':';
   for (const auto& [key, value] : metadata_) {
     AppendPart(payload, key);

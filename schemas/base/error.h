@@ -13,7 +13,8 @@
 
 namespace strata {
 
-// What went wrong. The reason fixes the canonical code; error_reasons.def lists both.
+// What went wrong. The reason fixes the canonical code (but see Error::As); error_reasons.def lists
+// both.
 enum class ErrorReason {
 #define REASON(enumerator, name, code) enumerator,
 #include "schemas/base/error_reasons.def"
@@ -50,6 +51,12 @@ class Error {
     return std::move(*this);
   }
 
+  // Another code than the reason's, for a call to which the same fact means something else.
+  Error&& As(absl::StatusCode code) && {
+    code_ = code;
+    return std::move(*this);
+  }
+
   absl::Status ToStatus() const;
   operator absl::Status() const { return ToStatus(); }  // NOLINT(google-explicit-constructor)
   template <typename T>
@@ -59,6 +66,7 @@ class Error {
 
  private:
   ErrorReason reason_;
+  absl::StatusCode code_;
   std::string message_;
   ErrorMetadata metadata_;
 };

@@ -95,7 +95,7 @@ void AddDetails(ErrorReason reason, const ErrorMetadata& metadata, google::rpc::
   google::rpc::ErrorInfo info;
   FillErrorInfo(reason, metadata, info);
   status.add_details()->PackFrom(info);
-  switch (ReasonCode(reason)) {
+  switch (static_cast<absl::StatusCode>(status.code())) {
     case absl::StatusCode::kInvalidArgument: {
       google::rpc::BadRequest bad;
       auto& violation = *bad.add_field_violations();
@@ -131,7 +131,7 @@ grpc::Status ToGrpc(const absl::Status& status) {
   const std::string_view message =
       reason == ErrorReason::kInternal ? kInternalMessage : ToStd(status.message());
   google::rpc::Status wire;
-  wire.set_code(static_cast<int>(ReasonCode(reason)));
+  wire.set_code(static_cast<int>(known ? status.code() : ReasonCode(reason)));
   wire.set_message(Shown(message, kMessageBytesMax));
   AddDetails(reason, known ? MetadataOf(status) : ErrorMetadata(), wire);
   return grpc::Status(static_cast<grpc::StatusCode>(wire.code()), wire.message(),
