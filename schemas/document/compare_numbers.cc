@@ -34,37 +34,42 @@ int CompareWithDouble(int64_t whole, double number) {
   return order != 0 ? order : Order(integral, number);
 }
 
+__extension__ using uint128_t = unsigned __int128;
+
 // A whole number that is as large as a comparison can need: a decimal128 and a double of about the
 // same size, brought to whole numbers, stay below 1300 bits.
 class Whole {
  public:
-  void Append(uint32_t digit) {  // the next more significant one
-    if (digit != 0) size_ = used_ + 1;
-    digits_[used_++] = digit;
+  Whole() = default;
+  explicit Whole(uint64_t low, uint64_t high = 0)
+      : digits_{low, high}, size_(high != 0 ? 2 : (low != 0 ? 1 : 0)) {}
+
+  void MultiplyByFives(int power) {
+    constexpr int kStep = 27;  // 5^27 is the last power that fits 64 bits
+    constexpr uint64_t kStepFives = 7450580596923828125u;
+    for (; power >= kStep; power -= kStep) Multiply(kStepFives);
+    uint64_t rest = 1;
+    for (; power > 0; --power) rest *= 5;
+    Multiply(rest);
   }
 
-  void Multiply(uint32_t factor) {
-    uint64_t carry = 0;
-    for (size_t i = 0; i < size_; ++i) {
-      carry += uint64_t{digits_[i]} * factor;
-      digits_[i] = static_cast<uint32_t>(carry);
-      carry >>= 32;
-    }
-    if (carry != 0 && size_ < digits_.size()) digits_[size_++] = static_cast<uint32_t>(carry);
-  }
-
-  void MultiplyByPowers(int twos, int tens) {
-    for (; tens >= 9; tens -= 9) Multiply(1'000'000'000);
-    for (; tens > 0; --tens) Multiply(10);
-    for (; twos >= 31; twos -= 31) Multiply(uint32_t{1} << 31);
-    if (twos > 0) Multiply(uint32_t{1} << twos);
+  void MultiplyByTwos(int power) {
+    const auto whole = static_cast<size_t>(power / 64);
+    if (power % 64 != 0) Multiply(uint64_t{1} << (power % 64));
+    if (whole == 0 || size_ == 0) return;
+    size_ = std::min(size_ + whole, digits_.size());
+    std::copy_backward(digits_.begin(), digits_.begin() + static_cast<ptrdiff_t>(size_ - whole),
+                       digits_.begin() + static_cast<ptrdiff_t>(size_));
+    std::fill_n(digits_.begin(), whole, 0);
   }
 
   bool IsZero() const { return size_ == 0; }
 
   double ToDouble() const {
     double number = 0;
-    for (size_t i = size_; i-- > 0;) number = number * 4294967296.0 + digits_[i];
+    for (size_t i = size_; i-- > 0;) {
+      number = number * 18446744073709551616.0 + static_cast<double>(digits_[i]);
+    }
     return number;
   }
 
@@ -77,9 +82,18 @@ class Whole {
   }
 
  private:
-  std::array<uint32_t, 48> digits_{};
-  size_t used_ = 0;
-  size_t size_ = 0;  // without zeros in front
+  void Multiply(uint64_t factor) {
+    uint64_t carry = 0;
+    for (size_t i = 0; i < size_; ++i) {
+      const uint128_t product = uint128_t{digits_[i]} * factor + carry;
+      digits_[i] = static_cast<uint64_t>(product);
+      carry = static_cast<uint64_t>(product >> 64);
+    }
+    if (carry != 0 && size_ < digits_.size()) digits_[size_++] = carry;
+  }
+
+  std::array<uint64_t, 24> digits_{};  // the least significant first
+  size_t size_ = 0;                    // without zeros in front
 };
 
 // Any number: (-1)^negative * whole * 2^twos * 10^tens.
@@ -94,16 +108,11 @@ struct Exact {
   int Sign() const { return whole.IsZero() ? 0 : (negative ? -1 : 1); }
 };
 
-void AppendWhole(uint64_t number, Whole& whole) {
-  whole.Append(static_cast<uint32_t>(number));
-  whole.Append(static_cast<uint32_t>(number >> 32));
-}
-
 Exact ExactOfInteger(int64_t number) {
   Exact exact;
   exact.negative = number < 0;
   const auto bits = static_cast<uint64_t>(number);
-  AppendWhole(exact.negative ? 0 - bits : bits, exact.whole);
+  exact.whole = Whole(exact.negative ? 0 - bits : bits);
   return exact;
 }
 
@@ -117,7 +126,7 @@ Exact ExactOfDouble(double number) {
   } else {
     int exponent = 0;
     const double fraction = std::frexp(std::abs(number), &exponent);
-    AppendWhole(static_cast<uint64_t>(std::ldexp(fraction, 53)), exact.whole);
+    exact.whole = Whole(static_cast<uint64_t>(std::ldexp(fraction, 53)));
     exact.twos = exponent - 53;
   }
   return exact;
@@ -140,8 +149,7 @@ Exact ExactOfDecimal(std::string_view value) {
     // Otherwise the coefficient has more than 34 digits, which the standard reads as zero.
     return exact;
   }
-  AppendWhole(low, exact.whole);
-  AppendWhole(high & ((uint64_t{1} << 49) - 1), exact.whole);
+  exact.whole = Whole(low, high & ((uint64_t{1} << 49) - 1));
   exact.tens = static_cast<int>((high >> 49) & 0x3FFF) - kBias;
   return exact;
 }
@@ -163,10 +171,12 @@ int CompareMagnitudes(Exact a, Exact b) {
   // that bounds the powers.
   const double distance = Log10(a) - Log10(b);
   if (std::abs(distance) > 1e-9) return distance < 0 ? -1 : 1;
-  const int twos = std::min(a.twos, b.twos);
-  const int tens = std::min(a.tens, b.tens);
-  a.whole.MultiplyByPowers(a.twos - twos, a.tens - tens);
-  b.whole.MultiplyByPowers(b.twos - twos, b.tens - tens);
+  const int fives = std::min(a.tens, b.tens);
+  const int twos = std::min(a.twos + a.tens, b.twos + b.tens);
+  for (Exact* const exact : {&a, &b}) {
+    exact->whole.MultiplyByFives(exact->tens - fives);
+    exact->whole.MultiplyByTwos(exact->twos + exact->tens - twos);
+  }
   return CompareWholes(a.whole, b.whole);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <random>
 #include <string>
@@ -806,6 +807,29 @@ TEST(Compare, NumbersByTheirExactValue) {
   }
 }
 
+// The digits of a double that has few of them, and the same with one digit more.
+TEST(Compare, DoublesWithTheirOwnDigits) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 1000; ++round) {
+    const int twos = static_cast<int>(random() % 24);
+    const double number = std::ldexp(static_cast<double>(random() >> 8), -twos);
+    char digits[64];
+    std::snprintf(digits, sizeof(digits), "%.24f", number);
+    Value value{kBsonDouble, {}};
+    AppendNumber(number, value.bytes);
+    const auto decimal = [&](std::string text) {
+      return Val(R"({"$numberDecimal": ")" + std::move(text) + "\"}");
+    };
+    const Value same = decimal(digits);
+    const Value more = decimal(std::string(digits) + "1");
+    EXPECT_EQ(Compare(value.type, value.bytes, same.type, same.bytes), 0) << digits;
+    EXPECT_LT(Compare(value.type, value.bytes, more.type, more.bytes), 0) << digits;
+    EXPECT_GT(Compare(more.type, more.bytes, value.type, value.bytes), 0) << digits;
+  }
+}
+
 int Order(const Value& a, const Value& b) {
   const int order = Compare(a.type, a.bytes, b.type, b.bytes);
   return (order > 0) - (order < 0);
@@ -838,6 +862,7 @@ class NaivePath {
   }
 
   std::vector<Value> found;
+  std::vector<Value> whole;  // without the elements of an array at the end
 
  private:
   void InObject(std::string_view object, size_t next) {
@@ -852,7 +877,7 @@ class NaivePath {
     if (next == path_.size()) {
       if (member.type == kBsonArray) {
         Member element;
-        for (MemberReader reader(member.value); reader.Next(element);) Add(element);
+        for (MemberReader reader(member.value); reader.Next(element);) AddTo(found, element);
       }
       return Add(member);
     }
@@ -876,7 +901,14 @@ class NaivePath {
     }
   }
 
-  void Add(const Member& member) { found.push_back({member.type, std::string(member.value)}); }
+  void Add(const Member& member) {
+    AddTo(found, member);
+    AddTo(whole, member);
+  }
+
+  static void AddTo(std::vector<Value>& values, const Member& member) {
+    values.push_back({member.type, std::string(member.value)});
+  }
 
   std::vector<std::string> path_;
 };
@@ -941,7 +973,8 @@ TEST(Filter, AgreesWithANaiveEvaluation) {
     std::string pointer;
     for (const std::string& segment : segments) AppendSegment(segment, pointer);
 
-    const std::vector<Value> found = NaivePath(segments, document).found;
+    const NaivePath naive(segments, document);
+    const std::vector<Value>& found = naive.found;
     std::vector<Value> operands;
     for (int i = 0; i < 3; ++i) {
       Value operand = random.MakeValue(4);
@@ -969,6 +1002,25 @@ TEST(Filter, AgreesWithANaiveEvaluation) {
     const bool exists = any([](const Value& value) { return value.type != 0; });
     EXPECT_EQ(Matches(Condition(path, "$exists", Val("true")), document), exists);
     EXPECT_EQ(Matches(Condition(path, "$exists", Val("false")), document), !exists);
+
+    const std::string type = std::to_string(operands[0].type);
+    EXPECT_EQ(Matches(Condition(path, "$type", Val(type)), document),
+              any([&](const Value& value) { return value.type == operands[0].type; }));
+    bool element_equals = false;
+    for (const Value& array : naive.whole) {
+      if (array.type != kBsonArray) continue;
+      size_t elements = 0;
+      Member element;
+      for (MemberReader reader(array.bytes); reader.Next(element); ++elements) {
+        const Value value{element.type, std::string(element.value)};
+        element_equals = element_equals || NaiveMeets("$eq", value, operands[0]);
+      }
+      EXPECT_TRUE(Matches(Condition(path, "$size", Val(std::to_string(elements))), document));
+    }
+    const std::string equals = Around(operands[0].type, operands[0].bytes, "$eq");
+    EXPECT_EQ(Matches(Condition(path, "$elemMatch", {kBsonObject, equals}), document),
+              element_equals)
+        << path << " " << Json(operands[0]) << " on " << Json(document);
 
     std::vector<Content> each;
     bool literal = true;  // no object that $in would take for operators
