@@ -12,14 +12,15 @@
 //   entry   = { name: string, seq: int64 }       sorted by the bytes of the names, no name twice
 //
 // An entry of <set> is an enrollment, one of deleted_<set> a tombstone. Read besides: a mere string
-// in place of an entry, as sequence 0; integers of either width; another order. For another set than
-// "classes" the floor is in purged_through_<set>.
+// in place of an entry, as sequence 0; integers of either width; another order. For another set
+// than "classes" the floor is in purged_through_<set>.
 //
 // Source: the article "Data consistency with asynchronous queues", whose update by filter this rule
 // replaces: its filter loses enrollments when an older unenroll comes last.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,13 +60,18 @@ struct Enrollment {
 };
 
 // What a student's content says about one set.
-struct Enrollments {
+struct EnrollmentSet {
   std::vector<Enrollment> all;  // tombstones too, sorted by name
   int64_t purged_through = 0;
 };
 
 // ENROLLMENT_SHAPE with metadata "path" if a member is not what it has to be.
-absl::StatusOr<Enrollments> ReadEnrollments(const document::Content& student, std::string_view set);
+absl::StatusOr<EnrollmentSet> ReadEnrollments(const document::Content& student,
+                                              std::string_view set);
+
+// The enrollment in one class, whatever is wrong with other entries; nothing if there is none.
+std::optional<Enrollment> FindEnrollment(const document::Content& student, std::string_view set,
+                                         std::string_view class_name);
 
 struct Decision {
   Result result = Result::kApplied;
@@ -87,10 +93,8 @@ struct Purge {
 absl::StatusOr<Purge> PurgeTombstones(const document::Content& student, std::string_view set,
                                       int64_t through);
 
-// INVALID_NAME or INVALID_FIELD, naming the field, for a message that no content can take: class
-// names are 1 to 256 bytes of UTF-8 without control characters, sequence numbers from 1, sets 1 to 64
-// bytes of letters, digits, "_" and "-".
-absl::Status ValidateMessage(const Message& message);
+// INVALID_FIELD unless a set may have this name: 1 to 64 letters, digits, "_" and "-", no name of
+// the members that are kept beside a set.
 absl::Status ValidateSet(std::string_view set);
 
 }  // namespace strata::enrollment

@@ -28,6 +28,8 @@ constexpr Rule kRules[] = {
     {"schemas/store", ". absl/ schemas/base"},
     {"schemas/versioning", ". absl/ bson/ openssl/ schemas/base schemas/document schemas/store"},
 
+    {"schemas/enrollment", ". absl/ schemas/base schemas/document schemas/versioning"},
+
     // The disk ends here; an engine knows the port, no other engine and no strategy.
     {"service/engines", ". absl/ posix schemas/base schemas/store"},
     {"service/engines/memory", ". absl/ bson/ schemas/base schemas/store service/engines"},
@@ -38,15 +40,16 @@ constexpr Rule kRules[] = {
     // The wire ends here; handlers know no engine.
     {"service/rpc",
      ". absl/ bson/ posix grpc/ grpcpp/ google/ strata/ spdlog/ schemas/base schemas/document "
-     "schemas/store schemas/versioning service/observability service/rpc/handlers"},
+     "schemas/store schemas/versioning schemas/enrollment service/observability "
+     "service/rpc/handlers"},
     {"service/rpc/handlers",
      ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
-     "schemas/store schemas/versioning service/observability service/rpc"},
+     "schemas/store schemas/versioning schemas/enrollment service/observability service/rpc"},
 
     {"service/observability", ". absl/ posix spdlog/ schemas/base"},
     {"service/app",
      ". absl/ CLI/ grpc/ grpcpp/ posix spdlog/ schemas/base schemas/document schemas/store "
-     "schemas/versioning service/engines service/observability service/rpc"},
+     "schemas/versioning schemas/enrollment service/engines service/observability service/rpc"},
 
     // A client knows the contract and nothing of the server.
     {"clients/client", ". absl/ bson/ google/ grpc/ grpcpp/ strata/v1/"},

@@ -1,0 +1,261 @@
+#include "schemas/enrollment/enrollments.h"
+
+#include <charconv>
+#include <mutex>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/base/strings.h"
+#include "schemas/document/bson_view.h"
+#include "schemas/versioning/document_errors.h"
+
+namespace strata::enrollment {
+namespace {
+
+using document::Content;
+using versioning::CurrentState;
+using versioning::DocumentName;
+using versioning::Mutation;
+using versioning::VersionKind;
+
+// A message has to take effect, so it tries as often as any write may.
+constexpr int kAttemptsMax = 100;
+
+absl::Status CheckNumber(std::string_view field, int64_t number) {
+  if (number >= 1) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidField,
+               std::string(field) + " is " + std::to_string(number) + ", at least 1 is required")
+      .With("field", field)
+      .With("limit", int64_t{1});
+}
+
+absl::Status CheckStudent(const DocumentName& student) {
+  RETURN_IF_ERROR(versioning::ValidateName("collection", student.collection));
+  return versioning::ValidateName("student_id", student.id);
+}
+
+absl::Status Check(const ApplyRequest& request) {
+  RETURN_IF_ERROR(CheckStudent(request.student));
+  RETURN_IF_ERROR(versioning::ValidateName("class_name", request.message.class_name));
+  RETURN_IF_ERROR(CheckNumber("sequence_number", request.message.sequence_number));
+  return ValidateSet(request.message.set);
+}
+
+// The same refusal, naming the student.
+absl::Status OfStudent(const absl::Status& status, const DocumentName& student) {
+  const std::optional<ErrorReason> reason = ReasonOf(status);
+  if (reason != ErrorReason::kEnrollmentShape) return status;
+  Error error(*reason, ToStd(status.message()));
+  for (const auto& [key, value] : MetadataOf(status)) error.With(key, value);
+  return std::move(error).With("collection", student.collection).With("id", student.id);
+}
+
+absl::Status Deleted(const DocumentName& student, int64_t version) {
+  return Error(ErrorReason::kDocumentDeleted,
+               "the student was deleted by version " + std::to_string(version) +
+                   "; a message does not bring it back, Restore or Create does")
+      .With("collection", student.collection)
+      .With("id", student.id)
+      .With("version", version)
+      .As(absl::StatusCode::kFailedPrecondition);
+}
+
+versioning::WriteRequest ToWrite(const DocumentName& student, const versioning::ChangeInfo& change,
+                                 std::chrono::steady_clock::time_point deadline) {
+  versioning::WriteRequest write;
+  write.name = student;
+  write.change = change;
+  write.max_attempts = kAttemptsMax;
+  write.deadline = deadline;
+  return write;
+}
+
+// {"$or": [{set: {"$elemMatch": {"name": class}}}, {set: class}]}: entries of either shape.
+absl::StatusOr<document::Filter> InClass(const std::string& set, const std::string& class_name) {
+  using document::BeginDocument;
+  using document::EndDocument;
+  std::string out;
+  const auto open = [&](uint8_t type, std::string_view name) {
+    document::AppendMemberHead(type, name, out);
+    return BeginDocument(out);
+  };
+  const auto text = [&](std::string_view name) {
+    document::AppendMemberHead(document::kBsonString, name, out);
+    document::AppendStringValue(class_name, out);
+  };
+  const size_t root = BeginDocument(out);
+  const size_t any = open(document::kBsonArray, "$or");
+  const size_t entry = open(document::kBsonObject, "0");
+  const size_t condition = open(document::kBsonObject, set);
+  const size_t element = open(document::kBsonObject, "$elemMatch");
+  text("name");
+  EndDocument(element, out);
+  EndDocument(condition, out);
+  EndDocument(entry, out);
+  const size_t plain = open(document::kBsonObject, "1");
+  text(set);
+  EndDocument(plain, out);
+  EndDocument(any, out);
+  EndDocument(root, out);
+  return document::Filter::Compile(Content::FromTrusted(std::move(out)));
+}
+
+}  // namespace
+
+void Enrollments::Apply(ApplyRequest request, ApplyCallback done) {
+  if (absl::Status status = Check(request); !status.ok()) return done(std::move(status));
+  versioning::WriteRequest write = ToWrite(request.student, request.change, request.deadline);
+  // What was decided last, on the version that the write is then answered with.
+  const auto decision = std::make_shared<Decision>();
+  auto mutate =
+      [student = std::move(request.student), message = std::move(request.message), decision,
+       limits = documents_.limits()](const CurrentState& current) -> absl::StatusOr<Mutation> {
+    if (current.version != nullptr && current.version->deleted()) {
+      return Deleted(student, current.version->header.version);
+    }
+    const bool known = current.version != nullptr;
+    absl::StatusOr<Decision> decided =
+        ApplyMessage(known ? *current.version->content : Content(), student.id, message, limits);
+    if (!decided.ok()) return OfStudent(decided.status(), student);
+    *decision = *std::move(decided);
+    return Mutation{known ? VersionKind::kUpdated : VersionKind::kCreated, decision->content};
+  };
+  documents_.Modify(
+      std::move(write), std::move(mutate),
+      [decision, done = std::move(done)](absl::StatusOr<versioning::WriteResult> result) {
+        if (!result.ok()) return done(result.status());
+        done(Applied{decision->result, decision->enrolled, result->version.header.version});
+      });
+}
+
+absl::StatusOr<StudentEnrollments> Enrollments::Get(const DocumentName& student,
+                                                    const std::string& set) const {
+  RETURN_IF_ERROR(CheckStudent(student));
+  RETURN_IF_ERROR(ValidateSet(set));
+  const absl::StatusOr<versioning::StoredVersion> version = documents_.Get(student, {});
+  StudentEnrollments found;
+  if (ReasonOf(version.status()) == ErrorReason::kDocumentNotFound) return found;
+  if (ReasonOf(version.status()) == ErrorReason::kDocumentDeleted) {
+    const std::string number = MetadataOf(version.status(), "version").value_or("0");
+    std::from_chars(number.data(), number.data() + number.size(), found.version);
+    return found;
+  }
+  RETURN_IF_ERROR(version.status());
+  absl::StatusOr<EnrollmentSet> enrollments = ReadEnrollments(*version->content, set);
+  if (!enrollments.ok()) return OfStudent(enrollments.status(), student);
+  found.all = std::move(enrollments->all);
+  found.version = version->header.version;
+  return found;
+}
+
+absl::StatusOr<versioning::ListEnd> Enrollments::Roster(const RosterQuery& query,
+                                                        const RosterVisitor& visitor) const {
+  RETURN_IF_ERROR(versioning::ValidateName("class_name", query.class_name));
+  RETURN_IF_ERROR(ValidateSet(query.set));
+  versioning::ListQuery list;
+  list.collection = query.collection;
+  list.after_id = query.after_id;
+  list.at_time = query.at_time;
+  ASSIGN_OR_RETURN(list.filter, InClass(query.set, query.class_name));
+  return documents_.List(list, [&](std::string_view id, versioning::StoredVersion&& version) {
+    const std::optional<Enrollment> enrollment =
+        FindEnrollment(*version.content, query.set, query.class_name);
+    return !enrollment || visitor(id, *enrollment, version.header.version);
+  });
+}
+
+void Enrollments::PurgeStudent(const PurgeRequest& request, const std::string& student_id,
+                               std::function<void(absl::StatusOr<int64_t>)> done) {
+  const DocumentName student{request.collection, student_id};
+  const auto tombstones = std::make_shared<int64_t>(0);
+  auto mutate = [student, set = request.set, through = request.through,
+                 tombstones](const CurrentState& current) -> absl::StatusOr<Mutation> {
+    if (!current.live()) return versioning::NotLive(student, current.version);
+    absl::StatusOr<enrollment::Purge> purge =
+        PurgeTombstones(*current.version->content, set, through);
+    if (!purge.ok()) return OfStudent(purge.status(), student);
+    *tombstones = purge->tombstones;
+    return Mutation{VersionKind::kUpdated, std::move(purge->content)};
+  };
+  documents_.Modify(
+      ToWrite(student, request.change, request.deadline), std::move(mutate),
+      [tombstones, done = std::move(done)](const absl::StatusOr<versioning::WriteResult>& result) {
+        if (!result.ok()) return done(result.status());
+        done(*tombstones);
+      });
+}
+
+// The writes of one call: under way together, answered when the last one is through.
+class Enrollments::CollectionPurge {
+ public:
+  CollectionPurge(Purged found, PurgeCallback done)
+      : purged_(std::move(found)), done_(std::move(done)) {}
+
+  // Answers unless a write is still under way; each one holds the purge.
+  ~CollectionPurge() {
+    if (failure_.ok()) {
+      done_(std::move(purged_));
+    } else {
+      done_(failure_);
+    }
+  }
+
+  void Count(const std::string& student_id, const absl::StatusOr<int64_t>& tombstones) {
+    const std::lock_guard lock(mutex_);
+    const std::optional<ErrorReason> reason = ReasonOf(tombstones.status());
+    if (tombstones.ok()) {
+      purged_.students += *tombstones > 0 ? 1 : 0;
+      purged_.tombstones += *tombstones;
+    } else if (reason == ErrorReason::kEnrollmentShape) {
+      if (purged_.refused.size() < kRefusedMax) purged_.refused.push_back(student_id);
+    } else if (reason != ErrorReason::kDocumentDeleted && failure_.ok()) {
+      failure_ = tombstones.status();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  Purged purged_;
+  PurgeCallback done_;
+  absl::Status failure_;
+};
+
+void Enrollments::Purge(PurgeRequest request, PurgeCallback done) {
+  absl::Status valid = CheckNumber("through_sequence_number", request.through);
+  if (valid.ok()) valid = ValidateSet(request.set);
+  if (valid.ok()) valid = versioning::ValidateChange(request.change);
+  if (!valid.ok()) return done(std::move(valid));
+  if (!request.student_id.empty()) {
+    valid = CheckStudent({request.collection, request.student_id});
+    if (!valid.ok()) return done(std::move(valid));
+    return PurgeStudent(request, request.student_id,
+                        [done = std::move(done)](const absl::StatusOr<int64_t>& tombstones) {
+                          if (!tombstones.ok()) return done(tombstones.status());
+                          done(Purged{1, *tombstones > 0 ? 1 : 0, *tombstones, {}, {}});
+                        });
+  }
+  versioning::ListQuery list;
+  list.collection = request.collection;
+  list.after_id = request.after_id;
+  Purged found;
+  std::vector<std::string> affected;
+  const absl::StatusOr<versioning::ListEnd> end =
+      documents_.List(list, [&](std::string_view id, versioning::StoredVersion&& version) {
+        if (found.examined == kPurgeExaminedMax) return false;
+        ++found.examined;
+        const auto purge = PurgeTombstones(*version.content, request.set, request.through);
+        if (!purge.ok() || purge->tombstones > 0) affected.emplace_back(id);
+        return true;
+      });
+  if (!end.ok()) return done(end.status());
+  found.resume_after = end->resume_after;
+  const auto purge = std::make_shared<CollectionPurge>(std::move(found), std::move(done));
+  for (const std::string& id : affected) {
+    PurgeStudent(request, id, [purge, id](const absl::StatusOr<int64_t>& tombstones) {
+      purge->Count(id, tombstones);
+    });
+  }
+}
+
+}  // namespace strata::enrollment

@@ -1,0 +1,114 @@
+// Enrollments: messages with sequence numbers, applied to students' documents over the only write
+// path.
+//
+// A message is one more function handed to Documents::Modify, so compare-and-swap, combining,
+// history, diff, audit and the chain of hashes hold for it as for any update. There is no lock and
+// no second mechanism: a message that is repeated, late or early finds in the document what it has
+// to know (sequence_guard.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/enrollment/sequence_guard.h"
+#include "schemas/versioning/documents.h"
+
+namespace strata::enrollment {
+
+inline constexpr std::string_view kDefaultCollection = "students";
+
+struct ApplyRequest {
+  versioning::DocumentName student;
+  Message message;
+  versioning::ChangeInfo change;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+};
+
+struct Applied {
+  Result result = Result::kApplied;
+  bool enrolled = false;
+  int64_t version = 0;  // that was written, or that it was decided on
+};
+using ApplyCallback = std::function<void(absl::StatusOr<Applied>)>;
+
+struct StudentEnrollments {
+  std::vector<Enrollment> all;  // tombstones too, sorted by name
+  int64_t version = 0;          // 0: there is no document
+};
+
+struct RosterQuery {
+  std::string collection;
+  std::string set{kDefaultSet};
+  std::string class_name;
+  std::string after_id;
+  std::optional<UnixMicros> at_time;
+};
+// Called with each student of the class; false: was not taken, stop here.
+using RosterVisitor =
+    std::function<bool(std::string_view student_id, const Enrollment& enrollment, int64_t version)>;
+
+struct PurgeRequest {
+  std::string collection;
+  std::string student_id;  // empty: every student
+  std::string set{kDefaultSet};
+  int64_t through = 0;
+  versioning::ChangeInfo change;
+  std::string after_id;  // every student: those behind this one
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+};
+
+struct Purged {
+  int64_t examined = 0;
+  int64_t students = 0;
+  int64_t tombstones = 0;
+  std::vector<std::string> refused;         // the first kRefusedMax whose documents lack the shape
+  std::optional<std::string> resume_after;  // set: there may be more behind this student
+};
+using PurgeCallback = std::function<void(absl::StatusOr<Purged>)>;
+
+// A purge of every student looks at no more than this many in one call.
+inline constexpr int64_t kPurgeExaminedMax = 1000;
+inline constexpr size_t kRefusedMax = 10;
+
+// Thread-safe. All: COLLECTION_NOT_FOUND (but Apply makes the collection), INVALID_NAME and
+// INVALID_FIELD naming the request's field, and what Documents answers.
+class Enrollments {
+ public:
+  // Must outlive it and every write in flight.
+  explicit Enrollments(versioning::Documents& documents) : documents_(documents) {}
+
+  // Applies one message; makes the document of an unknown student. ENROLLMENT_SHAPE;
+  // DOCUMENT_DELETED as FAILED_PRECONDITION. A message whose outcome is unknown may be applied
+  // again.
+  void Apply(ApplyRequest request, ApplyCallback done);
+
+  // A student without document, or with a deleted one, has no enrollments. ENROLLMENT_SHAPE.
+  absl::StatusOr<StudentEnrollments> Get(const versioning::DocumentName& student,
+                                         const std::string& set) const;
+
+  // Visits the students of a class in the byte order of their ids.
+  absl::StatusOr<versioning::ListEnd> Roster(const RosterQuery& query,
+                                             const RosterVisitor& visitor) const;
+
+  // Removes tombstones. Of one student: DOCUMENT_NOT_FOUND, DOCUMENT_DELETED, ENROLLMENT_SHAPE. Of
+  // every student: reads on the caller's thread, up to kPurgeExaminedMax documents; deleted ones
+  // are passed over.
+  void Purge(PurgeRequest request, PurgeCallback done);
+
+ private:
+  class CollectionPurge;
+
+  void PurgeStudent(const PurgeRequest& request, const std::string& student_id,
+                    std::function<void(absl::StatusOr<int64_t> tombstones)> done);
+
+  versioning::Documents& documents_;
+};
+
+}  // namespace strata::enrollment
