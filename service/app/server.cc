@@ -6,6 +6,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/enrollment/enrollments.h"
 #include "schemas/versioning/documents.h"
 #include "service/app/executor.h"
 #include "service/engines/engines.h"
@@ -92,6 +93,7 @@ struct Server::Parts {
   ThreadPool executor;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<versioning::Documents> documents;
+  std::optional<enrollment::Enrollments> enrollments;
   std::optional<observability::Health> health;
   std::optional<rpc::Reflection> reflection;
   std::optional<rpc::Services> services;
@@ -106,13 +108,14 @@ struct Server::Parts {
 absl::Status Server::Parts::Serve() {
   documents = std::make_unique<versioning::Documents>(*store, *options.clock, *options.entropy,
                                                       executor, ToDocumentsOptions(options));
+  enrollments.emplace(*documents);
   std::vector<rpc::Method> methods = rpc::AllMethods();
   const std::vector<std::string> names = rpc::ServiceNames(methods);
   health.emplace(names);
   reflection.emplace(names);
-  services.emplace(rpc::Services{*store, *documents,
+  services.emplace(rpc::Services{*store, *documents, *enrollments,
                                  *versioning::FindStrategy(options.default_strategy), *health,
-                                 *reflection});
+                                 *reflection, options.loop.unary_deadline});
   documents->collections().ResumeSweeps();
   rpc::LoopOptions loop_options = options.loop;
   loop_options.reads_block = store->capabilities().blocking_reads;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "schemas/enrollment/enrollments.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/documents.h"
 #include "service/observability/health.h"
@@ -24,9 +25,11 @@ class Reflection;
 struct Services {
   store::Store& store;
   versioning::Documents& documents;
+  enrollment::Enrollments& enrollments;
   const versioning::StrategyEntry& default_strategy;
   observability::Health& health;
   const Reflection& reflection;
+  std::chrono::milliseconds deadline;  // for each message of a stream, as for a call
 };
 
 // One unary call. Thread-safe but for the messages, which belong to whoever handles the call.
@@ -122,11 +125,13 @@ class Stream {
   virtual void Finish(const absl::Status& status) = 0;
 };
 
-// Handles one stream: called by one thread at a time. The stream takes in the next message once all
-// that was sent before has left.
+// Handles one stream: called by one thread at a time.
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
+  // The stream takes in a message only while fewer than so many wait for an answer, that is, for
+  // something sent to have left; so a caller that does not read is not read either.
+  virtual int64_t unanswered_max() const { return 1; }
   // The bytes of one message.
   virtual void OnMessage(std::string_view bytes) = 0;
   // The caller sends no more.

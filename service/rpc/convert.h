@@ -6,6 +6,7 @@
 #include <strata/wire/v1/collection_service.pb.h>
 #include <strata/wire/v1/document.pb.h>
 #include <strata/wire/v1/document_service.pb.h>
+#include <strata/wire/v1/enrollment_service.pb.h>
 
 #include <cstdint>
 #include <optional>

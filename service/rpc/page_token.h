@@ -32,7 +32,7 @@ template <typename Request>
 std::string PageScope(const Request& request,
                       const std::optional<document::Filter>& filter = std::nullopt) {
   Request scope = request;
-  scope.clear_page_size();
+  if constexpr (requires { scope.clear_page_size(); }) scope.clear_page_size();
   scope.clear_page_token();
   if constexpr (requires { scope.clear_filter(); }) scope.clear_filter();
   scope.DiscardUnknownFields();

@@ -8,6 +8,7 @@
 #include <grpc/reflection/v1alpha/reflection.pb.h>
 #include <strata/v1/collection_service.pb.h>
 #include <strata/v1/document_service.pb.h>
+#include <strata/v1/enrollment_service.pb.h>
 #include <strata/v1/error_reason.pb.h>
 
 #include <utility>
@@ -24,6 +25,7 @@ using google::protobuf::FileDescriptor;
 Reflection::Reflection(std::vector<std::string> services) : services_(std::move(services)) {
   Add(strata::v1::GetRequest::descriptor()->file());
   Add(strata::v1::Collection::descriptor()->file());
+  Add(strata::v1::EnrollRequest::descriptor()->file());
   Add(strata::v1::ErrorReason_descriptor()->file());
   Add(google::rpc::ErrorInfo::descriptor()->file());
   Add(google::rpc::Status::descriptor()->file());

@@ -19,6 +19,14 @@ namespace document_service {
 namespace collection_service {
 #include "service/rpc/handlers/collection.def"
 }
+namespace enrollment_service {
+#define SCAN_WRITE(name) WRITE(name)
+#define STREAM(name) \
+  std::unique_ptr<StreamHandler> Open##name(const Services& services, Stream& stream);
+#include "service/rpc/handlers/enrollment.def"
+#undef SCAN_WRITE
+#undef STREAM
+}  // namespace enrollment_service
 #undef READ
 #undef SCAN
 #undef WRITE
@@ -57,6 +65,16 @@ std::vector<Method> AllMethods() {
 #define SERVICE_NAMESPACE collection_service
 #define SERVICE_NAME "strata.v1.CollectionService"
 #include "service/rpc/handlers/collection.def"
+#undef SERVICE_NAMESPACE
+#undef SERVICE_NAME
+#define SERVICE_NAMESPACE enrollment_service
+#define SERVICE_NAME "strata.v1.EnrollmentService"
+#define SCAN_WRITE(name) METHOD(Kind::kScan, name)
+#define STREAM(name) \
+  all.push_back(StreamMethod(SERVICE_NAME, #name, &SERVICE_NAMESPACE::Open##name));
+#include "service/rpc/handlers/enrollment.def"
+#undef SCAN_WRITE
+#undef STREAM
 #undef SERVICE_NAMESPACE
 #undef SERVICE_NAME
 #undef READ

@@ -63,7 +63,8 @@ void StreamCall::Finish(const absl::Status& status) {
 }
 
 void StreamCall::ReadNext() {
-  if (reading_ || read_all_ || writing_ || end_ || done_) return;
+  if (reading_ || read_all_ || end_ || done_) return;
+  if (unanswered_ >= handler_->unanswered_max()) return;
   reading_ = true;
   stream_.Read(&message_, &read_event_);
 }
@@ -84,7 +85,11 @@ void StreamCall::OnRead(bool ok) {
   {
     const std::lock_guard lock(mutex_);
     reading_ = false;
-    if (!ok) read_all_ = true;
+    if (ok) {
+      ++unanswered_;
+    } else {
+      read_all_ = true;
+    }
   }
   // Without the lock, as the handler sends.
   grpc::Slice bytes;
@@ -104,6 +109,7 @@ void StreamCall::OnWritten(bool ok) {
   {
     const std::lock_guard lock(mutex_);
     writing_ = false;
+    --unanswered_;
     outbox_.pop_front();
     if (!ok) outbox_.clear();
     WriteNext();

@@ -45,6 +45,7 @@ class StreamCall final : public Stream {
 
   std::mutex mutex_;  // guards what follows
   std::deque<grpc::ByteBuffer> outbox_;
+  int64_t unanswered_ = 0;           // messages taken in, less those that have left
   std::optional<absl::Status> end_;  // how the stream is to end
   bool reading_ = false;
   bool read_all_ = false;

@@ -9,6 +9,7 @@
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version.h"
 #include "service/rpc/method.h"
+#include "strata/v1/enrollment_service.pb.h"
 #include "strata/v1/error_reason.pb.h"
 #include "strata/wire/v1/collection_service.pb.h"
 #include "strata/wire/v1/document_service.pb.h"
@@ -23,11 +24,13 @@ using google::protobuf::FileDescriptor;
 
 const FileDescriptor* const kPublicFiles[] = {v1::GetRequest::descriptor()->file(),
                                               v1::Collection::descriptor()->file(),
+                                              v1::EnrollRequest::descriptor()->file(),
                                               v1::Document::descriptor()->file()};
 
 const FileDescriptor* WireFileOf(const FileDescriptor* file) {
   wire::v1::GetRequest::descriptor();  // so that the linker keeps it
   wire::v1::Collection::descriptor();
+  wire::v1::EnrollRequest::descriptor();
   std::string name = file->name();
   name.replace(name.find("strata/v1/"), 10, "strata/wire/v1/");
   return google::protobuf::DescriptorPool::generated_pool()->FindFileByName(name);

@@ -1,0 +1,135 @@
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "schemas/base/error.h"
+#include "schemas/base/strings.h"
+#include "service/rpc/handlers/enrollment/messages.h"
+
+namespace strata::rpc::enrollment_service {
+namespace {
+
+// Enough to keep the committer busy with full groups.
+constexpr int64_t kUnansweredMax = 512;
+// A message has names and who-and-why only; so the messages of a stream take 16 MiB at most.
+constexpr size_t kMessageBytesMax = size_t{32} << 10;
+
+void FillError(const absl::Status& status, wire::ApplyError& error) {
+  const ErrorReason reason = ReasonOf(status).value_or(ErrorReason::kInternal);
+  error.set_code(static_cast<int32_t>(status.code()));
+  error.set_reason(std::string(ReasonName(reason)));
+  if (reason == ErrorReason::kInternal) return error.set_message("a bug in the server");
+  error.set_message(std::string(ToStd(status.message())));
+  for (const auto& [key, value] : MetadataOf(status)) (*error.mutable_metadata())[key] = value;
+}
+
+// The answers of one stream, sent in the order of its messages whichever is there first. Outlives
+// the stream, as messages may still be under way when it is over.
+class Answers {
+ public:
+  explicit Answers(Stream& stream) : stream_(&stream) {}
+
+  // The place of the next message.
+  int64_t Begin() {
+    const std::lock_guard lock(mutex_);
+    slots_.emplace_back();
+    return first_ + static_cast<int64_t>(slots_.size()) - 1;
+  }
+
+  void Give(int64_t place, const absl::StatusOr<enrollment::Applied>& applied) {
+    const std::lock_guard lock(mutex_);
+    wire::ApplyResponse& answer = slots_[static_cast<size_t>(place - first_)].emplace();
+    if (applied.ok()) {
+      FillApplied(*applied, answer);
+    } else {
+      FillError(applied.status(), *answer.mutable_error());
+    }
+    for (; !slots_.empty() && slots_.front(); slots_.pop_front(), ++first_) {
+      if (stream_ != nullptr) stream_->Send(*slots_.front());
+    }
+    FinishIfAnswered();
+  }
+
+  // There are no more messages.
+  void End() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    FinishIfAnswered();
+  }
+
+  void Close() {
+    const std::lock_guard lock(mutex_);
+    stream_ = nullptr;
+  }
+
+ private:
+  void FinishIfAnswered() {
+    if (ended_ && slots_.empty() && stream_ != nullptr) stream_->Finish(absl::OkStatus());
+  }
+
+  std::mutex mutex_;
+  Stream* stream_;
+  std::deque<std::optional<wire::ApplyResponse>> slots_;
+  int64_t first_ = 0;  // the place of the first slot
+  bool ended_ = false;
+};
+
+absl::StatusOr<enrollment::Operation> ToOperation(wire::EnrollmentOperation operation) {
+  switch (operation) {
+    case wire::ENROLLMENT_OPERATION_ENROLL:
+      return enrollment::Operation::kEnroll;
+    case wire::ENROLLMENT_OPERATION_UNENROLL:
+      return enrollment::Operation::kUnenroll;
+    default:
+      return FieldError("operation", "is neither enroll nor unenroll");
+  }
+}
+
+absl::StatusOr<wire::ApplyRequest> Parse(std::string_view bytes) {
+  if (bytes.size() > kMessageBytesMax) {
+    return Error(ErrorReason::kInvalidMessage,
+                 "the message has " + std::to_string(bytes.size()) + " bytes, at most " +
+                     std::to_string(kMessageBytesMax) + " are allowed")
+        .With("limit", static_cast<int64_t>(kMessageBytesMax));
+  }
+  wire::ApplyRequest request;
+  if (request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return request;
+  return Error(ErrorReason::kInvalidMessage, "not a strata.v1.ApplyRequest");
+}
+
+class Apply final : public StreamHandler {
+ public:
+  Apply(const Services& services, Stream& stream)
+      : services_(services), answers_(std::make_shared<Answers>(stream)) {}
+
+  int64_t unanswered_max() const override { return kUnansweredMax; }
+
+  void OnMessage(std::string_view bytes) override {
+    const int64_t place = answers_->Begin();
+    const absl::StatusOr<wire::ApplyRequest> request = Parse(bytes);
+    if (!request.ok()) return answers_->Give(place, request.status());
+    const absl::StatusOr<enrollment::Operation> operation = ToOperation(request->operation());
+    if (!operation.ok()) return answers_->Give(place, operation.status());
+    services_.enrollments.Apply(
+        ToApply(*request, *operation, std::chrono::steady_clock::now() + services_.deadline),
+        [answers = answers_, place](const absl::StatusOr<enrollment::Applied>& applied) {
+          answers->Give(place, applied);
+        });
+  }
+
+  void OnLastMessage() override { answers_->End(); }
+  void OnClosed() override { answers_->Close(); }
+
+ private:
+  const Services& services_;
+  const std::shared_ptr<Answers> answers_;
+};
+
+}  // namespace
+
+std::unique_ptr<StreamHandler> OpenApply(const Services& services, Stream& stream) {
+  return std::make_unique<Apply>(services, stream);
+}
+
+}  // namespace strata::rpc::enrollment_service

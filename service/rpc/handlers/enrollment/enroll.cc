@@ -1,0 +1,12 @@
+#include "service/rpc/handlers/enrollment/messages.h"
+
+namespace strata::rpc::enrollment_service {
+
+void Enroll(const Context& context, const wire::EnrollRequest& request,
+            Reply<wire::EnrollResponse> reply) {
+  context.services.enrollments.Apply(
+      ToApply(request, enrollment::Operation::kEnroll, context.call.deadline()),
+      AnswerApplied(std::move(reply)));
+}
+
+}  // namespace strata::rpc::enrollment_service

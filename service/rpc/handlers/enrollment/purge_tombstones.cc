@@ -1,0 +1,42 @@
+#include "service/rpc/handlers/enrollment/messages.h"
+#include "service/rpc/page_token.h"
+
+namespace strata::rpc::enrollment_service {
+namespace {
+
+constexpr std::string_view kMethod = "PurgeTombstones";
+
+}  // namespace
+
+void PurgeTombstones(const Context& context, const wire::PurgeTombstonesRequest& request,
+                     Reply<wire::PurgeTombstonesResponse> reply) {
+  enrollment::PurgeRequest purge;
+  purge.collection = CollectionOr(request.collection());
+  purge.student_id = request.student_id();
+  purge.set = SetOr(request.set());
+  purge.through = request.through_sequence_number();
+  purge.change = ToChangeInfo(request.change());
+  purge.deadline = context.call.deadline();
+  std::string scope = PageScope(request);
+  if (!request.page_token().empty()) {
+    absl::StatusOr<std::string> place = ReadPageToken(kMethod, scope, request.page_token());
+    if (!place.ok()) return reply.Fail(place.status());
+    purge.after_id = *std::move(place);
+  }
+  context.services.enrollments.Purge(
+      std::move(purge), [reply = std::move(reply), scope = std::move(scope)](
+                            const absl::StatusOr<enrollment::Purged>& purged) {
+        if (!purged.ok()) return reply.Fail(purged.status());
+        wire::PurgeTombstonesResponse& response = reply.response();
+        response.set_examined(purged->examined);
+        response.set_purged_students(purged->students);
+        response.set_purged_tombstones(purged->tombstones);
+        for (const std::string& id : purged->refused) response.add_refused_student_ids(id);
+        if (purged->resume_after) {
+          response.set_next_page_token(MakePageToken(kMethod, scope, *purged->resume_after));
+        }
+        reply.Ok();
+      });
+}
+
+}  // namespace strata::rpc::enrollment_service
