@@ -207,26 +207,46 @@ void Collections::AllocateIncarnation(int attempt,
   });
 }
 
+// A new collection may see the first writes of hundreds of documents at once, which would all lose
+// races against each other.
 void Collections::PrepareForWrite(std::string_view name, const StrategyEntry& strategy,
                                   Callback done) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [waiting, first] = preparing_.try_emplace(std::string(name));
+    waiting->second.push_back(std::move(done));
+    if (!first) return;
+  }
+  Prepare(std::string(name), strategy,
+          [self = shared_from_this(),
+           name = std::string(name)](const absl::StatusOr<CollectionPtr>& prepared) {
+            std::vector<Callback> waiting;
+            {
+              const std::lock_guard lock(self->mutex_);
+              waiting = std::move(self->preparing_.extract(name).mapped());
+            }
+            for (const Callback& each : waiting) each(prepared);
+          });
+}
+
+void Collections::Prepare(const std::string& name, const StrategyEntry& strategy, Callback done) {
   absl::StatusOr<std::optional<Stored>> present = Read(store_, name);
   if (!present.ok()) return done(present.status());
   // Whoever wins a race here did what was wanted, or its opposite; the caller looks again either
   // way.
-  auto adopt = [self = shared_from_this(), name = std::string(name),
-                done = std::move(done)](absl::Status status) {
+  auto adopt = [self = shared_from_this(), name, done = std::move(done)](absl::Status status) {
     if (!status.ok() && ReasonOf(status) != ErrorReason::kCollectionExists) return done(status);
     done(self->Find(self->store_, name));
   };
   if (!*present || (*present)->deleted) {
-    return Insert(std::string(name), strategy, StrategyOptions(), /*used=*/true, /*attempt=*/1,
+    return Insert(name, strategy, StrategyOptions(), /*used=*/true, /*attempt=*/1,
                   [adopt](const absl::StatusOr<CollectionPtr>& made) { adopt(made.status()); });
   }
   if ((*present)->used) return adopt(absl::OkStatus());
   Stored used = **present;
   used.used = true;
   store::WriteBatch batch;
-  batch.Replace(Keyspace::kCollections, std::string(name), used.Encode(), used.stamp);
+  batch.Replace(Keyspace::kCollections, name, used.Encode(), used.stamp);
   store_.Commit(std::move(batch),
                 [adopt](const store::CommitResult& result) { adopt(result.status); });
 }

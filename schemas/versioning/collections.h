@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -71,7 +72,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
               Callback done);
 
   // Makes sure that the collection exists (with `strategy` and default options if it has to be
-  // made) and is marked as used. Of several at once, one makes it and all adopt it.
+  // made) and is marked as used. Of several at once, the first does it and all get its answer.
   void PrepareForWrite(std::string_view name, const StrategyEntry& strategy, Callback done);
 
   // Deletes a collection: tombstones its record, then sweeps its documents in the background.
@@ -95,6 +96,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
   absl::StatusOr<std::optional<Stored>> Read(const store::Reader& reader,
                                              std::string_view name) const;
   CollectionPtr Cached(const Stored& stored);
+  void Prepare(const std::string& name, const StrategyEntry& strategy, Callback done);
   void Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options, bool used,
               int attempt, Callback done);
   void AllocateIncarnation(int attempt, std::function<void(absl::StatusOr<int64_t>)> done);
@@ -105,8 +107,10 @@ class Collections : public std::enable_shared_from_this<Collections> {
   const Clock& clock_;
   Executor& executor_;
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards what follows
   std::map<std::string, CollectionPtr, std::less<>> cache_;
+  // Who waits for a collection that is being prepared.
+  std::map<std::string, std::vector<Callback>, std::less<>> preparing_;
 };
 
 }  // namespace strata::versioning

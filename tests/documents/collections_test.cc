@@ -117,6 +117,15 @@ TEST_P(CollectionsTest, StatisticsOfASmallOneAreExact) {
   EXPECT_EQ(statistics.versions, 6);
 }
 
+// The writes of hundreds of documents arrive before the first has made their collection.
+TEST_P(CollectionsTest, HundredsOfFirstWritesAreUnderWayAtOnce) {
+  std::vector<Answer> answers(400);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    world->documents().Create(Request("d" + std::to_string(i)), Number(1), answers[i].Callback());
+  }
+  for (Answer& answer : answers) EXPECT_THAT(answer.Wait(), IsOk());
+}
+
 TEST_P(CollectionsTest, ManyFirstWritersMakeOneCollection) {
   std::vector<std::thread> writers;
   std::vector<std::unique_ptr<Process>> processes;

@@ -97,13 +97,15 @@ CommitBeacon::~CommitBeacon() {
 }
 
 void CommitBeacon::Run() {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    changed_.wait_for(lock, kBehindMax, [this] { return stopping_; });
-    lock.unlock();
+  for (bool last = false; !last;) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kBehindMax, [this] { return stopping_; });
+      // The stop may come before this thread's first look: it writes once more in any case.
+      last = stopping_;
+    }
     const store::CommitPosition position = position_();
     if (position > written_) Write(position);
-    lock.lock();
   }
 }
 
