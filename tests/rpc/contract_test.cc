@@ -13,6 +13,7 @@
 #include "strata/v1/error_reason.pb.h"
 #include "strata/wire/v1/collection_service.pb.h"
 #include "strata/wire/v1/document_service.pb.h"
+#include "strata/wire/v1/enrollment_service.pb.h"
 #include "tests/rpc/test_server.h"
 
 namespace strata::rpc_test {
