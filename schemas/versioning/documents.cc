@@ -86,7 +86,7 @@ absl::Status ValidateName(std::string_view field, std::string_view name) {
     return invalid(" has " + std::to_string(name.size()) + " bytes, at most " +
                    std::to_string(kNameBytesMax) + " are allowed");
   }
-  if (!bson_utf8_validate(name.data(), name.size(), /*allow_null=*/false)) {
+  if (!bson_utf8_validate(name.data(), name.size(), /*allow_null=*/true)) {
     return invalid(" is not UTF-8");
   }
   for (size_t i = 0; i < name.size(); ++i) {

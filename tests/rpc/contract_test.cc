@@ -23,10 +23,9 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
 
-const FileDescriptor* const kPublicFiles[] = {v1::GetRequest::descriptor()->file(),
-                                              v1::Collection::descriptor()->file(),
-                                              v1::EnrollRequest::descriptor()->file(),
-                                              v1::Document::descriptor()->file()};
+const FileDescriptor* const kPublicFiles[] = {
+    v1::GetRequest::descriptor()->file(), v1::Collection::descriptor()->file(),
+    v1::EnrollRequest::descriptor()->file(), v1::Document::descriptor()->file()};
 
 const FileDescriptor* WireFileOf(const FileDescriptor* file) {
   wire::v1::GetRequest::descriptor();  // so that the linker keeps it

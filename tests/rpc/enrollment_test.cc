@@ -183,35 +183,6 @@ TEST_F(Enrollment, APurgeForgetsTombstonesAndKeepsTheFloor) {
   EXPECT_EQ(one.details().reason, "ENROLLMENT_SHAPE");
 }
 
-TEST_F(Enrollment, BadRequestsNameTheField) {
-  const std::string long_name(257, 'x');
-  const std::pair<std::string, std::string> bad[] = {
-      {Message("", "CS 101", 1), "student_id"},
-      {Message(long_name, "CS 101", 1), "student_id"},
-      {Message("1", "", 1), "class_name"},
-      {Message("1", long_name, 1), "class_name"},
-      {Message("1", "a\\nb", 1), "class_name"},
-      {Message("1", "CS 101", 0), "sequence_number"},
-      {Message("1", "CS 101", -1), "sequence_number"},
-      {Message("1", "CS 101", 1, R"(, "set": "a.b")"), "set"},
-      {Message("1", "CS 101", 1, R"(, "set": "deleted_classes")"), "set"},
-      {Message("1", "CS 101", 1, R"(, "set": "student_id")"), "set"},
-      {Message("1", "CS 101", 1, R"(, "collection": "a\tb")"), "collection"},
-      {Message("1", "CS 101", 1, R"(, "change": {"actor": ")" + long_name + R"("})"),
-       "change.actor"},
-  };
-  for (const auto& [request, field] : bad) {
-    for (const auto& status : {Enroll(request).status, Unenroll(request).status}) {
-      EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << request;
-      EXPECT_EQ(DetailsOf(status).field(), field) << request;
-    }
-  }
-  EXPECT_EQ(PurgeTombstones(R"({"student_id": "1"})").details().field(), "through_sequence_number");
-  EXPECT_EQ(ListRoster("{}").details().field(), "class_name");
-  EXPECT_EQ(GetEnrollments("{}").details().field(), "student_id");
-  EXPECT_EQ(ListRoster(R"({"class_name": "x", "page_size": 1001})").details().field(), "page_size");
-}
-
 v1::ApplyRequest Operation(const std::string& student, int number, bool enroll = true) {
   v1::ApplyRequest request;
   request.set_student_id(student);
