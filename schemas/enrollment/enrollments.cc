@@ -208,9 +208,11 @@ class Enrollments::CollectionPurge {
     if (tombstones.ok()) {
       purged_.students += *tombstones > 0 ? 1 : 0;
       purged_.tombstones += *tombstones;
-    } else if (reason == ErrorReason::kEnrollmentShape) {
+    } else if (reason == ErrorReason::kEnrollmentShape ||
+               reason == ErrorReason::kDocumentTooLarge || reason == ErrorReason::kInvalidContent) {
       if (purged_.refused.size() < kRefusedMax) purged_.refused.push_back(student_id);
-    } else if (reason != ErrorReason::kDocumentDeleted && failure_.ok()) {
+    } else if (reason != ErrorReason::kDocumentDeleted &&
+               reason != ErrorReason::kDocumentNotFound && failure_.ok()) {
       failure_ = tombstones.status();
     }
   }
