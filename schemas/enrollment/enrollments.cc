@@ -170,10 +170,11 @@ void Enrollments::PurgeStudent(const PurgeRequest& request, const std::string& s
   const DocumentName student{request.collection, student_id};
   const auto tombstones = std::make_shared<int64_t>(0);
   auto mutate = [student, set = request.set, through = request.through,
+                 limits = documents_.limits(),
                  tombstones](const CurrentState& current) -> absl::StatusOr<Mutation> {
     if (!current.live()) return versioning::NotLive(student, current.version);
     absl::StatusOr<enrollment::Purge> purge =
-        PurgeTombstones(*current.version->content, set, through);
+        PurgeTombstones(*current.version->content, set, through, limits);
     if (!purge.ok()) return OfStudent(purge.status(), student);
     *tombstones = purge->tombstones;
     return Mutation{VersionKind::kUpdated, std::move(purge->content)};
@@ -207,9 +208,11 @@ class Enrollments::CollectionPurge {
     if (tombstones.ok()) {
       purged_.students += *tombstones > 0 ? 1 : 0;
       purged_.tombstones += *tombstones;
-    } else if (reason == ErrorReason::kEnrollmentShape) {
+    } else if (reason == ErrorReason::kEnrollmentShape ||
+               reason == ErrorReason::kDocumentTooLarge || reason == ErrorReason::kInvalidContent) {
       if (purged_.refused.size() < kRefusedMax) purged_.refused.push_back(student_id);
-    } else if (reason != ErrorReason::kDocumentDeleted && failure_.ok()) {
+    } else if (reason != ErrorReason::kDocumentDeleted &&
+               reason != ErrorReason::kDocumentNotFound && failure_.ok()) {
       failure_ = tombstones.status();
     }
   }
@@ -244,7 +247,8 @@ void Enrollments::Purge(PurgeRequest request, PurgeCallback done) {
       documents_.List(list, [&](std::string_view id, versioning::StoredVersion&& version) {
         if (found.examined == kPurgeExaminedMax) return false;
         ++found.examined;
-        const auto purge = PurgeTombstones(*version.content, request.set, request.through);
+        const auto purge =
+            PurgeTombstones(*version.content, request.set, request.through, documents_.limits());
         if (!purge.ok() || purge->tombstones > 0) affected.emplace_back(id);
         return true;
       });

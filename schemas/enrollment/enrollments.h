@@ -68,7 +68,8 @@ struct Purged {
   int64_t examined = 0;
   int64_t students = 0;
   int64_t tombstones = 0;
-  std::vector<std::string> refused;         // the first kRefusedMax whose documents lack the shape
+  // The first kRefusedMax whose documents lack the shape, or would pass a limit.
+  std::vector<std::string> refused;
   std::optional<std::string> resume_after;  // set: there may be more behind this student
 };
 using PurgeCallback = std::function<void(absl::StatusOr<Purged>)>;

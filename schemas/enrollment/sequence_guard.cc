@@ -216,7 +216,7 @@ absl::StatusOr<EnrollmentSet> ReadEnrollments(const Content& student, std::strin
   if (twice != state.all.end()) {
     const bool both = twice->enrolled != std::next(twice)->enrolled;
     return ShapeError(
-        PathOf(twice->enrolled ? names.set : names.tombstones),
+        PathOf(both || twice->enrolled ? names.set : names.tombstones),
         both ? "has a class that is in " + PathOf(names.tombstones) + " too" : "has a class twice");
   }
   return state;
@@ -238,8 +238,8 @@ absl::StatusOr<Decision> ApplyMessage(const Content& student, std::string_view s
   return decision;
 }
 
-absl::StatusOr<Purge> PurgeTombstones(const Content& student, std::string_view set,
-                                      int64_t through) {
+absl::StatusOr<Purge> PurgeTombstones(const Content& student, std::string_view set, int64_t through,
+                                      const document::Limits& limits) {
   ASSIGN_OR_RETURN(EnrollmentSet state, ReadEnrollments(student, set));
   Purge purge;
   purge.content = student;
@@ -249,6 +249,7 @@ absl::StatusOr<Purge> PurgeTombstones(const Content& student, std::string_view s
   if (purge.tombstones == 0) return purge;
   state.purged_through = std::max(state.purged_through, through);
   purge.content = WithEnrollments(student, "", Names(set), state);
+  RETURN_IF_ERROR(document::CheckLimits(purge.content, limits));
   return purge;
 }
 

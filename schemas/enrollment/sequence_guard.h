@@ -89,9 +89,10 @@ struct Purge {
   document::Content content;  // the same as before if none is
 };
 
-// Removes the tombstones of `set` up to `through` and, if there were any, keeps the floor.
+// Removes the tombstones of `set` up to `through` and, if there were any, keeps the floor. Errors
+// as of ApplyMessage: entries that were mere strings grow.
 absl::StatusOr<Purge> PurgeTombstones(const document::Content& student, std::string_view set,
-                                      int64_t through);
+                                      int64_t through, const document::Limits& limits);
 
 // INVALID_FIELD unless a set may have this name: 1 to 64 letters, digits, "_" and "-", no name of
 // the members that are kept beside a set.
