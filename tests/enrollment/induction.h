@@ -3,8 +3,8 @@
 // leave behind gives what S + m has to, then any sequence, of whatever length, ends right.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <numeric>
 #include <optional>

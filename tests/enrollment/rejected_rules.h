@@ -7,9 +7,11 @@
 // where it should be already.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
-#include <map>
-#include <string>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tests/enrollment/induction.h"
