@@ -212,6 +212,10 @@ absl::StatusOr<v1::Strategy> ParseStrategy(const std::string& name) {
   return static_cast<v1::Strategy>(*value);
 }
 
+std::string ResultName(v1::EnrollmentResult result) {
+  return EnumName(*v1::EnrollmentResult_descriptor(), result, "ENROLLMENT_RESULT_");
+}
+
 std::string KindName(v1::VersionKind kind) {
   return EnumName(*v1::VersionKind_descriptor(), kind, "VERSION_KIND_");
 }

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "strata/v1/collection_service.pb.h"
 #include "strata/v1/document.pb.h"
+#include "strata/v1/enrollment_service.pb.h"
 
 namespace strata::cli {
 
@@ -49,6 +50,9 @@ absl::StatusOr<std::pair<std::string, std::string>> SplitLabel(const std::string
 // "full-copies" for STRATEGY_FULL_COPIES and so on, both ways.
 std::string StrategyName(v1::Strategy strategy);
 absl::StatusOr<v1::Strategy> ParseStrategy(const std::string& name);
+
+// "below-floor" for ENROLLMENT_RESULT_BELOW_FLOOR and so on.
+std::string ResultName(v1::EnrollmentResult result);
 
 // "created" for VERSION_KIND_CREATED and so on, both ways.
 std::string KindName(v1::VersionKind kind);

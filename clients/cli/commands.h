@@ -17,6 +17,9 @@ void AddWriteCommands(CLI::App& app, Session& session);       // create, update,
 void AddReadCommands(CLI::App& app, Session& session);        // get, list
 void AddHistoryCommands(CLI::App& app, Session& session);     // history, diff, audit
 void AddCollectionCommands(CLI::App& app, Session& session);  // collections
+// enroll, unenroll, enrollments, roster, purge-tombstones
+void AddEnrollmentCommands(CLI::App& app, Session& session);
+void AddApplyCommand(CLI::App& app, Session& session);
 void AddImportCommand(CLI::App& app, Session& session);
 void AddExportCommand(CLI::App& app, Session& session);
 

@@ -1,13 +1,12 @@
 // strata import.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "clients/cli/arguments.h"
 #include "clients/cli/commands.h"
 #include "clients/cli/importer.h"
+#include "clients/cli/input_file.h"
 #include "clients/cli/options.h"
 #include "clients/cli/progress.h"
 #include "clients/client/time_text.h"
@@ -58,13 +57,6 @@ void PrintSummary(Session& session, const ImportCounts& counts, double seconds) 
   session.out() << ", in " << duration << " s (" << WithCommas(rate) << " versions/s)\n";
 }
 
-// The size of a file that has one; 0 for pipes and devices.
-double FileSize(const std::string& name) {
-  std::error_code no_size;
-  const auto bytes = std::filesystem::file_size(name, no_size);
-  return no_size ? 0 : static_cast<double>(bytes);
-}
-
 int ReportFailure(Session& session, const ImportFailure& failure, const std::string& file,
                   bool go_on) {
   session.out().flush();
@@ -80,28 +72,23 @@ int RunImport(Session& session, const ImportOptions& options) {
   ImportSettings settings;
   const absl::Status filled = FillSettings(options, settings);
   if (!filled.ok()) return session.Usage(filled);
-  const bool from_stdin = options.file == "-";
-  std::ifstream file;
-  if (!from_stdin) file.open(options.file, std::ios::binary);
-  if (!file || std::filesystem::is_directory(options.file)) {
-    return session.Usage("cannot read " + options.file);
-  }
-  const double size = from_stdin ? 0 : FileSize(options.file);
-  LineReader lines(from_stdin ? session.in() : file);
+  InputFile file(options.file, session.in());
+  if (!file.is_open()) return session.Usage("cannot read " + options.file);
+  LineReader lines(file.stream());
   ImportCounts counts;
   Progress progress(session.err(), session.terminal().err_is_terminal && !session.json);
   const auto show_progress = [&] {
     // Lines are read ahead of what is done.
-    const double read = size > 0 ? static_cast<double>(lines.bytes_read()) / size : 0;
     const auto known = static_cast<double>(std::max<int64_t>(counts.lines, 1));
-    progress.Show(counts.done(), "versions", read * static_cast<double>(counts.done()) / known);
+    progress.Show(counts.done(), "versions",
+                  file.Part(lines.bytes_read()) * static_cast<double>(counts.done()) / known);
   };
   const std::optional<ImportFailure> failure =
       Import(session, settings, lines, counts, show_progress);
   progress.Clear();
   PrintSummary(session, counts, progress.seconds());
   if (!failure.has_value()) return kExitOk;
-  return ReportFailure(session, *failure, from_stdin ? "stdin" : options.file, counts.done() > 0);
+  return ReportFailure(session, *failure, file.name(), counts.done() > 0);
 }
 
 constexpr char kFooter[] =

@@ -10,13 +10,13 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <random>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "clients/cli/arguments.h"
 #include "clients/cli/line_format.h"
+#include "clients/client/repetition.h"
 
 namespace strata::cli {
 namespace {
@@ -58,13 +58,6 @@ struct Call {
   std::unique_ptr<grpc::ClientAsyncResponseReader<v1::DeleteResponse>> delete_reader;
 };
 
-client::Refusal LocalRefusal(const absl::Status& status) {
-  client::Refusal refusal;
-  refusal.code = static_cast<grpc::StatusCode>(status.code());
-  refusal.message = std::string(status.message());
-  return refusal;
-}
-
 template <typename Request>
 void FillWrite(const VersionLine& version, const std::string& request_id, Request& request) {
   request.set_collection(version.collection);
@@ -84,7 +77,11 @@ class Importer {
  public:
   Importer(Session& session, const ImportSettings& settings, LineReader& lines,
            ImportCounts& counts)
-      : session_(session), settings_(settings), lines_(lines), counts_(counts) {}
+      : session_(session),
+        settings_(settings),
+        lines_(lines),
+        counts_(counts),
+        repetition_(settings.retry_ms) {}
 
   ~Importer() {
     queue_.Shutdown();
@@ -128,7 +125,7 @@ class Importer {
   bool at_end_ = false;
   std::optional<ImportFailure> failure_;
   std::string text_;
-  std::minstd_rand random_{std::random_device()()};
+  client::Repetition repetition_;
 };
 
 std::optional<ImportFailure> Importer::Run(const std::function<void()>& progress) {
@@ -165,7 +162,7 @@ bool Importer::ReadUntilReady() {
 bool Importer::ReadOne() {
   const absl::StatusOr<bool> more = lines_.Next(text_);
   if (!more.ok()) {
-    Fail(counts_.lines + 1, LocalRefusal(more.status()));
+    Fail(counts_.lines + 1, client::RefusalOf(more.status()));
     return false;
   }
   at_end_ = !*more;
@@ -174,7 +171,7 @@ bool Importer::ReadOne() {
   if (text_.empty()) return true;
   absl::StatusOr<VersionLine> version = ParseVersionLine(text_);
   if (!version.ok()) {
-    Fail(line, LocalRefusal(version.status()));
+    Fail(line, client::RefusalOf(version.status()));
     return false;
   }
   if (!settings_.collection.empty()) version->collection = settings_.collection;
@@ -200,7 +197,8 @@ bool Importer::ReadOne() {
 // Makes a collection when its first line comes, if a strategy was asked for.
 bool Importer::EnsureCollection(const std::string& name, int64_t line) {
   if (name.empty()) {
-    Fail(line, LocalRefusal(absl::InvalidArgumentError("no collection; name one: --collection")));
+    Fail(line,
+         client::RefusalOf(absl::InvalidArgumentError("no collection; name one: --collection")));
     return false;
   }
   if (!settings_.strategy.has_value() || !collections_.insert(name).second) return true;
@@ -307,11 +305,10 @@ void Importer::Succeed(const Call& call) {
 bool Importer::RetryLater(const Call& call, const client::Refusal& refusal) {
   const Write& write = call.document->writes.front();
   if (failure_.has_value() || !refusal.IsRetryable()) return false;
-  const double random = std::uniform_real_distribution<double>(0, 1)(random_);
-  const auto next = Clock::now() + milliseconds(RetryDelayMs(refusal, write.attempts, random));
-  if (next - write.first_sent > milliseconds(settings_.retry_ms)) return false;
+  const auto next = repetition_.Next(refusal, write.attempts, write.first_sent);
+  if (!next.has_value()) return false;
   ++counts_.retries;
-  delayed_.emplace(next, call.key);
+  delayed_.emplace(*next, call.key);
   return true;
 }
 

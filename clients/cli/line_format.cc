@@ -1,10 +1,11 @@
-// A line is read as BSON once; its content is then a slice of those bytes.
+// Each member is read on its own; what belongs together is judged at the end.
 #include "clients/cli/line_format.h"
 
 #include <bson/bson.h>
 #include <openssl/sha.h>
 
 #include "absl/strings/escaping.h"
+#include "clients/cli/line_members.h"
 #include "clients/client/extended_json.h"
 
 namespace strata::cli {
@@ -12,28 +13,15 @@ namespace {
 
 absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
 
-std::string Utf8Value(const bson_iter_t& iter) {
-  uint32_t length = 0;
-  const char* text = bson_iter_utf8(&iter, &length);
-  return {text, length};
-}
-
-absl::Status ReadString(const bson_iter_t& iter, std::string& field) {
-  if (!BSON_ITER_HOLDS_UTF8(&iter)) return Invalid("not a string");
-  field = Utf8Value(iter);
-  return absl::OkStatus();
-}
-
 absl::Status ReadLabels(const bson_iter_t& iter, std::map<std::string, std::string>& labels) {
   bson_iter_t child;
   if (!BSON_ITER_HOLDS_DOCUMENT(&iter) || !bson_iter_recurse(&iter, &child)) {
     return Invalid("not an object");
   }
   while (bson_iter_next(&child)) {
-    if (!BSON_ITER_HOLDS_UTF8(&child)) return Invalid("not an object of strings");
     const std::string name = bson_iter_key(&child);
     if (name == kTimeLabel) return Invalid("the label 'time' is written as member time");
-    labels[name] = Utf8Value(child);
+    if (!ReadString(child, labels[name]).ok()) return Invalid("not an object of strings");
   }
   return absl::OkStatus();
 }
@@ -89,24 +77,16 @@ void AppendLabels(const std::map<std::string, std::string>& labels, std::string&
 }  // namespace
 
 absl::StatusOr<VersionLine> ParseVersionLine(std::string_view text) {
-  const absl::StatusOr<std::string> bson = client::BsonFromJson(text);
-  if (!bson.ok()) return bson.status();
-  bson_t view;
-  bson_iter_t iter;
-  if (!bson_init_static(&view, reinterpret_cast<const uint8_t*>(bson->data()), bson->size()) ||
-      !bson_iter_init(&iter, &view)) {
-    return Invalid("not a version");
-  }
   VersionLine line;
-  std::map<std::string, bool> seen;
-  while (bson_iter_next(&iter)) {
-    const std::string name = bson_iter_key(&iter);
-    if (!seen.emplace(name, true).second) return Invalid(name + ": written twice");
-    const absl::Status status = ReadMember(iter, name, line);
-    if (!status.ok()) return Invalid(name + ": " + std::string(status.message()));
-  }
+  bool has_content = false;
+  const absl::Status read =
+      VisitMembers(text, [&](std::string_view name, const bson_iter_t& value) {
+        has_content = has_content || name == "content";
+        return ReadMember(value, name, line);
+      });
+  if (!read.ok()) return read;
   if (line.id.empty()) return Invalid("no id");
-  if (line.deleted == seen.contains("content")) {
+  if (line.deleted == has_content) {
     return Invalid("needs either content or \"deleted\": true");
   }
   return line;

@@ -13,13 +13,17 @@ void Target::AddTo(CLI::App& command) {
   command.add_option("ID", id, "The document's id")->required();
 }
 
-void WriteOptions::AddTo(CLI::App& command, bool with_content) {
+void ChangeOptions::AddTo(CLI::App& command) {
   command.add_option("--reason", reason, "Why; kept with the version")->group("Who and why");
   command.add_option("--actor", actor, "Who makes the change")->group("Who and why");
   command.add_option("--on-behalf-of", on_behalf_of, "For whom the actor acts")
       ->group("Who and why");
   AddRepeated(command, "--label", labels, "KEY=VALUE, kept with the version; may be repeated")
       ->group("Who and why");
+}
+
+void WriteOptions::AddTo(CLI::App& command, bool with_content) {
+  ChangeOptions::AddTo(command);
   command.add_option("--request-id", request_id,
                      "Makes repeating the command safe: within 24 hours the same id takes effect "
                      "once");
@@ -27,7 +31,7 @@ void WriteOptions::AddTo(CLI::App& command, bool with_content) {
   if (with_content) command.add_flag("--show", show, "Print the document's content afterwards");
 }
 
-absl::Status WriteOptions::Fill(v1::ChangeInfo& change) const {
+absl::Status ChangeOptions::Fill(v1::ChangeInfo& change) const {
   change.set_actor(actor);
   change.set_on_behalf_of(on_behalf_of);
   change.set_reason(reason);
@@ -37,6 +41,13 @@ absl::Status WriteOptions::Fill(v1::ChangeInfo& change) const {
     (*change.mutable_labels())[entry->first] = entry->second;
   }
   return absl::OkStatus();
+}
+
+void SetOptions::AddTo(CLI::App& command) {
+  command.add_option("--collection", collection, "The students' collection; students unless given")
+      ->type_name("NAME");
+  command.add_option("--set", set, "The member that holds the set; classes unless given")
+      ->type_name("NAME");
 }
 
 void FilterOption::AddTo(CLI::App& command, const std::string& name, const std::string& what) {

@@ -19,20 +19,26 @@ struct Target {
   void AddTo(CLI::App& command);
 };
 
-// Who changes and why, and how a write is repeated safely.
-struct WriteOptions {
+// Who changes and why.
+struct ChangeOptions {
   std::string actor;
   std::string on_behalf_of;
   std::string reason;
   std::vector<std::string> labels;
+
+  void AddTo(CLI::App& command);
+  // A usage error for labels that are not KEY=VALUE.
+  absl::Status Fill(v1::ChangeInfo& change) const;
+};
+
+// Who changes and why, and how a write is repeated safely.
+struct WriteOptions : ChangeOptions {
   std::string request_id;
   bool validate_only = false;
   bool show = false;
 
   // `with_content`: the answer has content that --show prints.
   void AddTo(CLI::App& command, bool with_content);
-  // A usage error for labels that are not KEY=VALUE.
-  absl::Status Fill(v1::ChangeInfo& change) const;
 
   // Fills the fields that every write request has.
   template <typename Request>
@@ -40,6 +46,19 @@ struct WriteOptions {
     request.set_request_id(request_id);
     request.set_validate_only(validate_only);
     return Fill(*request.mutable_change());
+  }
+};
+
+// Where a set inside documents is: the students' collection, and the member.
+struct SetOptions {
+  std::string collection;
+  std::string set;
+  void AddTo(CLI::App& command);
+
+  template <typename Request>
+  void Fill(Request& request) const {
+    request.set_collection(collection);
+    request.set_set(set);
   }
 };
 

@@ -17,6 +17,8 @@ void AppendMember(std::string_view name, std::string_view text, std::string& jso
   client::AppendJsonString(text, json);
 }
 
+}  // namespace
+
 std::string RefusalJson(const client::Refusal& refusal, const std::string& where) {
   std::string json = "{";
   AppendMember("code", client::CodeName(refusal.code), json);
@@ -29,10 +31,8 @@ std::string RefusalJson(const client::Refusal& refusal, const std::string& where
     json += ",\"retry_delay_ms\":" + std::to_string(*refusal.retry_delay_ms);
   }
   if (!where.empty()) AppendMember("where", where, json);
-  return "{\"error\":" + json + "}}";
+  return json + "}";
 }
-
-}  // namespace
 
 absl::Status Session::Prepare() {
   const absl::StatusOr<int64_t> milliseconds = client::ParseDurationMs(timeout);
@@ -58,15 +58,19 @@ int Session::Refuse(const grpc::Status& status, const std::string& where) {
 }
 
 int Session::Refuse(const client::Refusal& refusal, const std::string& where) {
+  Report(refusal, where);
+  const std::string advice = refusal.Advice();
+  if (!json && !advice.empty()) err() << advice << "\n";
+  return kExitRefused;
+}
+
+void Session::Report(const client::Refusal& refusal, const std::string& where) {
   if (json) {
-    err() << RefusalJson(refusal, where) << "\n";
-    return kExitRefused;
+    err() << "{\"error\":" << RefusalJson(refusal, where) << "}\n";
+    return;
   }
   if (!where.empty()) err() << where << ": ";
   err() << refusal.ToString() << "\n";
-  const std::string advice = refusal.Advice();
-  if (!advice.empty()) err() << advice << "\n";
-  return kExitRefused;
 }
 
 int Session::Fail(const std::string& message) {

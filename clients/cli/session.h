@@ -68,8 +68,12 @@ class Session {
     return (StubOf(static_cast<Stub*>(nullptr)).*method)(&context, request, response);
   }
 
-  // Says on stderr why the server refused and what to do (one JSON object with --json), and answers
-  // kExitRefused. `where`, if not empty, stands before it: "file.ndjson:12".
+  int64_t timeout_ms() const { return timeout_ms_; }
+
+  // Says on stderr why the server refused (one JSON object with --json). `where`, if not empty,
+  // stands before it: "file.ndjson:12".
+  void Report(const client::Refusal& refusal, const std::string& where);
+  // As Report; says too what to do, and answers kExitRefused.
   int Refuse(const grpc::Status& status, const std::string& where = "");
   int Refuse(const client::Refusal& refusal, const std::string& where = "");
   // The same for what went wrong on this side: a file, a damaged answer.
@@ -83,10 +87,16 @@ class Session {
   v1::CollectionService::Stub& StubOf(v1::CollectionService::Stub*) {
     return *connection().collections;
   }
+  v1::EnrollmentService::Stub& StubOf(v1::EnrollmentService::Stub*) {
+    return *connection().enrollments;
+  }
 
   Terminal terminal_;
   int64_t timeout_ms_ = 30'000;
   std::unique_ptr<client::Connection> connection_;
 };
+
+// A refusal as one JSON object: {"code":…,"reason":…,"message":…,"metadata":{…}}.
+std::string RefusalJson(const client::Refusal& refusal, const std::string& where = "");
 
 }  // namespace strata::cli

@@ -12,6 +12,7 @@ constexpr char kFooter[] =
   strata update books moby --set /stock=2 --if-version 1 --reason sold
   strata get books moby --version 1
   strata history books moby --changes
+  strata enroll 1 'CS 101' 1000
   strata import compat.ndjson.zst --strategy deltas
 
 Content is JSON as an argument, in a file (@book.json) or on standard input (-). Types beyond
@@ -59,6 +60,8 @@ int RunStrata(const std::vector<std::string>& arguments, Terminal terminal) {
   AddReadCommands(app, session);
   AddHistoryCommands(app, session);
   AddCollectionCommands(app, session);
+  AddEnrollmentCommands(app, session);
+  AddApplyCommand(app, session);
   AddImportCommand(app, session);
   AddExportCommand(app, session);
 

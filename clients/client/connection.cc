@@ -15,7 +15,8 @@ Connection Connect(const std::string& server) {
   const std::shared_ptr<grpc::Channel> channel =
       grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
   return {.documents = v1::DocumentService::NewStub(channel),
-          .collections = v1::CollectionService::NewStub(channel)};
+          .collections = v1::CollectionService::NewStub(channel),
+          .enrollments = v1::EnrollmentService::NewStub(channel)};
 }
 
 }  // namespace strata::client

@@ -8,6 +8,7 @@
 
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
+#include "strata/v1/enrollment_service.grpc.pb.h"
 
 namespace strata::client {
 
@@ -15,6 +16,7 @@ namespace strata::client {
 struct Connection {
   std::unique_ptr<v1::DocumentService::Stub> documents;
   std::unique_ptr<v1::CollectionService::Stub> collections;
+  std::unique_ptr<v1::EnrollmentService::Stub> enrollments;
 };
 
 // Names the server, "host:port"; does not wait until it is reached. Connections are tried again

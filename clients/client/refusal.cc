@@ -46,13 +46,16 @@ constexpr ReasonAdvice kAdvice[] = {
     {"INVALID_PAGE_TOKEN", "The listing changed under way: start again."},
     {"REQUEST_ID_REUSED", "Choose another --request-id: this one belongs to another change."},
     {"LAYOUT_LIMIT", "Export the collection and import it with another --strategy."},
+    {"ENROLLMENT_SHAPE",
+     "The document has something else where enrollments are kept: see it with strata get; --set "
+     "names another member."},
     {"OVERLOADED", "Try again in a moment."},
     {"COLLECTION_NOT_EMPTY", "--force deletes it with all its documents and their histories."},
     {"STORE_UNAVAILABLE", "Nothing was written; try again, and look at the server's log."},
     {"DRAINING", "The server is shutting down; try again when it is back."},
     {"OUTCOME_UNKNOWN",
-     "It may or may not be stored: repeat the command with the same --request-id, "
-     "or look with strata history."},
+     "It may or may not be stored: repeat the command with the same --request-id (enroll and "
+     "unenroll need none), or look with strata history."},
     {"INTERNAL", "That is a bug in the server: please report it."},
 };
 
@@ -76,6 +79,13 @@ Refusal RefusalOf(const grpc::Status& status) {
           std::clamp<int64_t>(delay.seconds(), 0, 3600) * 1000 + delay.nanos() / 1'000'000;
     }
   }
+  return refusal;
+}
+
+Refusal RefusalOf(const absl::Status& status) {
+  Refusal refusal;
+  refusal.code = static_cast<grpc::StatusCode>(status.code());
+  refusal.message = std::string(status.message());
   return refusal;
 }
 
@@ -106,8 +116,7 @@ std::string Refusal::Advice() const {
   }
   if (code == grpc::StatusCode::DEADLINE_EXCEEDED) {
     return "No answer in time. A write may still take effect: repeat it with the same "
-           "--request-id; "
-           "--timeout gives it longer.";
+           "--request-id (enroll and unenroll need none); --timeout gives it longer.";
   }
   if (code == grpc::StatusCode::UNIMPLEMENTED) return "The server is older than this command.";
   return "";

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
+
 namespace strata::client {
 
 struct Refusal {
@@ -35,6 +37,8 @@ struct Refusal {
 
 // `status` is not OK.
 Refusal RefusalOf(const grpc::Status& status);
+// The same for what was refused on this side.
+Refusal RefusalOf(const absl::Status& status);
 
 // "NOT_FOUND"; "CODE_77" for a number that gRPC does not define.
 std::string CodeName(grpc::StatusCode code);

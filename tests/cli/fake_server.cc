@@ -68,6 +68,7 @@ FakeServer::FakeServer() {
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(static_cast<v1::DocumentService::Service*>(this));
   builder.RegisterService(static_cast<v1::CollectionService::Service*>(this));
+  builder.RegisterService(&enrollments);
   server_ = builder.BuildAndStart();
   address_ = "127.0.0.1:" + std::to_string(port);
 }

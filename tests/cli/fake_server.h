@@ -14,6 +14,7 @@
 
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
+#include "tests/cli/fake_enrollments.h"
 
 namespace strata::cli {
 
@@ -25,6 +26,9 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   FakeServer();
   ~FakeServer() override;
   const std::string& address() const { return address_; }
+
+  // Served beside the documents.
+  FakeEnrollments enrollments;
 
   // The next writes fail with these, one each, before anything is done.
   std::deque<grpc::Status> failures;
