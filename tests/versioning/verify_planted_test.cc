@@ -682,6 +682,37 @@ TEST(Verify, ALongHistoryIsCheckedInChunks) {
   }
 }
 
+// Somebody else writes the record between the look and the mend: a mend that lost is none.
+TEST(Verify, AMendThatLosesItsGuardLooksAgain) {
+  for (const int lost : {0, 1, 2, 3, 100}) {
+    World world({.strategy = "current-flag"});
+    Scene scene(world, "current-flag", "things");
+    scene.Edit(3, [](VersionRecord& record) { record.current = true; });
+    int tries = 0;
+    test_support::HookedStore hooked(world.engine());
+    hooked.set_hooks({.before_get = nullptr,
+                      .before_scan = nullptr,
+                      .before_commit =
+                          [&](const store::WriteBatch&) {
+                            if (tries++ >= lost) return;
+                            const std::string key = store::VersionKey(scene.key(), 3);
+                            scene.Put(Keyspace::kVersions, key,
+                                      scene.Get(Keyspace::kVersions, key).value);
+                          },
+                      .instead_of_commit = nullptr,
+                      .after_commit = nullptr});
+    ASSERT_OK_AND_ASSIGN(const Verified verified,
+                         Verify(hooked, world->documents().collections(), world.clock(),
+                                {"things", "", /*repair=*/true}));
+    ASSERT_THAT(verified.findings, ElementsAre(Expect(FindingKind::kWrongFlag, 3))) << lost;
+    EXPECT_EQ(verified.findings[0].repaired, lost < 3) << lost;
+    EXPECT_EQ(tries, std::min(lost + 1, 3));
+    EXPECT_EQ(verified.last.versions, 3 * kVersions + 3);
+    ASSERT_OK_AND_ASSIGN(const Verified after, scene.Run());
+    EXPECT_EQ(after.findings.empty(), lost < 3);
+  }
+}
+
 TEST(Verify, TheFirstBrokenDocumentIsNamed) {
   Finding finding = Expect(FindingKind::kChainBroken, 3);
   finding.problem = "it is broken";
