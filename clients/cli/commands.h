@@ -17,6 +17,7 @@ void AddWriteCommands(CLI::App& app, Session& session);       // create, update,
 void AddReadCommands(CLI::App& app, Session& session);        // get, list
 void AddHistoryCommands(CLI::App& app, Session& session);     // history, diff, audit
 void AddCollectionCommands(CLI::App& app, Session& session);  // collections
+void AddVerifyCommand(CLI::App& app, Session& session);
 void AddImportCommand(CLI::App& app, Session& session);
 void AddExportCommand(CLI::App& app, Session& session);
 

@@ -59,6 +59,7 @@ int RunStrata(const std::vector<std::string>& arguments, Terminal terminal) {
   AddReadCommands(app, session);
   AddHistoryCommands(app, session);
   AddCollectionCommands(app, session);
+  AddVerifyCommand(app, session);
   AddImportCommand(app, session);
   AddExportCommand(app, session);
 
