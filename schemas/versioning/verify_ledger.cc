@@ -5,6 +5,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/versioning/documents.h"
 #include "schemas/versioning/verify_document.h"
 
 namespace strata::versioning {
@@ -109,6 +110,10 @@ absl::Status LedgerCheck::CheckEntry(const ReadContext& context, const Collectio
   if (stored) return absl::OkStatus();
   finding.kind = FindingKind::kLedgerEntryOrphan;
   finding.problem = "the ledger names the version, and it is not stored";
+  if (!ValidateName("id", finding.id).ok()) {
+    finding.id.clear();
+    finding.problem = "the ledger names what no document can be called";
+  }
   findings.push_back(std::move(finding));
   return absl::OkStatus();
 }

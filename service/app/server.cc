@@ -112,7 +112,7 @@ absl::Status Server::Parts::Serve() {
   reflection.emplace(names);
   services.emplace(rpc::Services{*store, *documents,
                                  *versioning::FindStrategy(options.default_strategy), *health,
-                                 *reflection});
+                                 *reflection, *options.clock, executor});
   documents->collections().ResumeSweeps();
   rpc::LoopOptions loop_options = options.loop;
   loop_options.reads_block = store->capabilities().blocking_reads;

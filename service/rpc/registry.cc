@@ -16,9 +16,12 @@ namespace strata::rpc {
 namespace document_service {
 #include "service/rpc/handlers/document.def"
 }
+#define STREAM(name, handler) \
+  std::unique_ptr<StreamHandler> handler(const Services& services, Stream& stream);
 namespace collection_service {
 #include "service/rpc/handlers/collection.def"
 }
+#undef STREAM
 #undef READ
 #undef SCAN
 #undef WRITE
@@ -56,7 +59,10 @@ std::vector<Method> AllMethods() {
 #undef SERVICE_NAME
 #define SERVICE_NAMESPACE collection_service
 #define SERVICE_NAME "strata.v1.CollectionService"
+#define STREAM(name, handler) \
+  all.push_back(StreamMethod(SERVICE_NAME, #name, &SERVICE_NAMESPACE::handler));
 #include "service/rpc/handlers/collection.def"
+#undef STREAM
 #undef SERVICE_NAMESPACE
 #undef SERVICE_NAME
 #undef READ
