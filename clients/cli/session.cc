@@ -35,9 +35,11 @@ std::string RefusalJson(const client::Refusal& refusal, const std::string& where
 }
 
 absl::Status Session::Prepare() {
-  const absl::StatusOr<int64_t> milliseconds = client::ParseDurationMs(timeout);
-  if (!milliseconds.ok()) return milliseconds.status();
-  timeout_ms_ = *milliseconds;
+  if (!timeout.empty()) {
+    const absl::StatusOr<int64_t> milliseconds = client::ParseDurationMs(timeout);
+    if (!milliseconds.ok()) return milliseconds.status();
+    timeout_ms_ = *milliseconds;
+  }
   if (server.empty()) return absl::InvalidArgumentError("--server is empty");
   return absl::OkStatus();
 }
@@ -51,6 +53,10 @@ client::Connection& Session::connection() {
 
 void Session::SetDeadline(grpc::ClientContext& context) const {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms_));
+}
+
+void Session::SetLongDeadline(grpc::ClientContext& context) const {
+  if (!timeout.empty()) SetDeadline(context);
 }
 
 int Session::Refuse(const grpc::Status& status, const std::string& where) {

@@ -40,7 +40,7 @@ class Session {
 
   // Set by the command line.
   std::string server = "127.0.0.1:50051";
-  std::string timeout = "30s";
+  std::string timeout;  // empty: not given
   bool json = false;
   // The command that was chosen; answers the exit status.
   std::function<int()> run;
@@ -58,6 +58,8 @@ class Session {
   client::Connection& connection();
   // Sets the deadline of one call.
   void SetDeadline(grpc::ClientContext& context) const;
+  // The same for a call that takes as long as it takes: none unless --timeout was given.
+  void SetLongDeadline(grpc::ClientContext& context) const;
 
   // One call of `method`, such as &v1::DocumentService::Stub::Get.
   template <typename Stub, typename Request, typename Response>

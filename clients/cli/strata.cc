@@ -62,6 +62,7 @@ int RunStrata(const std::vector<std::string>& arguments, Terminal terminal) {
   AddCollectionCommands(app, session);
   AddEnrollmentCommands(app, session);
   AddApplyCommand(app, session);
+  AddVerifyCommand(app, session);
   AddImportCommand(app, session);
   AddExportCommand(app, session);
 

@@ -11,7 +11,7 @@
 // A crash before 1 leaves nothing. A crash after it, or a lost guard in 2, leaves several flagged
 // records; as flags go oldest first, the flagged ones are always the newest without a gap. Readers
 // never trust the flag: the current version is the greatest. The next update clears what is left,
-// or PlanRepair does. Flags that are cleared before the new record stands would leave a document
+// or Inspect's mends do. Flags that are cleared before the new record stands would leave a document
 // without any current version after a crash; clearing newest first would hide older flags from the
 // next walk.
 //
@@ -21,6 +21,7 @@
 // Hard". Recovery is no longer hard: there is nothing to find out, only flags to clear.
 
 #include "schemas/base/status_macros.h"
+#include "schemas/versioning/inspection.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version_records.h"
 
@@ -78,11 +79,6 @@ class CurrentFlag final : public Strategy {
     return ScanGreatestVersions(context, incarnation, id_prefix, after_id, part, visitor);
   }
 
-  absl::Status PlanRepair(const DocumentKey& document, const Head& head,
-                          store::WriteBatch& batch) const override {
-    return ClearLeftovers(document, head, batch);
-  }
-
   absl::Status Plan(const DocumentKey& document, const Head* head,
                     std::span<const StoredVersion> next, store::WriteBatch& batch) const override {
     for (const StoredVersion& version : next) {
@@ -95,6 +91,26 @@ class CurrentFlag final : public Strategy {
     batch.Replace(Keyspace::kVersions, store::VersionKey(document, head->version.header.version),
                   EncodeVersion(head->version), head->stamp);
     return absl::OkStatus();
+  }
+
+  // Any flag below the head counts, not only those that a crash leaves without a gap.
+  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
+                       int64_t first, const InspectionVisitor& visitor) const override {
+    const auto inspect_flag = [&](const VersionRecord& found, store::Stamp stamp,
+                                  std::vector<Fault>& faults) {
+      const int64_t version = found.version.header.version;
+      // Of a head that cannot be read nobody can tell where it is.
+      if (head == nullptr) return;
+      const bool right = version == head->version.header.version;
+      if (found.current == right) return;
+      Fault fault{FindingKind::kWrongFlag, version,
+                  right ? "it is current and not flagged" : "it is flagged and not current", true};
+      fault.mend.Replace(Keyspace::kVersions, store::VersionKey(document, version),
+                         right ? EncodeFlagged(found.version) : EncodeVersion(found.version),
+                         stamp);
+      faults.push_back(std::move(fault));
+    };
+    return InspectGreatestVersions(context, document, head, first, inspect_flag, visitor);
   }
 
  private:

@@ -36,7 +36,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/versioning/inspection.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version_records.h"
 
@@ -158,6 +160,11 @@ class Chain {
   }
 
   size_t size() const { return links_.size(); }
+  int64_t delta_bytes() const {
+    int64_t bytes = 0;
+    for (const Link& link : links_) bytes += static_cast<int64_t>(link.delta.size());
+    return bytes;
+  }
 
   // The version `index` places above the keyframe.
   absl::StatusOr<StoredVersion> At(size_t index) {
@@ -266,6 +273,112 @@ absl::Status ScanBelowHead(const ReadContext& context, const DocumentKey& docume
                             : ScanUpward(context, document, range, visitor, more);
 }
 
+// Follows the versions upward, as the next delta stands on the content of the one before.
+//
+// Behind a link that is missing or broken, the deltas up to the next keyframe cannot be told right
+// from wrong: the break is one fault, at its own version, and they are none.
+class LinkInspector {
+ public:
+  // Begins with version `first`.
+  absl::Status Begin(const ReadContext& context, const DocumentKey& document, int64_t first) {
+    if (first == 1) return absl::OkStatus();
+    VersionWalk walk(context, document, Downward(first - 1));
+    absl::StatusOr<Chain> chain = CorruptVersion(first - 1, "is missing");
+    if (walk.Next()) chain = Chain::Gather(walk);
+    if (!walk.status().ok()) chain = walk.status();
+    Break();
+    if (!chain.ok()) {
+      return ReasonOf(chain.status()) == ErrorReason::kRecordCorrupt ? absl::OkStatus()
+                                                                     : chain.status();
+    }
+    run_known_ = true;
+    run_length_ = static_cast<int64_t>(chain->size()) - 1;
+    run_bytes_ = chain->delta_bytes();
+    absl::StatusOr<StoredVersion> below = chain->At(chain->size() - 1);
+    if (!below.ok()) return absl::OkStatus();
+    content_known_ = true;
+    content_ = std::move(below->content);
+    return absl::OkStatus();
+  }
+
+  void Break() { content_known_ = run_known_ = false; }
+
+  void Inspect(const store::Record& record, Inspected& inspected) {
+    std::vector<Fault>& faults = inspected.faults;
+    std::optional<VersionRecord> found = InspectRecord(record, inspected.first, faults);
+    if (!found) return Break();
+    const std::string_view delta = found->delta;
+    inspected.version = std::move(found->version);
+    StoredVersion& version = *inspected.version;
+    if (delta.empty()) {
+      InspectContent(version, faults);
+      run_known_ = true;
+      run_length_ = run_bytes_ = 0;
+    } else if (version.content || version.deleted()) {
+      faults.push_back({FindingKind::kRecordCorrupt, inspected.first,
+                        "its record is neither a keyframe nor a delta"});
+      return Break();
+    } else {
+      Rebuild(delta, version, faults);
+      ++run_length_;
+      run_bytes_ += static_cast<int64_t>(delta.size());
+      if (!content_known_) return;
+    }
+    content_known_ = faults.empty();
+    content_ = version.content;
+  }
+
+  // The head's record, which tells the next plan what to store of it. True if that will be right.
+  bool InspectHead(const Coded& head, std::vector<Fault>& faults) const {
+    const StoredVersion& version = *head.version;
+    const int64_t number = version.header.version;
+    InspectContent(version, faults);
+    if (!head.delta.empty() && version.deleted()) {
+      faults.push_back({FindingKind::kRecordCorrupt, number, "it is a deletion and has a delta"});
+    } else if (!head.delta.empty() && content_known_ && faults.empty()) {
+      if (!content_) {
+        faults.push_back({FindingKind::kRecordCorrupt, number, "it is a delta without a base"});
+      } else if (const auto made = document::ApplyDelta(*content_, head.delta);
+                 !made.ok() || *made != *version.content) {
+        faults.push_back({FindingKind::kContentMismatch, number,
+                          "its delta does not lead to its content; the next update would store "
+                          "it so"});
+      }
+    }
+    const bool counted = !head.delta.empty();
+    if (run_known_ && (head.chain_length != (counted ? run_length_ : 0) ||
+                       head.chain_bytes != (counted ? run_bytes_ : 0))) {
+      faults.push_back(
+          {FindingKind::kRecordCorrupt, number, "its record miscounts the deltas below it"});
+    }
+    return faults.empty();
+  }
+
+ private:
+  void Rebuild(std::string_view delta, StoredVersion& version, std::vector<Fault>& faults) const {
+    if (!content_known_) return;
+    const int64_t number = version.header.version;
+    if (!content_) {
+      faults.push_back({FindingKind::kRecordCorrupt, number, "it is a delta without a base"});
+      return;
+    }
+    absl::StatusOr<Content> content = document::ApplyDelta(*content_, delta);
+    if (!content.ok() ||
+        ContentHashOf(version.header.salt, *content) != version.header.content_hash) {
+      faults.push_back(
+          {FindingKind::kContentMismatch, number, "it cannot be rebuilt from its deltas"});
+      return;
+    }
+    version.content = *std::move(content);
+  }
+
+  bool content_known_ = true;
+  std::optional<Content> content_;  // of the version before; none below the first and of a deletion
+  bool run_known_ = true;
+  int64_t run_length_ = 0;  // deltas in a row right below
+  int64_t run_bytes_ = 0;
+};
+
 class Deltas final : public Strategy {
  public:
   explicit Deltas(int64_t keyframe_interval) : keyframe_interval_(keyframe_interval) {}
@@ -319,6 +432,33 @@ class Deltas final : public Strategy {
     }
     WriteHead(document, head, EncodeHead(newest), batch);
     return absl::OkStatus();
+  }
+
+  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
+                       int64_t first, const InspectionVisitor& visitor) const override {
+    ASSIGN_OR_RETURN(const int64_t last, LastBelowHead(context, document, head));
+    LinkInspector links;
+    if (first <= last + 1) RETURN_IF_ERROR(links.Begin(context, document, first));
+    RecordWalk walk(context, document, first, last);
+    while (walk.Next()) {
+      Inspected inspected = walk.inspected();
+      if (const store::Record* const record = walk.record()) {
+        links.Inspect(*record, inspected);
+      } else {
+        links.Break();
+      }
+      if (!visitor(std::move(inspected))) return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(walk.status());
+    std::vector<Fault> faults;
+    std::string right_copy;
+    if (head != nullptr) {
+      ASSIGN_OR_RETURN(const Coded coded, DecodeCoded(*head));
+      if (links.InspectHead(coded, faults))
+        right_copy = EncodeSuperseded(coded, keyframe_interval_);
+    }
+    return InspectHead(context, document, head, first, std::move(faults), std::move(right_copy),
+                       visitor);
   }
 
  private:

@@ -21,11 +21,13 @@
 
 #include "schemas/versioning/embedded.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/versioning/inspection.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version_records.h"
 
@@ -196,7 +198,74 @@ class EmbeddedHistory final : public Strategy {
     return absl::OkStatus();
   }
 
+  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
+                       int64_t first, const InspectionVisitor& visitor) const override {
+    std::vector<Fault> faults;
+    if (head == nullptr) {
+      RETURN_IF_ERROR(InspectHeadRecord(context, document, FindingKind::kRecordCorrupt,
+                                        "its record cannot be decoded", faults));
+    } else if (!InspectElements(*head, first, visitor)) {
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(
+        InspectOrphans(context, document, 0, "apart, and the layout stores none so", faults));
+    VisitWhole(std::move(faults), visitor);
+    return absl::OkStatus();
+  }
+
  private:
+  // Versions `first` to the head's. An element says itself which version it is, so one that is
+  // missing shifts nothing. False if the visitor ended the walk.
+  static bool InspectElements(const Head& head, int64_t first, const InspectionVisitor& visitor) {
+    const int64_t current = head.version.header.version;
+    Inspected last{current, current, head.version, {}};
+    InspectContent(head.version, last.faults);
+    int64_t expected = 1;
+    // What has no element up to `next` is missing.
+    const auto miss_up_to = [&](int64_t next) {
+      const int64_t from = std::max(expected, first);
+      expected = std::max(expected, next);
+      return from >= next || visitor(MissingVersions(from, next - 1));
+    };
+    const absl::StatusOr<Layout> layout = Split(head.record);  // ReadHead could, so it is right
+    BsonReader reader(layout->prev);
+    while (reader.Next()) {
+      if (expected >= current) {
+        last.faults.push_back({FindingKind::kRecordCorrupt, current,
+                               "its record holds more versions than stand below it"});
+        break;
+      }
+      Inspected inspected = InspectElement(head, reader.Document(), expected);
+      if (!miss_up_to(inspected.first)) return false;
+      ++expected;
+      if (inspected.first >= first && !visitor(std::move(inspected))) return false;
+    }
+    if (!miss_up_to(current)) return false;
+    return current < first || visitor(std::move(last));
+  }
+
+  // An element of `prev`, which must be version `expected` or a later one below the head's.
+  static Inspected InspectElement(const Head& head, std::string_view element, int64_t expected) {
+    Inspected inspected{expected, expected, std::nullopt, {}};
+    const absl::StatusOr<VersionRecord> found =
+        DecodeVersion(element, RecordPosition(head), Part::kContent);
+    if (!found.ok()) {
+      inspected.faults.push_back(
+          {FindingKind::kRecordCorrupt, expected, "its record cannot be decoded"});
+      return inspected;
+    }
+    const int64_t version = found->version.header.version;
+    if (version < expected || version >= head.version.header.version) {
+      inspected.faults.push_back({FindingKind::kRecordCorrupt, expected,
+                                  "in its place stands version " + std::to_string(version)});
+      return inspected;
+    }
+    inspected.first = inspected.last = version;
+    inspected.version = found->version;
+    InspectContent(found->version, inspected.faults);
+    return inspected;
+  }
+
   static absl::Status ScanPrevious(const Head& head, const VersionRange& range, Part part,
                                    const VersionVisitor& visitor, bool& more) {
     ASSIGN_OR_RETURN(const Layout layout, Split(head.record));

@@ -12,6 +12,8 @@
 // The article: "Fetch 1: Easy, Fast; fetch many: Not easy, Slow; update: Medium; recover if fail:
 // N/A". Fetch many is no longer slow here: it seeks from document to document.
 
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/inspection.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version_records.h"
 
@@ -54,6 +56,11 @@ class FullCopies final : public Strategy {
     }
     batch.MarkCommitPoint();
     return absl::OkStatus();
+  }
+
+  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
+                       int64_t first, const InspectionVisitor& visitor) const override {
+    return InspectGreatestVersions(context, document, head, first, {}, visitor);
   }
 };
 

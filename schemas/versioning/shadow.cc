@@ -21,6 +21,8 @@
 // The article: "Fetch 1: Easy, Fastest; fetch many: Easy, Fastest; update: Medium; recover if fail:
 // Medium Hard". Here recovery is nothing.
 
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/inspection.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version_records.h"
 
@@ -64,6 +66,29 @@ class ShadowCollection final : public Strategy {
     }
     WriteHead(document, head, EncodeVersion(next.back()), batch);
     return absl::OkStatus();
+  }
+
+  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
+                       int64_t first, const InspectionVisitor& visitor) const override {
+    ASSIGN_OR_RETURN(const int64_t last, LastBelowHead(context, document, head));
+    RecordWalk walk(context, document, first, last);
+    while (walk.Next()) {
+      Inspected inspected = walk.inspected();
+      if (const store::Record* const record = walk.record()) {
+        auto found = InspectWhole(*record, walk.first(), inspected.faults);
+        if (found) inspected.version = std::move(found->version);
+      }
+      if (!visitor(std::move(inspected))) return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(walk.status());
+    std::vector<Fault> faults;
+    std::string right_copy;
+    if (head != nullptr) {
+      InspectContent(head->version, faults);
+      if (faults.empty()) right_copy = EncodeVersion(head->version);
+    }
+    return InspectHead(context, document, head, first, std::move(faults), std::move(right_copy),
+                       visitor);
   }
 
  private:

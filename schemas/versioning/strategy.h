@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/store/store.h"
+#include "schemas/versioning/finding.h"
 #include "schemas/versioning/record_codec.h"
 #include "schemas/versioning/version.h"
 
@@ -69,6 +70,28 @@ using VersionVisitor = std::function<bool(StoredVersion&& version)>;
 // Called with each document's current version, in the byte order of the ids; false ends the walk.
 using HeadVisitor = std::function<bool(std::string_view id, StoredVersion&& version)>;
 
+// Something wrong with a document's records.
+struct Fault {
+  FindingKind kind = FindingKind::kRecordCorrupt;
+  int64_t version = 0;  // 0: the document as a whole
+  std::string problem;  // for people, without content
+  bool recoverable = false;
+  // The writes that mend it, guarded by what was read, so that they come to nothing if somebody
+  // else was faster; none where there is nothing to write.
+  store::WriteBatch mend{};
+};
+
+// What Inspect finds under one version's number.
+struct Inspected {
+  int64_t first = 0;                     // 0: the document as a whole
+  int64_t last = 0;                      // greater than `first`: versions that are all missing
+  std::optional<StoredVersion> version;  // its header, if that could be read
+  std::vector<Fault> faults;
+};
+
+// Called with each in order; false ends the walk.
+using InspectionVisitor = std::function<bool(Inspected&& inspected)>;
+
 // Stateless and thread-safe; one object serves all collections with the same options.
 class Strategy {
  public:
@@ -112,12 +135,14 @@ class Strategy {
                             std::span<const StoredVersion> next,
                             store::WriteBatch& batch) const = 0;
 
-  // Adds to `batch` the writes that finish what ReadLeftovers found, without a new version; none if
-  // there is nothing to do. An update needs no such call: Plan does it too.
-  virtual absl::Status PlanRepair(const store::DocumentKey& /*document*/, const Head& /*head*/,
-                                  store::WriteBatch& /*batch*/) const {
-    return absl::OkStatus();
-  }
+  // Visits what is stored of a document, sound or not, upward: versions `first` to the head's,
+  // those that are missing in runs; last, if there are any, the faults of the document as a whole.
+  // Looks at records that reads do not use too. `head` is null if ReadHead found none or
+  // RECORD_CORRUPT. Contents are checked against their hashes here; what versions say of each other
+  // is the caller's to judge. Fails only if the store does (STORE_UNAVAILABLE).
+  virtual absl::Status Inspect(const ReadContext& context, const store::DocumentKey& document,
+                               const Head* head, int64_t first,
+                               const InspectionVisitor& visitor) const = 0;
 };
 
 // One line of strategies.def. `id` is the number in stored collection records and in

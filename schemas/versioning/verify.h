@@ -22,37 +22,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
+#include "schemas/versioning/finding.h"
 
 namespace strata::versioning {
-
-// The numbers equal strata.v1.FindingKind.
-enum class FindingKind : uint8_t {
-  kVersionMissing = 1,
-  kRecordCorrupt = 2,
-  kContentMismatch = 3,
-  kChainBroken = 4,
-  kOrphan = 5,
-  kWrongFlag = 6,
-  kEarlyCopy = 7,
-  kWrongCopy = 8,
-  kLedgerEntryMissing = 9,
-  kLedgerEntryOrphan = 10,
-  kLedgerMismatch = 11,
-  kRequestMismatch = 12,
-};
-
-struct Finding {
-  std::string id;
-  int64_t version = 0;  // 0: the document as a whole
-  FindingKind kind = FindingKind::kRecordCorrupt;
-  std::string problem;  // for people, without content
-  bool recoverable = false;
-  bool repaired = false;
-  store::CommitPosition position =
-      0;  // of the version's or the ledger entry's commit; 0: not known
-};
 
 struct VerifyQuery {
   std::string collection;
@@ -72,8 +47,9 @@ struct VerifyStep {
 // and give up in between. Not thread-safe.
 class Verification {
  public:
-  // Both must outlive it. Reads nothing yet.
-  Verification(store::Store& store, Collections& collections, VerifyQuery query);
+  // All must outlive it. Reads nothing yet.
+  Verification(store::Store& store, Collections& collections, const Clock& clock,
+               VerifyQuery query);
   ~Verification();
   Verification(const Verification&) = delete;
   Verification& operator=(const Verification&) = delete;

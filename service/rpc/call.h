@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "schemas/base/clock.h"
+#include "schemas/base/executor.h"
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/documents.h"
@@ -29,6 +31,8 @@ struct Services {
   const versioning::StrategyEntry& default_strategy;
   observability::Health& health;
   const Reflection& reflection;
+  const Clock& clock;
+  Executor& executor;                  // for what takes long; drops work once the server stops
   std::chrono::milliseconds deadline;  // for each message of a stream, as for a call
 };
 
@@ -119,7 +123,8 @@ struct Context {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // Sends a message behind those before; dropped once the stream is closed.
+  // Sends a message behind those before; dropped once the stream is closed. Whoever has much to
+  // send waits for StreamHandler::OnSent in between: what a slow caller has not taken is kept here.
   virtual void Send(const google::protobuf::MessageLite& message) = 0;
   // Ends the stream behind what was sent. Only the first counts.
   virtual void Finish(const absl::Status& status) = 0;
@@ -136,7 +141,10 @@ class StreamHandler {
   virtual void OnMessage(std::string_view bytes) = 0;
   // The caller sends no more.
   virtual void OnLastMessage() = 0;
-  // The stream is over, for whatever reason. The handler is destroyed next.
+  // All that was sent has left for the caller, as far as it lets it.
+  virtual void OnSent() {}
+  // The stream is over, for whatever reason. The handler is destroyed next; the stream may not be
+  // used any more.
   virtual void OnClosed() = 0;
 };
 

@@ -16,13 +16,13 @@ namespace strata::rpc {
 namespace document_service {
 #include "service/rpc/handlers/document.def"
 }
+#define STREAM(name, handler) \
+  std::unique_ptr<StreamHandler> handler(const Services& services, Stream& stream);
 namespace collection_service {
 #include "service/rpc/handlers/collection.def"
 }
 namespace enrollment_service {
 #define SCAN_WRITE(name) WRITE(name)
-#define STREAM(name) \
-  std::unique_ptr<StreamHandler> Open##name(const Services& services, Stream& stream);
 #include "service/rpc/handlers/enrollment.def"
 #undef SCAN_WRITE
 #undef STREAM
@@ -64,14 +64,14 @@ std::vector<Method> AllMethods() {
 #undef SERVICE_NAME
 #define SERVICE_NAMESPACE collection_service
 #define SERVICE_NAME "strata.v1.CollectionService"
+#define STREAM(name, handler) \
+  all.push_back(StreamMethod(SERVICE_NAME, #name, &SERVICE_NAMESPACE::handler));
 #include "service/rpc/handlers/collection.def"
 #undef SERVICE_NAMESPACE
 #undef SERVICE_NAME
 #define SERVICE_NAMESPACE enrollment_service
 #define SERVICE_NAME "strata.v1.EnrollmentService"
 #define SCAN_WRITE(name) METHOD(Kind::kScan, name)
-#define STREAM(name) \
-  all.push_back(StreamMethod(SERVICE_NAME, #name, &SERVICE_NAMESPACE::Open##name));
 #include "service/rpc/handlers/enrollment.def"
 #undef SCAN_WRITE
 #undef STREAM

@@ -106,6 +106,7 @@ void StreamCall::OnRead(bool ok) {
 }
 
 void StreamCall::OnWritten(bool ok) {
+  bool sent = false;
   {
     const std::lock_guard lock(mutex_);
     writing_ = false;
@@ -114,7 +115,9 @@ void StreamCall::OnWritten(bool ok) {
     if (!ok) outbox_.clear();
     WriteNext();
     ReadNext();
+    sent = ok && outbox_.empty() && !end_ && !done_;
   }
+  if (sent) handler_->OnSent();  // without the lock, as it sends
   EndIfOver();
 }
 

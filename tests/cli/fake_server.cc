@@ -354,4 +354,12 @@ Status FakeServer::DeleteCollection(Context*, const v1::DeleteCollectionRequest*
   return Status::OK;
 }
 
+Status FakeServer::Verify(Context* context, const v1::VerifyRequest* request,
+                          grpc::ServerWriter<v1::VerifyResponse>* writer) {
+  last_verify = *request;
+  last_verify_had_deadline = context->deadline() != std::chrono::system_clock::time_point::max();
+  for (const v1::VerifyResponse& step : verify_steps) writer->Write(step);
+  return verify_end;
+}
+
 }  // namespace strata::cli

@@ -45,6 +45,11 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   v1::AuditRequest last_audit;
   v1::ListRequest last_list;
   v1::CreateCollectionRequest last_create_collection;
+  v1::VerifyRequest last_verify;
+  bool last_verify_had_deadline = false;
+  // What Verify answers, and how it ends.
+  std::vector<v1::VerifyResponse> verify_steps;
+  grpc::Status verify_end;
   // Pages have at most so many entries.
   int page_max = 3;
 
@@ -67,6 +72,8 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
                                v1::ListCollectionsResponse*) override;
   grpc::Status DeleteCollection(Context*, const v1::DeleteCollectionRequest*,
                                 v1::DeleteCollectionResponse*) override;
+  grpc::Status Verify(Context*, const v1::VerifyRequest*,
+                      grpc::ServerWriter<v1::VerifyResponse>*) override;
 
  private:
   using Versions = std::vector<v1::Version>;

@@ -47,6 +47,10 @@ class Wrapper : public Strategy {
                     std::span<const StoredVersion> next, WriteBatch& batch) const override {
     return inner_->Plan(document, head, next, batch);
   }
+  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
+                       int64_t first, const InspectionVisitor& visitor) const override {
+    return inner_->Inspect(context, document, head, first, visitor);
+  }
 
  protected:
   std::vector<Write> InnerPlan(const DocumentKey& document, const Head* head,

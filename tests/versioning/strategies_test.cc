@@ -194,16 +194,24 @@ TEST_F(StrategiesTest, ARepairClearsFlagsThatACrashLeft) {
   const ReadContext context{*store_, store_->capabilities()};
   const store::DocumentKey key = subject->Key("document");
   for (const size_t left : {size_t{2}, size_t{0}}) {
-    ASSERT_OK_AND_ASSIGN(std::optional<Head> head, subject->strategy().ReadHead(context, key));
-    ASSERT_THAT(subject->strategy().ReadLeftovers(context, key, *head), IsOk());
-    EXPECT_EQ(head->version.header.version, 5);
-    ASSERT_EQ(head->leftovers.size(), left);
-    store::WriteBatch batch;
-    ASSERT_THAT(subject->strategy().PlanRepair(key, *head, batch), IsOk());
-    EXPECT_EQ(batch.writes().size(), left);
-    if (left > 0) {
-      EXPECT_EQ(head->leftovers[0].version, 4);
-      EXPECT_TRUE(AwaitCommit(*store_, std::move(batch)).committed);
+    ASSERT_OK_AND_ASSIGN(const std::optional<Head> head,
+                         subject->strategy().ReadHead(context, key));
+    ASSERT_TRUE(head.has_value());
+    std::vector<Fault> faults;
+    ASSERT_THAT(subject->strategy().Inspect(context, key, &*head, 1,
+                                            [&](Inspected&& inspected) {
+                                              for (Fault& fault : inspected.faults) {
+                                                faults.push_back(std::move(fault));
+                                              }
+                                              return true;
+                                            }),
+                IsOk());
+    ASSERT_EQ(faults.size(), left);
+    for (size_t i = 0; i < left; ++i) {
+      EXPECT_EQ(faults[i].version, static_cast<int64_t>(3 + i));
+      EXPECT_EQ(faults[i].kind, FindingKind::kWrongFlag);
+      EXPECT_TRUE(faults[i].recoverable);
+      EXPECT_TRUE(AwaitCommit(*store_, std::move(faults[i].mend)).committed);
     }
   }
   EXPECT_EQ(subject->CheckRecords(*store_, "document"), "");

@@ -1,0 +1,38 @@
+// What may be wrong with what is stored, in the words of the contract.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "schemas/store/record.h"
+
+namespace strata::versioning {
+
+// The numbers equal strata.v1.FindingKind.
+enum class FindingKind : uint8_t {
+  kVersionMissing = 1,
+  kRecordCorrupt = 2,
+  kContentMismatch = 3,
+  kChainBroken = 4,
+  kOrphan = 5,
+  kWrongFlag = 6,
+  kEarlyCopy = 7,
+  kWrongCopy = 8,
+  kLedgerEntryMissing = 9,
+  kLedgerEntryOrphan = 10,
+  kLedgerMismatch = 11,
+  kRequestMismatch = 12,
+};
+
+struct Finding {
+  std::string id;       // empty: the record names no document
+  int64_t version = 0;  // 0: the document as a whole
+  FindingKind kind = FindingKind::kRecordCorrupt;
+  std::string problem;       // for people, without content
+  bool recoverable = false;  // a crash may leave it; answers are right in spite of it
+  bool repaired = false;
+  store::CommitPosition position =
+      0;  // of the version's or the ledger entry's commit; 0: not known
+};
+
+}  // namespace strata::versioning

@@ -1,0 +1,333 @@
+#include "schemas/versioning/inspection.h"
+
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+
+namespace strata::versioning {
+namespace {
+
+using store::DocumentKey;
+using store::Keyspace;
+using store::Record;
+
+// So many versions of a gap are confirmed missing by point reads where scans may be stale. A longer
+// gap is a damaged key's, and nobody waits for a billion reads.
+constexpr int64_t kConfirmedMax = 1000;
+
+std::string Versions(int64_t first, int64_t last) {
+  if (first == last) return "version " + std::to_string(first) + " is";
+  return "versions " + std::to_string(first) + " to " + std::to_string(last) + " are";
+}
+
+// The version of a key of the document; 0 for none.
+int64_t VersionOf(std::string_view key, const DocumentKey& document) {
+  const std::optional<store::ParsedVersionKey> parsed = store::ParseVersionKey(key);
+  return parsed && parsed->document == document ? parsed->version : 0;
+}
+
+store::Range RecordsOf(const DocumentKey& document) {
+  std::string begin = store::HeadKey(document);
+  std::string end = store::PrefixEnd(begin);
+  return {.begin = std::move(begin), .end = std::move(end)};
+}
+
+bool IsCorrupt(const absl::Status& status) {
+  return ReasonOf(status) == ErrorReason::kRecordCorrupt;
+}
+
+}  // namespace
+
+RecordWalk::RecordWalk(const ReadContext& context, const DocumentKey& document, int64_t first,
+                       int64_t last)
+    : reader_(context.reader),
+      document_(document),
+      fresh_(context.capabilities.fresh_scans),
+      end_(last),
+      next_(first) {
+  if (first > last) return;
+  store::Range range = RecordsOf(document);
+  range.begin = store::VersionKey(document, first);
+  cursor_ = reader_.Scan(Keyspace::kVersions, range);
+}
+
+bool RecordWalk::Next() {
+  if (!status_.ok() || unreadable_ || next_ > end_) return false;
+  record_.reset();
+  return fresh_ ? NextFromCursor() : NextFromPointRead();
+}
+
+bool RecordWalk::NextFromCursor() {
+  int64_t version = 0;
+  for (; cursor_->Valid(); cursor_->Next()) {
+    version = VersionOf(cursor_->key(), document_);
+    if (version >= next_) break;  // else a key that is no version's: InspectOrphans names it
+  }
+  if (!cursor_->Valid() && !cursor_->status().ok()) return Fail(cursor_->status());
+  if (!cursor_->Valid() || version > end_) return Miss(end_);
+  if (version > next_) return Miss(version - 1);
+  first_ = last_ = next_++;
+  record_ = {std::string(cursor_->value()), cursor_->stamp(), cursor_->position()};
+  cursor_->Next();
+  return true;
+}
+
+bool RecordWalk::NextFromPointRead() {
+  const auto read = [this](int64_t version) {
+    return reader_.Get(Keyspace::kVersions, store::VersionKey(document_, version));
+  };
+  absl::StatusOr<std::optional<Record>> record = read(next_);
+  if (!record.ok()) return Fail(record.status());
+  if (*record) {
+    first_ = last_ = next_++;
+    record_ = **std::move(record);
+    return true;
+  }
+  // The scan says how far the gap may reach at most; versions may stand in it all the same.
+  cursor_->Seek(store::VersionKey(document_, next_ + 1));
+  int64_t last = end_;
+  if (cursor_->Valid()) {
+    const int64_t version = VersionOf(cursor_->key(), document_);
+    if (version > next_ && version <= end_) last = version - 1;
+  }
+  for (int64_t version = next_ + 1; version <= last; ++version) {
+    if (version - next_ > kConfirmedMax) break;
+    record = read(version);
+    if (!record.ok()) return Fail(record.status());
+    if (*record) last = version - 1;
+  }
+  return Miss(last);
+}
+
+bool RecordWalk::Miss(int64_t last) {
+  first_ = next_;
+  last_ = last;
+  next_ = last + 1;
+  return true;
+}
+
+bool RecordWalk::Fail(const absl::Status& status) {
+  if (!IsCorrupt(status)) {
+    status_ = status;
+    return false;
+  }
+  unreadable_ = true;
+  first_ = last_ = next_;
+  return true;
+}
+
+Inspected RecordWalk::inspected() const {
+  if (!record_ && !unreadable_) return MissingVersions(first_, last_);
+  Inspected inspected{first_, last_, std::nullopt, {}};
+  if (unreadable_) {
+    inspected.faults.push_back(
+        {FindingKind::kRecordCorrupt, first_,
+         "the engine finds the version's record, or one behind it, damaged; what is behind it was "
+         "not checked"});
+  }
+  return inspected;
+}
+
+Inspected MissingVersions(int64_t first, int64_t last) {
+  Inspected inspected{first, last, std::nullopt, {}};
+  inspected.faults.push_back(
+      {FindingKind::kVersionMissing, first, Versions(first, last) + " missing"});
+  return inspected;
+}
+
+std::optional<VersionRecord> InspectRecord(const Record& record, int64_t version,
+                                           std::vector<Fault>& faults) {
+  absl::StatusOr<VersionRecord> decoded =
+      DecodeVersion(record.value, record.position, Part::kContent);
+  if (!decoded.ok()) {
+    faults.push_back({FindingKind::kRecordCorrupt, version, "its record cannot be decoded"});
+    return std::nullopt;
+  }
+  const int64_t stored = decoded->version.header.version;
+  if (version != 0 && stored != version) {
+    faults.push_back({FindingKind::kRecordCorrupt, version,
+                      "the record under its key is version " + std::to_string(stored)});
+    return std::nullopt;
+  }
+  return *std::move(decoded);
+}
+
+void InspectContent(const StoredVersion& version, std::vector<Fault>& faults) {
+  const VersionHeader& header = version.header;
+  const auto mismatch = [&](std::string_view problem) {
+    faults.push_back({FindingKind::kContentMismatch, header.version, std::string(problem)});
+  };
+  if (version.deleted() && version.content) return mismatch("it is a deletion and has a content");
+  if (!version.deleted() && !version.content) return mismatch("its content is missing");
+  if (ContentHashOf(header.salt, version.content) != header.content_hash) {
+    mismatch("its content does not hash to its content_hash");
+  }
+}
+
+std::optional<VersionRecord> InspectWhole(const Record& record, int64_t version,
+                                          std::vector<Fault>& faults) {
+  std::optional<VersionRecord> decoded = InspectRecord(record, version, faults);
+  if (decoded) InspectContent(decoded->version, faults);
+  return decoded;
+}
+
+absl::StatusOr<int64_t> GreatestRecord(const ReadContext& context, const DocumentKey& document) {
+  store::Range range = RecordsOf(document);
+  range.reverse = true;
+  const auto cursor = context.reader.Scan(Keyspace::kVersions, range);
+  for (; cursor->Valid(); cursor->Next()) {
+    if (const int64_t version = VersionOf(cursor->key(), document); version > 0) return version;
+  }
+  // What the engine cannot read, the walk upward will meet and name.
+  if (IsCorrupt(cursor->status())) return 0;
+  RETURN_IF_ERROR(cursor->status());
+  return 0;
+}
+
+absl::StatusOr<int64_t> LastBelowHead(const ReadContext& context, const DocumentKey& document,
+                                      const Head* head) {
+  if (head != nullptr) return head->version.header.version - 1;
+  std::vector<Fault> unreadable;
+  RETURN_IF_ERROR(
+      InspectHeadRecord(context, document, FindingKind::kRecordCorrupt, "", unreadable));
+  if (unreadable.empty()) return 0;
+  return GreatestRecord(context, document);
+}
+
+absl::Status InspectOrphans(const ReadContext& context, const DocumentKey& document,
+                            int64_t version, std::string_view problem, std::vector<Fault>& faults) {
+  store::Range range = RecordsOf(document);
+  const auto present = [&](std::string_view key) -> absl::StatusOr<bool> {
+    if (context.capabilities.fresh_scans) return true;
+    ASSIGN_OR_RETURN(const std::optional<Record> record,
+                     context.reader.Get(Keyspace::kVersions, key));
+    return record.has_value();
+  };
+  const auto end_of = [](const store::Cursor& cursor) {
+    return IsCorrupt(cursor.status()) ? absl::OkStatus() : cursor.status();
+  };
+  // Below version 1 no key is a version's.
+  store::Range below = range;
+  below.end = store::VersionKey(document, 1);
+  const auto strange = context.reader.Scan(Keyspace::kVersions, below);
+  if (strange->Valid()) {
+    faults.push_back({FindingKind::kOrphan, 0, "a record stands under a key that is no version's"});
+  } else {
+    RETURN_IF_ERROR(end_of(*strange));
+  }
+  range.begin = store::VersionKey(document, version + 1);
+  const auto upward = context.reader.Scan(Keyspace::kVersions, range);
+  if (!upward->Valid()) return end_of(*upward);
+  const std::string first_key(upward->key());
+  ASSIGN_OR_RETURN(const bool there, present(first_key));
+  if (!there) return absl::OkStatus();
+  range.reverse = true;
+  const auto downward = context.reader.Scan(Keyspace::kVersions, range);
+  const int64_t first = VersionOf(first_key, document);
+  const int64_t last = downward->Valid() ? VersionOf(downward->key(), document) : first;
+  std::string text = "a record of " + Versions(first, first) + " stored";
+  if (last > first) text = "records of " + Versions(first, last) + " stored";
+  faults.push_back({FindingKind::kOrphan, first, text.append(" ").append(problem)});
+  return absl::OkStatus();
+}
+
+absl::Status InspectHeadRecord(const ReadContext& context, const DocumentKey& document,
+                               FindingKind kind, std::string_view problem,
+                               std::vector<Fault>& faults) {
+  const absl::StatusOr<std::optional<Record>> record =
+      context.reader.Get(Keyspace::kHeads, store::HeadKey(document));
+  if (!record.ok() && !IsCorrupt(record.status())) return record.status();
+  if (!record.ok() || *record) faults.push_back({kind, 0, std::string(problem)});
+  return absl::OkStatus();
+}
+
+absl::Status InspectCopy(const ReadContext& context, const DocumentKey& document, const Head& head,
+                         std::string right, std::vector<Fault>& faults) {
+  const int64_t version = head.version.header.version;
+  std::string key = store::VersionKey(document, version);
+  const absl::StatusOr<std::optional<Record>> copy = context.reader.Get(Keyspace::kVersions, key);
+  if (!copy.ok()) {
+    if (!IsCorrupt(copy.status())) return copy.status();
+    faults.push_back({FindingKind::kWrongCopy, version,
+                      "the engine finds a copy of the current version beside it damaged"});
+    return absl::OkStatus();
+  }
+  if (!*copy) return absl::OkStatus();
+  Fault fault;
+  fault.version = version;
+  fault.recoverable = !right.empty();
+  const bool early = (*copy)->value == right;
+  fault.kind = early ? FindingKind::kEarlyCopy : FindingKind::kWrongCopy;
+  fault.problem = early ? "a copy of the current version stands beside it; the next update uses it"
+                        : "a copy of the current version stands beside it and is not what the next "
+                          "update would store";
+  if (fault.recoverable && context.capabilities.atomic_batches) {
+    // Only together with the proof that the version is still current: deleting the copy of one that
+    // was just superseded would lose it.
+    fault.mend.Check(Keyspace::kHeads, store::HeadKey(document), head.stamp);
+    fault.mend.DeleteIf(Keyspace::kVersions, std::move(key), (*copy)->stamp);
+  } else if (fault.recoverable && !early) {
+    // The bytes depend on that version alone, so they are right whatever was written meanwhile.
+    fault.mend.Replace(Keyspace::kVersions, std::move(key), std::move(right), (*copy)->stamp);
+  }
+  faults.push_back(std::move(fault));
+  return absl::OkStatus();
+}
+
+absl::Status InspectGreatestVersions(const ReadContext& context, const DocumentKey& document,
+                                     const Head* head, int64_t first, const RecordInspector& also,
+                                     const InspectionVisitor& visitor) {
+  int64_t last = head != nullptr ? head->version.header.version : 0;
+  if (head == nullptr) {
+    ASSIGN_OR_RETURN(last, GreatestRecord(context, document));
+  }
+  RecordWalk walk(context, document, first, last);
+  while (walk.Next()) {
+    Inspected inspected = walk.inspected();
+    if (const Record* const record = walk.record()) {
+      std::optional<VersionRecord> found = InspectWhole(*record, walk.first(), inspected.faults);
+      if (found && also) also(*found, record->stamp, inspected.faults);
+      if (found) inspected.version = std::move(found->version);
+    }
+    if (!visitor(std::move(inspected))) return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(walk.status());
+  std::vector<Fault> faults;
+  RETURN_IF_ERROR(InspectHeadRecord(context, document, FindingKind::kOrphan,
+                                    "a heads record is stored, and the layout has none", faults));
+  if (context.capabilities.fresh_scans) {  // else it may have grown since the head was read
+    RETURN_IF_ERROR(InspectOrphans(context, document, last, "above the current one", faults));
+  }
+  VisitWhole(std::move(faults), visitor);
+  return absl::OkStatus();
+}
+
+absl::Status InspectHead(const ReadContext& context, const DocumentKey& document, const Head* head,
+                         int64_t first, std::vector<Fault> faults, std::string right_copy,
+                         const InspectionVisitor& visitor) {
+  std::vector<Fault> whole;
+  if (head == nullptr) {
+    RETURN_IF_ERROR(InspectHeadRecord(context, document, FindingKind::kRecordCorrupt,
+                                      "its heads record cannot be decoded", whole));
+    if (whole.empty()) {
+      RETURN_IF_ERROR(InspectOrphans(context, document, 0, "without a current one", whole));
+    }
+    VisitWhole(std::move(whole), visitor);
+    return absl::OkStatus();
+  }
+  const int64_t version = head->version.header.version;
+  if (first <= version) {
+    RETURN_IF_ERROR(InspectCopy(context, document, *head, std::move(right_copy), faults));
+    if (!visitor({version, version, head->version, std::move(faults)})) return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(InspectOrphans(context, document, version, "above the current one", whole));
+  VisitWhole(std::move(whole), visitor);
+  return absl::OkStatus();
+}
+
+void VisitWhole(std::vector<Fault> faults, const InspectionVisitor& visitor) {
+  if (!faults.empty()) visitor({0, 0, std::nullopt, std::move(faults)});
+}
+
+}  // namespace strata::versioning

@@ -1,0 +1,315 @@
+#include "schemas/versioning/verify.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <future>
+#include <optional>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/store/key_codec.h"
+#include "schemas/versioning/document_errors.h"
+#include "schemas/versioning/documents.h"
+#include "schemas/versioning/verify_document.h"
+#include "schemas/versioning/verify_ledger.h"
+
+namespace strata::versioning {
+namespace {
+
+using store::Keyspace;
+
+constexpr std::chrono::milliseconds kStep{100};
+// Versions, requests or ledger entries that are checked on one snapshot.
+constexpr int64_t kItemsMax = 1000;
+// A step ends with about so many findings, so that it fits a message.
+constexpr size_t kFindingsMax = 1000;
+// Without snapshots: a suspect counts when it was seen so often in a row, the head unmoved; after
+// so many looks at a document that does not rest, what all of them saw counts.
+constexpr int kLooksInARow = 3;
+constexpr int kLooksMax = 10;
+// So often a mend that lost its guard is tried anew, on another look.
+constexpr int kMendsMax = 3;
+
+bool IsSame(const Found& a, const Found& b) {
+  return a.finding.kind == b.finding.kind && a.finding.version == b.finding.version &&
+         a.finding.problem == b.finding.problem;
+}
+
+bool IsSame(const std::vector<Found>& a, const std::vector<Found>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Found& x, const Found& y) { return IsSame(x, y); });
+}
+
+// Leaves in `found` what `others` has too.
+void Intersect(const std::vector<Found>& others, std::vector<Found>& found) {
+  std::erase_if(found, [&](const Found& one) {
+    return std::none_of(others.begin(), others.end(),
+                        [&](const Found& other) { return IsSame(one, other); });
+  });
+}
+
+// The ids of all that is stored of an incarnation, in their order: the union over three keyspaces,
+// by seeking from id to id.
+class IdWalk {
+ public:
+  IdWalk(const store::Reader& reader, int64_t incarnation)
+      : prefix_size_(store::IncarnationRange(incarnation).begin.size()) {
+    constexpr std::array kKeyspaces = {Keyspace::kHeads, Keyspace::kVersions, Keyspace::kRequests};
+    for (size_t i = 0; i < kKeyspaces.size(); ++i) {
+      cursors_[i] = reader.Scan(kKeyspaces[i], store::IncarnationRange(incarnation));
+    }
+  }
+
+  // The first id whose keys are at or behind `from`, which moves behind them; empty: the key at
+  // `from` names no document. Nothing at the end.
+  absl::StatusOr<std::optional<std::string>> Next(std::string& from) {
+    const store::Cursor* first = nullptr;
+    for (const auto& cursor : cursors_) {
+      if (!cursor->Valid() || cursor->key() < from) cursor->Seek(from);
+      if (!cursor->Valid()) {
+        RETURN_IF_ERROR(cursor->status());
+      } else if (first == nullptr || cursor->key() < first->key()) {
+        first = cursor.get();
+      }
+    }
+    if (first == nullptr) return std::nullopt;
+    const std::string key(first->key());
+    const size_t end = key.find('\0', prefix_size_);
+    const std::string id = key.substr(prefix_size_, end - prefix_size_);
+    if (end == std::string::npos) {
+      from = key + '\0';
+      return std::string();
+    }
+    from = store::PrefixEnd(std::string_view(key).substr(0, end + 1));
+    return ValidateName("id", id).ok() ? id : std::string();
+  }
+
+ private:
+  const size_t prefix_size_;
+  std::array<std::unique_ptr<store::Cursor>, 3> cursors_;
+};
+
+}  // namespace
+
+class Verification::Walk {
+ public:
+  Walk(store::Store& store, Collections& collections, const Clock& clock, VerifyQuery query)
+      : store_(store),
+        capabilities_(store.capabilities()),
+        collections_(collections),
+        clock_(clock),
+        query_(std::move(query)) {}
+
+  absl::StatusOr<VerifyStep> Next();
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  enum class Stage : uint8_t { kDocuments, kLedger, kDone };
+
+  absl::Status Pass(Time until, std::vector<Finding>& findings);
+  absl::Status FindCollection(const store::Reader& reader);
+  absl::Status CheckDocuments(const ReadContext& context, Allowance& allowance,
+                              std::vector<Finding>& findings, std::vector<Found>& to_mend);
+  absl::Status NextDocument(IdWalk& ids, std::vector<Finding>& findings);
+  absl::Status EndDocument();
+  absl::Status LookAgain(const ReadContext& context, int64_t items, std::vector<Found>& found);
+  absl::Status Mend(std::vector<Found> found, std::vector<Finding>& findings);
+
+  store::Store& store_;
+  const store::Capabilities capabilities_;
+  Collections& collections_;
+  const Clock& clock_;
+  const VerifyQuery query_;
+
+  CollectionPtr collection_;
+  Stage stage_ = Stage::kDocuments;
+  std::string next_key_;                // of the id behind those that were checked
+  std::optional<DocumentCheck> check_;  // under way
+  std::optional<DocumentCheck> begin_;  // where its last run began
+  int mends_lost_ = 0;
+  std::optional<LedgerCheck> ledger_;
+  int64_t documents_ = 0;  // those through
+  int64_t versions_ = 0;
+  int64_t ledger_entries_ = 0;
+};
+
+absl::StatusOr<VerifyStep> Verification::Walk::Next() {
+  RETURN_IF_ERROR(ValidateName("collection", query_.collection));
+  if (!query_.id.empty()) RETURN_IF_ERROR(ValidateName("id", query_.id));
+  VerifyStep step;
+  const Time until = clock_.SteadyNow() + kStep;
+  do {
+    RETURN_IF_ERROR(Pass(until, step.findings));
+  } while (stage_ != Stage::kDone && step.findings.size() < kFindingsMax &&
+           clock_.SteadyNow() < until);
+  step.documents = documents_;
+  step.versions = versions_ + (check_ ? check_->versions() : 0);
+  step.ledger_entries = ledger_ ? ledger_->entries() : ledger_entries_;
+  step.complete = stage_ == Stage::kDone;
+  return step;
+}
+
+// Checks on, on one snapshot, and mends when it is let go.
+absl::Status Verification::Walk::Pass(Time until, std::vector<Finding>& findings) {
+  // Before the snapshot, which then holds all commits up to it.
+  if (stage_ == Stage::kLedger && !ledger_) ledger_.emplace(store_.LastPosition());
+  std::vector<Found> to_mend;
+  {
+    const std::unique_ptr<store::Reader> reader = store_.Snapshot();
+    RETURN_IF_ERROR(FindCollection(*reader));
+    const ReadContext context{*reader, capabilities_};
+    Allowance allowance(clock_, until, kItemsMax);
+    if (stage_ == Stage::kDocuments) {
+      RETURN_IF_ERROR(CheckDocuments(context, allowance, findings, to_mend));
+    } else {
+      RETURN_IF_ERROR(ledger_->Run(context, *collection_, allowance, findings));
+      if (ledger_->complete()) stage_ = Stage::kDone;
+    }
+  }
+  if (to_mend.empty()) return absl::OkStatus();
+  return Mend(std::move(to_mend), findings);
+}
+
+absl::Status Verification::Walk::FindCollection(const store::Reader& reader) {
+  ASSIGN_OR_RETURN(CollectionPtr found, collections_.Require(reader, query_.collection));
+  // Deleted and made again since: the one that was asked for is gone.
+  if (collection_ && collection_->incarnation != found->incarnation) {
+    return CollectionNotFound(query_.collection);
+  }
+  collection_ = std::move(found);
+  return absl::OkStatus();
+}
+
+// Until the allowance is used up, the collection is through, or a document is to be mended.
+absl::Status Verification::Walk::CheckDocuments(const ReadContext& context, Allowance& allowance,
+                                                std::vector<Finding>& findings,
+                                                std::vector<Found>& to_mend) {
+  IdWalk ids(context.reader, collection_->incarnation);
+  do {
+    if (!check_) {
+      RETURN_IF_ERROR(NextDocument(ids, findings));
+      if (stage_ != Stage::kDocuments) return absl::OkStatus();
+      if (!check_) continue;
+    }
+    begin_ = check_;
+    std::vector<Found> found;
+    const int64_t taken = allowance.taken();
+    RETURN_IF_ERROR(check_->Run(context, allowance, found));
+    if (!found.empty() && !capabilities_.snapshots) {
+      RETURN_IF_ERROR(LookAgain(context, allowance.taken() - taken, found));
+    }
+    const bool mends = std::any_of(found.begin(), found.end(),
+                                   [](const Found& one) { return !one.mend.writes().empty(); });
+    if (query_.repair && mends) {
+      to_mend = std::move(found);
+      return absl::OkStatus();
+    }
+    for (Found& one : found) findings.push_back(std::move(one.finding));
+    if (check_->complete()) RETURN_IF_ERROR(EndDocument());
+  } while (!allowance.used_up() && findings.size() < kFindingsMax);
+  return absl::OkStatus();
+}
+
+// Sets `check_`, or the stage behind the documents; neither for a key that names none.
+absl::Status Verification::Walk::NextDocument(IdWalk& ids, std::vector<Finding>& findings) {
+  if (!query_.id.empty()) {
+    check_.emplace(collection_, query_.id);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::optional<std::string> id, ids.Next(next_key_));
+  if (!id) {
+    stage_ = capabilities_.commit_positions ? Stage::kLedger : Stage::kDone;
+  } else if (id->empty()) {
+    Finding finding;
+    finding.kind = FindingKind::kOrphan;
+    finding.problem = "a record of the collection stands under a key that names no document";
+    findings.push_back(std::move(finding));
+  } else {
+    check_.emplace(collection_, *id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Verification::Walk::EndDocument() {
+  if (!query_.id.empty()) {
+    if (!check_->seen()) return DocumentNotFound({query_.collection, query_.id});
+    stage_ = Stage::kDone;
+    ledger_entries_ = check_->ledger_entries();
+  }
+  documents_ += check_->seen() ? 1 : 0;
+  versions_ += check_->versions();
+  check_.reset();
+  return absl::OkStatus();
+}
+
+// Without snapshots, a writer in between makes a document look broken that is not.
+absl::Status Verification::Walk::LookAgain(const ReadContext& context, int64_t items,
+                                           std::vector<Found>& found) {
+  std::vector<Found> always = found;
+  int in_a_row = 1;
+  for (int look = 1; look < kLooksMax && in_a_row < kLooksInARow && !found.empty(); ++look) {
+    DocumentCheck again = *begin_;
+    std::vector<Found> now;
+    Allowance same(clock_, Time::max(), items);
+    RETURN_IF_ERROR(again.Run(context, same, now));
+    const bool unmoved = again.head() == check_->head() && IsSame(now, found);
+    in_a_row = unmoved ? in_a_row + 1 : 1;
+    Intersect(now, always);
+    check_ = std::move(again);
+    found = std::move(now);
+  }
+  if (in_a_row < kLooksInARow) Intersect(always, found);
+  // Nor is one broken whose collection is being swept.
+  return found.empty() ? absl::OkStatus() : FindCollection(store_);
+}
+
+absl::Status Verification::Walk::Mend(std::vector<Found> found, std::vector<Finding>& findings) {
+  bool lost = false;
+  // One after the other, in the order of versions: what a crash leaves in between is what it may
+  // leave anyway.
+  for (Found& one : found) {
+    if (one.mend.writes().empty()) continue;
+    const auto committed = std::make_shared<std::promise<store::CommitResult>>();
+    store_.Commit(std::move(one.mend),
+                  [committed](const store::CommitResult& result) { committed->set_value(result); });
+    const store::CommitResult result = committed->get_future().get();
+    RETURN_IF_ERROR(result.status);
+    one.finding.repaired = result.committed;
+    lost |= !result.committed;
+  }
+  if (lost && ++mends_lost_ < kMendsMax) {
+    // Somebody else moved on, and perhaps mended it: look again.
+    for (Found& one : found) {
+      if (one.finding.repaired) findings.push_back(std::move(one.finding));
+    }
+    check_ = begin_;
+    return absl::OkStatus();
+  }
+  mends_lost_ = 0;
+  for (Found& one : found) findings.push_back(std::move(one.finding));
+  return check_->complete() ? EndDocument() : absl::OkStatus();
+}
+
+Verification::Verification(store::Store& store, Collections& collections, const Clock& clock,
+                           VerifyQuery query)
+    : walk_(std::make_unique<Walk>(store, collections, clock, std::move(query))) {}
+
+Verification::~Verification() = default;
+
+absl::StatusOr<VerifyStep> Verification::Next() { return walk_->Next(); }
+
+absl::Status BrokenBy(const VerifyQuery& query, const Finding& finding, int64_t findings) {
+  std::string message = "what is stored is not whole: document " + finding.id;
+  if (finding.version != 0) message += ", version " + std::to_string(finding.version);
+  message += ": " + finding.problem;
+  if (findings > 1) message += " (" + std::to_string(findings) + " such findings)";
+  return Error(ErrorReason::kChainBroken, message)
+      .With("collection", std::string_view(query.collection))
+      .With("id", std::string_view(finding.id))
+      .With("version", finding.version)
+      .With("findings", findings);
+}
+
+}  // namespace strata::versioning

@@ -1,0 +1,214 @@
+#include "schemas/versioning/verify_document.h"
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/documents.h"
+
+namespace strata::versioning {
+namespace {
+
+using store::Keyspace;
+
+bool IsCorrupt(const absl::Status& status) {
+  return ReasonOf(status) == ErrorReason::kRecordCorrupt;
+}
+
+std::string NameOf(std::string_view request_id) {
+  if (request_id.empty() || !ValidateRequestId(request_id).ok()) {
+    return "a request record under a key that is no request id's: ";
+  }
+  return "request " + std::string(request_id) + ": ";
+}
+
+// Whether a version of this kind may stand on a live document, or on none.
+bool MayFollow(VersionKind kind, bool first, bool live) {
+  switch (kind) {
+    case VersionKind::kCreated:
+      return !live;
+    case VersionKind::kUpdated:
+    case VersionKind::kDeleted:
+      return live;
+    case VersionKind::kRestored:
+      return !first;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status DocumentCheck::Run(const ReadContext& context, Allowance& allowance,
+                                std::vector<Found>& found) {
+  const store::DocumentKey document{collection_->incarnation, id_};
+  absl::StatusOr<std::optional<Head>> read = collection_->strategy->ReadHead(context, document);
+  // A head that cannot be read is for the strategy to name: it knows where heads stand.
+  if (!read.ok() && !IsCorrupt(read.status())) return read.status();
+  const Head* const head = read.ok() && *read ? &**read : nullptr;
+  head_unreadable_ = !read.ok();
+  head_version_ = head != nullptr ? head->version.header.version : 0;
+  head_stamp_ = head != nullptr ? head->stamp : 0;
+  seen_ |= head != nullptr;
+  if (stage_ == Stage::kRequests) return RunRequests(context, head, allowance, found);
+  if (stage_ == Stage::kVersions) {
+    LedgerLookup ledger(context, *collection_, id_);
+    RETURN_IF_ERROR(RunVersions(context, head, ledger, allowance, found));
+  }
+  if (stage_ == Stage::kRequests && !allowance.used_up()) {
+    RETURN_IF_ERROR(RunRequests(context, head, allowance, found));
+  }
+  return absl::OkStatus();
+}
+
+Found DocumentCheck::ToFound(Fault fault, store::CommitPosition position) const {
+  Found made;
+  made.finding.id = id_;
+  made.finding.version = fault.version;
+  made.finding.kind = fault.kind;
+  made.finding.problem = std::move(fault.problem);
+  made.finding.recoverable = fault.recoverable;
+  made.finding.position = position;
+  made.mend = std::move(fault.mend);
+  return made;
+}
+
+absl::Status DocumentCheck::RunVersions(const ReadContext& context, const Head* head,
+                                        LedgerLookup& ledger, Allowance& allowance,
+                                        std::vector<Found>& found) {
+  absl::Status failure;
+  bool stopped = false;
+  const auto visit = [&](Inspected&& inspected) {
+    seen_ = true;
+    store::CommitPosition position = 0;
+    if (inspected.version) {
+      const StoredVersion& version = *inspected.version;
+      position = version.position;
+      CheckHistory(version.header, inspected.faults);
+      const absl::StatusOr<bool> has_entry = ledger.Check(version, inspected.faults);
+      if (!has_entry.ok()) {
+        failure = has_entry.status();
+        return false;
+      }
+      ledger_entries_ += *has_entry ? 1 : 0;
+      ++versions_;
+    } else if (inspected.first != 0) {
+      before_.reset();
+    }
+    for (Fault& fault : inspected.faults) {
+      allowance.Take(fault.mend.writes().empty() ? 1 : kMendCost);
+      found.push_back(ToFound(std::move(fault), position));
+    }
+    allowance.Take();
+    if (inspected.first == 0) return true;
+    next_version_ = inspected.last + 1;
+    stopped = allowance.used_up();
+    return !stopped;
+  };
+  RETURN_IF_ERROR(collection_->strategy->Inspect(context, {collection_->incarnation, id_}, head,
+                                                 next_version_, visit));
+  RETURN_IF_ERROR(failure);
+  if (!stopped) stage_ = Stage::kRequests;
+  return absl::OkStatus();
+}
+
+// Judges a version by the one before it, and becomes what the next is judged by.
+void DocumentCheck::CheckHistory(const VersionHeader& header, std::vector<Fault>& faults) {
+  const auto broken = [&](std::string_view problem) {
+    faults.push_back({FindingKind::kChainBroken, header.version, std::string(problem)});
+  };
+  const bool first = header.version == 1;
+  const bool follows = first || (before_ && before_->version == header.version - 1);
+  document::Hash computed = header.chain_hash;
+  UnixMicros create_time = header.create_time;
+  if (follows) {
+    const auto start = ChainStart(collection_->name, id_);
+    computed = ChainHash(first ? start : before_->chain_computed, header);
+    if (computed != header.chain_hash && !first) {
+      const document::Hash other = ChainHash(before_->chain_stored, header);
+      if (other == header.chain_hash) computed = other;
+    }
+    if (computed != header.chain_hash) {
+      broken("it does not hash to its chain_hash on top of the version before");
+    }
+    const bool live = !first && before_->kind != VersionKind::kDeleted;
+    if (!MayFollow(header.kind, first, live)) {
+      broken(live ? "its kind cannot follow a version that is no deletion"
+                  : "its kind cannot follow where there is no document");
+    }
+    if (!first && header.commit_time < before_->commit_time) {
+      broken("its commit time lies before that of the version before");
+    }
+    // In no hash, so nothing else would tell.
+    const bool born = !live && header.kind != VersionKind::kDeleted;
+    create_time = born ? header.commit_time : first ? create_time : before_->create_time;
+    if (header.create_time != create_time) {
+      faults.push_back({FindingKind::kRecordCorrupt, header.version,
+                        "its creation time is not that of the creation it comes from"});
+    }
+  }
+  before_ = {header.version, header.kind,       header.commit_time,
+             create_time,    header.chain_hash, computed};
+}
+
+absl::Status DocumentCheck::RunRequests(const ReadContext& context, const Head* head,
+                                        Allowance& allowance, std::vector<Found>& found) {
+  const std::string prefix = store::HeadKey(collection_->incarnation, id_);
+  store::Range range{.begin = next_request_.empty() ? prefix : next_request_,
+                     .end = store::PrefixEnd(prefix)};
+  const auto cursor = context.reader.Scan(Keyspace::kRequests, range);
+  for (; cursor->Valid(); cursor->Next()) {
+    seen_ = true;
+    const std::string_view request_id = cursor->key().substr(prefix.size());
+    const store::Record record{std::string(cursor->value()), cursor->stamp(), cursor->position()};
+    int64_t version = 0;
+    ASSIGN_OR_RETURN(const std::string problem,
+                     RequestProblem(context, head, request_id, record, version));
+    const bool decoded = version != 0;
+    if (!problem.empty()) {
+      found.push_back(
+          ToFound({decoded ? FindingKind::kRequestMismatch : FindingKind::kRecordCorrupt, version,
+                   NameOf(request_id) + problem},
+                  record.position));
+    }
+    next_request_ = cursor->key();
+    next_request_ += '\0';
+    allowance.Take();
+    if (allowance.used_up()) return absl::OkStatus();
+  }
+  if (IsCorrupt(cursor->status())) {
+    found.push_back(ToFound({FindingKind::kRecordCorrupt, 0,
+                             "the engine finds a request record damaged; those behind it were not "
+                             "checked"},
+                            0));
+  } else {
+    RETURN_IF_ERROR(cursor->status());
+  }
+  stage_ = Stage::kDone;
+  return absl::OkStatus();
+}
+
+// Empty if the record names a version that its request made, as it was made.
+absl::StatusOr<std::string> DocumentCheck::RequestProblem(const ReadContext& context,
+                                                          const Head* head,
+                                                          std::string_view request_id,
+                                                          const store::Record& record,
+                                                          int64_t& version) const {
+  const absl::StatusOr<RequestRecord> request = DecodeRequest(record.value);
+  if (!request.ok()) return "its record cannot be decoded";
+  version = request->version;
+  if (head_unreadable_) return "";  // of that there is a finding
+  if (head == nullptr) return "it names a version, and there is none";
+  if (version > head->version.header.version) return "the version that it names does not exist";
+  const absl::StatusOr<StoredVersion> made = collection_->strategy->ReadVersion(
+      context, {collection_->incarnation, id_}, *head, version, Part::kHeader);
+  if (IsCorrupt(made.status())) return "";  // there is a finding of that version
+  RETURN_IF_ERROR(made.status());
+  const VersionHeader& header = made->header;
+  if (header.request_id != request_id) {
+    return "the version that it names was made by another request, or by none";
+  }
+  if (request->fingerprint != header.request_fingerprint || request->time != header.commit_time) {
+    return "it tells another time or other arguments than the version";
+  }
+  return "";
+}
+
+}  // namespace strata::versioning

@@ -1,0 +1,137 @@
+#include "schemas/versioning/verify.h"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "service/rpc/convert.h"
+
+namespace strata::rpc::collection_service {
+namespace {
+
+void FillFinding(const versioning::Finding& finding, wire::Finding& filled) {
+  filled.set_id(finding.id);
+  filled.set_version(finding.version);
+  filled.set_kind(static_cast<wire::FindingKind>(finding.kind));
+  filled.set_problem(finding.problem);
+  filled.set_recoverable(finding.recoverable);
+  filled.set_repaired(finding.repaired);
+  filled.set_commit_position(finding.position);
+}
+
+// A verification that walks on the executor, a step at a time, and sends what each found. It may
+// outlive the stream by the step that it is doing.
+class Run : public std::enable_shared_from_this<Run> {
+ public:
+  Run(const Services& services, Stream& stream, versioning::VerifyQuery query)
+      : executor_(services.executor),
+        query_(query),
+        verification_(services.store, services.documents.collections(), services.clock,
+                      std::move(query)),
+        stream_(&stream) {}
+
+  // The next step; one at a time.
+  void Continue() {
+    executor_.Schedule([self = shared_from_this()] { self->Step(); });
+  }
+
+  // From now on the stream is not touched.
+  void Leave() {
+    const std::lock_guard lock(mutex_);
+    stream_ = nullptr;
+  }
+
+ private:
+  void Step() {
+    if (Left()) return;
+    const absl::StatusOr<versioning::VerifyStep> step = verification_.Next();
+    wire::VerifyResponse response;
+    if (step.ok()) Take(*step, response);
+    const std::lock_guard lock(mutex_);
+    if (stream_ == nullptr) return;
+    if (!step.ok()) return stream_->Finish(step.status());
+    stream_->Send(response);
+    if (step->complete) stream_->Finish(End());
+  }
+
+  bool Left() {
+    const std::lock_guard lock(mutex_);
+    return stream_ == nullptr;
+  }
+
+  void Take(const versioning::VerifyStep& step, wire::VerifyResponse& response) {
+    for (const versioning::Finding& finding : step.findings) {
+      FillFinding(finding, *response.add_findings());
+      if (finding.recoverable || finding.repaired) continue;
+      if (++broken_ == 1) first_broken_ = finding;
+    }
+    response.set_documents(step.documents);
+    response.set_versions(step.versions);
+    response.set_ledger_entries(step.ledger_entries);
+    response.set_complete(step.complete);
+  }
+
+  absl::Status End() const {
+    if (!first_broken_) return absl::OkStatus();
+    return versioning::BrokenBy(query_, *first_broken_, broken_);
+  }
+
+  Executor& executor_;
+  const versioning::VerifyQuery query_;
+  versioning::Verification verification_;
+  std::optional<versioning::Finding> first_broken_;
+  int64_t broken_ = 0;
+
+  std::mutex mutex_;
+  Stream* stream_;  // null: nobody listens any more
+};
+
+// Takes one request, then sends a step whenever the caller has taken the one before.
+class Verify final : public StreamHandler {
+ public:
+  Verify(const Services& services, Stream& stream) : services_(services), stream_(stream) {}
+
+  // The end of the request, or a message too many, comes before the first answer.
+  int64_t unanswered_max() const override { return 2; }
+
+  void OnMessage(std::string_view bytes) override {
+    wire::VerifyRequest request;
+    const bool parsed = request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+    if (!parsed || run_ != nullptr) {
+      return stream_.Finish(
+          Error(ErrorReason::kInvalidMessage,
+                parsed ? "a second message came" : "not a strata.v1.VerifyRequest"));
+    }
+    run_ = std::make_shared<Run>(
+        services_, stream_,
+        versioning::VerifyQuery{request.collection(), request.id(), request.repair()});
+  }
+
+  void OnLastMessage() override {
+    if (run_ == nullptr) {
+      return stream_.Finish(Error(ErrorReason::kInvalidMessage, "no message came"));
+    }
+    run_->Continue();
+  }
+
+  void OnSent() override { run_->Continue(); }
+
+  void OnClosed() override {
+    if (run_ != nullptr) run_->Leave();
+  }
+
+ private:
+  const Services& services_;
+  Stream& stream_;
+  std::shared_ptr<Run> run_;
+};
+
+}  // namespace
+
+std::unique_ptr<StreamHandler> OpenVerify(const Services& services, Stream& stream) {
+  return std::make_unique<Verify>(services, stream);
+}
+
+}  // namespace strata::rpc::collection_service

@@ -1,0 +1,108 @@
+// strata verify, against a server that answers what the test says.
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/command_line.h"
+#include "tests/cli/status_of.h"
+
+namespace strata::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class VerifyCommand : public CommandLine {
+ protected:
+  void Answer(const std::string& json) {
+    v1::VerifyResponse step;
+    ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &step).ok()) << json;
+    server_.verify_steps.push_back(step);
+  }
+  void AnswerFindings() {
+    Answer(R"({"findings": [
+        {"id": "a/1", "version": 3, "kind": "FINDING_KIND_WRONG_FLAG",
+         "problem": "it is flagged and not current", "recoverable": true, "repaired": true},
+        {"id": "b", "version": 9, "kind": "FINDING_KIND_EARLY_COPY", "problem": "a copy",
+         "recoverable": true}], "documents": 2, "versions": 12})");
+    Answer(R"({"documents": 3, "versions": 1500, "ledger_entries": 1, "complete": true})");
+  }
+  void Break() {
+    Answer(R"({"findings": [{"id": "c\u001b", "kind": "FINDING_KIND_ORPHAN", "problem": "stray"}],
+               "documents": 4, "versions": 1501, "complete": true})");
+    server_.verify_end = StatusOf(grpc::StatusCode::DATA_LOSS, "CHAIN_BROKEN",
+                                  "what is stored is not whole: document c: stray",
+                                  {{"collection", "books"}, {"id", "c"}, {"version", "0"}});
+  }
+};
+
+TEST_F(VerifyCommand, SaysThatAllIsWhole) {
+  Answer(R"({"documents": 1, "versions": 1, "ledger_entries": 1, "complete": true})");
+  const Outcome outcome = Run({"verify", "books"});
+  EXPECT_EQ(outcome.status, kExitOk);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, "1 document, 1 version, 1 ledger entry: whole\n");
+  EXPECT_EQ(server_.last_verify.collection(), "books");
+  EXPECT_EQ(server_.last_verify.id(), "");
+  EXPECT_FALSE(server_.last_verify.repair());
+  EXPECT_FALSE(server_.last_verify_had_deadline);
+}
+
+TEST_F(VerifyCommand, HasADeadlineIfOneIsGiven) {
+  Run({"verify", "books", "moby", "--repair", "--timeout", "1m"});
+  EXPECT_TRUE(server_.last_verify_had_deadline);
+  EXPECT_EQ(server_.last_verify.id(), "moby");
+  EXPECT_TRUE(server_.last_verify.repair());
+}
+
+TEST_F(VerifyCommand, WhatIsRecoverableIsListedAndNoFailure) {
+  AnswerFindings();
+  const Outcome outcome = Run({"verify", "books"});
+  EXPECT_EQ(outcome.status, kExitOk);
+  EXPECT_EQ(outcome.out,
+            "ID   VERSION  FINDING     PROBLEM                        STATE\n"
+            "a/1        3  WRONG_FLAG  it is flagged and not current  repaired\n"
+            "b          9  EARLY_COPY  a copy                         recoverable\n");
+  EXPECT_EQ(outcome.err,
+            "3 documents, 1,500 versions, 1 ledger entry: 1 recoverable (the next update or "
+            "--repair mends them), 1 repaired\n");
+}
+
+TEST_F(VerifyCommand, WhatIsBrokenFails) {
+  AnswerFindings();
+  Break();
+  const Outcome outcome = Run({"verify", "books"});
+  EXPECT_EQ(outcome.status, kExitRefused);
+  EXPECT_THAT(outcome.out, HasSubstr("ORPHAN"));
+  EXPECT_THAT(outcome.out, HasSubstr("BROKEN"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(outcome.err, HasSubstr(": 1 BROKEN, 1 recoverable"));
+  EXPECT_THAT(outcome.err, HasSubstr("CHAIN_BROKEN: what is stored is not whole"));
+}
+
+TEST_F(VerifyCommand, PrintsJsonForMachines) {
+  AnswerFindings();
+  Break();
+  const Outcome outcome = Run({"verify", "books", "--json"});
+  EXPECT_EQ(outcome.status, kExitRefused);
+  EXPECT_THAT(outcome.out, HasSubstr(R"("kind":"FINDING_KIND_WRONG_FLAG")"));
+  EXPECT_THAT(outcome.out,
+              testing::EndsWith(
+                  R"({"summary":{"documents":4,"versions":1501,"ledger_entries":0,"broken":1,)"
+                  R"("recoverable":1,"repaired":1,"complete":true}})"
+                  "\n"));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 4);
+  EXPECT_THAT(outcome.err, HasSubstr(R"("reason":"CHAIN_BROKEN")"));
+}
+
+TEST_F(VerifyCommand, ARefusalIsPrinted) {
+  server_.verify_end =
+      StatusOf(grpc::StatusCode::NOT_FOUND, "COLLECTION_NOT_FOUND", "no such collection");
+  const Outcome outcome = Run({"verify", "books"});
+  EXPECT_EQ(outcome.status, kExitRefused);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, testing::StartsWith("COLLECTION_NOT_FOUND: no such collection"));
+}
+
+}  // namespace
+}  // namespace strata::cli

@@ -1,0 +1,727 @@
+// Planted corruptions: each is found, named, and nothing else; what a crash may leave is repaired,
+// and the rest left as it is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schemas/store/key_codec.h"
+#include "schemas/versioning/record_codec.h"
+#include "service/engines/engines.h"
+#include "tests/support/hooked_store.h"
+#include "tests/versioning/verify_world.h"
+
+namespace strata::versioning::testing {
+namespace {
+
+using store::Keyspace;
+using test_support::HasReason;
+using test_support::IsOk;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr int64_t kVersions = 8;
+constexpr std::string_view kId = "b";
+
+// Encodes all members that a version record may have. The position always, as the record is to be
+// written by a commit that is not its version's.
+std::string EncodeRecord(const VersionRecord& record) {
+  BsonBuilder builder;
+  AppendHeader(record.version.header, record.version.position, builder);
+  if (record.current) builder.Bool("current", true);
+  if (!record.delta.empty()) builder.Document("delta", record.delta);
+  if (record.chain_length != 0) {
+    builder.Int64("chain_length", record.chain_length).Int64("chain_bytes", record.chain_bytes);
+  }
+  if (record.version.content) builder.Document("content", record.version.content->bytes());
+  return builder.Take();
+}
+
+std::string Nonsense() { return BsonBuilder().Int64("nonsense", 1).Take(); }
+
+document::Content ContentOf(int64_t number) {
+  return document::Content::FromTrusted(
+      BsonBuilder().String("text", std::string(80, 'x')).Int64("n", number).Take());
+}
+
+// One collection with three documents, and direct access to the records of one, "b".
+class Scene {
+ public:
+  Scene(World& world, std::string_view strategy, std::string collection)
+      : world_(world), strategy_(strategy), collection_(std::move(collection)) {
+    for (const char* id : {"a", "b", "c"}) {
+      for (int64_t version = 1; version <= kVersions; ++version) {
+        WriteRequest request = Named(id, "r" + std::to_string(version));
+        EXPECT_THAT(version == 1
+                        ? world_->Create(request, ContentOf(1))
+                        : world_->Update(request, Documents::NewContent(ContentOf(version))),
+                    IsOk());
+      }
+    }
+    EXPECT_THAT(world_->Delete(Named("c", "gone")), IsOk());
+    EXPECT_THAT(world_->Restore(Named("c", ""), 3), IsOk());
+    EXPECT_THAT(world_->Delete(Named("c", "")), IsOk());
+    collection_ptr_ = *world_->documents().collections().Require(world_.engine(), collection_);
+    key_ = {collection_ptr_->incarnation, std::string(kId)};
+  }
+
+  std::string_view strategy() const { return strategy_; }
+  bool flagged() const { return strategy_ == "current-flag"; }
+  bool deltas() const { return strategy_ == "deltas"; }
+  bool embedded() const { return strategy_ == "embedded-history"; }
+  bool with_heads() const { return strategy_ != "full-copies" && !flagged(); }
+  bool copies() const { return with_heads() && !embedded(); }
+  const std::string& collection() const { return collection_; }
+  const store::DocumentKey& key() const { return key_; }
+
+  absl::StatusOr<Verified> Run(bool repair = false, std::string id = "") {
+    return Verify(world_.process(), world_.clock(), {collection_, std::move(id), repair});
+  }
+
+  // All records, as text.
+  std::map<std::string, std::string> Dump() {
+    std::map<std::string, std::string> all;
+    for (const Keyspace keyspace : {Keyspace::kHeads, Keyspace::kVersions, Keyspace::kRequests}) {
+      const auto cursor = world_.engine().Scan(keyspace, store::IncarnationRange(key_.incarnation));
+      for (; cursor->Valid(); cursor->Next()) {
+        all[std::string(store::KeyspaceName(keyspace)) + std::string(cursor->key())] =
+            std::string(cursor->value()) + std::to_string(cursor->stamp());
+      }
+    }
+    return all;
+  }
+
+  void Commit(store::WriteBatch batch) {
+    EXPECT_TRUE(test_support::AwaitCommit(world_.engine(), std::move(batch)).committed);
+  }
+  void Put(Keyspace keyspace, std::string key, std::string value) {
+    store::WriteBatch batch;
+    batch.Put(keyspace, std::move(key), std::move(value));
+    Commit(std::move(batch));
+  }
+  void Delete(Keyspace keyspace, std::string key) {
+    store::WriteBatch batch;
+    batch.Delete(keyspace, std::move(key));
+    Commit(std::move(batch));
+  }
+  store::Record Get(Keyspace keyspace, const std::string& key) {
+    return **world_.engine().Get(keyspace, key);
+  }
+
+  using Change = std::function<void(VersionRecord&)>;
+  // Changes the record of a version, wherever the layout keeps it.
+  void Edit(int64_t version, const Change& change) {
+    if (embedded()) {
+      return EditEmbedded([&](int64_t number, VersionRecord& record) {
+        if (number == version) change(record);
+        return EncodeRecord(record);
+      });
+    }
+    const bool head = with_heads() && version == kVersions;
+    const Keyspace keyspace = head ? Keyspace::kHeads : Keyspace::kVersions;
+    const std::string key = head ? store::HeadKey(key_) : store::VersionKey(key_, version);
+    const store::Record stored = Get(keyspace, key);
+    VersionRecord record = *DecodeVersion(stored.value, stored.position, Part::kContent);
+    change(record);
+    Put(keyspace, key, EncodeRecord(record));
+  }
+  // Replaces the record of a version, or drops it where `bytes` are none.
+  void Replace(int64_t version, const std::optional<std::string>& bytes) {
+    if (embedded()) {
+      return EditEmbedded([&](int64_t number, VersionRecord& record) {
+        return number == version ? bytes : std::optional(EncodeRecord(record));
+      });
+    }
+    const std::string key = store::VersionKey(key_, version);
+    bytes ? Put(Keyspace::kVersions, key, *bytes) : Delete(Keyspace::kVersions, key);
+  }
+
+  StoredVersion Read(int64_t version) {
+    const Head head = ReadHead();
+    return *collection_ptr_->strategy->ReadVersion(context(), key_, head, version, Part::kContent);
+  }
+  Head ReadHead() { return **collection_ptr_->strategy->ReadHead(context(), key_); }
+
+  // A further version that is right in itself.
+  StoredVersion Next(const std::function<void(VersionHeader&)>& change = [](auto&) {}) {
+    const Head head = ReadHead();
+    StoredVersion next;
+    next.content = ContentOf(kVersions + 1);
+    next.header = head.version.header;
+    next.header.version = kVersions + 1;
+    next.header.kind = VersionKind::kUpdated;
+    next.header.commit_time += 10;
+    next.header.request_id.clear();
+    next.header.request_fingerprint.clear();
+    change(next.header);
+    next.header.content_hash = ContentHashOf(next.header.salt, next.content);
+    next.header.chain_hash = ChainHash(head.version.header.chain_hash, next.header);
+    return next;
+  }
+  // Plans and commits it, as a writer would, with these ledger entries.
+  void Write(const StoredVersion& next, const std::vector<std::string>& ledger) {
+    store::WriteBatch batch = Plan(next);
+    for (const std::string& entry : ledger) batch.AppendToLedger(entry);
+    Commit(std::move(batch));
+  }
+  store::WriteBatch Plan(const StoredVersion& next) {
+    const Head head = ReadHead();
+    store::WriteBatch batch;
+    EXPECT_THAT(collection_ptr_->strategy->Plan(key_, &head, {&next, 1}, batch), IsOk());
+    return batch;
+  }
+  std::string Entry(const VersionHeader& header) {
+    return EncodeLedgerEntry(collection_, key_.incarnation, key_.id, header);
+  }
+  // What the next update would store of the head.
+  std::string RightCopy() {
+    const StoredVersion next = Next();
+    const store::WriteBatch batch = Plan(next);
+    return batch.writes().front().value;
+  }
+
+ private:
+  WriteRequest Named(std::string_view id, std::string_view request_id) {
+    WriteRequest request = Request(id, request_id);
+    request.name.collection = collection_;
+    request.change.actor = "ann";
+    return request;
+  }
+  ReadContext context() { return {world_.engine(), world_.engine().capabilities()}; }
+
+  // `encode` answers an element's bytes, or nothing to drop it.
+  void EditEmbedded(
+      const std::function<std::optional<std::string>(int64_t, VersionRecord&)>& encode) {
+    const store::Record stored = Get(Keyspace::kHeads, store::HeadKey(key_));
+    BsonBuilder record;
+    BsonReader members(stored.value);
+    while (members.Next()) {
+      const std::string name(members.name());
+      if (name == "current") {
+        VersionRecord current = *DecodeVersion(members.Document(), stored.position, Part::kContent);
+        const int64_t number = current.version.header.version;
+        record.Document("current", *encode(number, current));
+        continue;
+      }
+      BsonBuilder prev;
+      int index = 0;
+      BsonReader elements(members.Document());
+      while (elements.Next()) {
+        VersionRecord element =
+            *DecodeVersion(elements.Document(), stored.position, Part::kContent);
+        const int64_t number = element.version.header.version;
+        const std::optional<std::string> bytes = encode(number, element);
+        if (bytes) prev.Document(std::to_string(index++), *bytes);
+      }
+      record.Array("prev", prev.Take());
+    }
+    Put(Keyspace::kHeads, store::HeadKey(key_), record.Take());
+  }
+
+  World& world_;
+  const std::string strategy_;
+  const std::string collection_;
+  CollectionPtr collection_ptr_;
+  store::DocumentKey key_;
+};
+
+Finding Expect(FindingKind kind, int64_t version, bool recoverable = false,
+               std::string_view id = kId) {
+  Finding finding;
+  finding.id = id;
+  finding.version = version;
+  finding.kind = kind;
+  finding.recoverable = recoverable;
+  return finding;
+}
+
+void FlipContent(VersionRecord& record) {
+  std::string bytes(record.version.content->bytes());
+  bytes[bytes.find("xxx")] ^= 1;
+  record.version.content = document::Content::FromTrusted(std::move(bytes));
+}
+
+// Plants one corruption and says what is to be found; nothing where the layout cannot have it.
+struct Plant {
+  const char* name;
+  std::function<std::optional<Finding>(Scene&)> plant;
+};
+
+const std::vector<Plant>& Plants() {
+  using Kind = FindingKind;
+  using Answer = std::optional<Finding>;
+  static const auto* const plants = new std::vector<Plant>{
+      {"hole in the versions",
+       [](Scene& scene) -> Answer {
+         scene.Replace(4, std::nullopt);
+         return Expect(Kind::kVersionMissing, 4);
+       }},
+      {"record that is no version",
+       [](Scene& scene) -> Answer {
+         scene.Replace(4, Nonsense());
+         return Expect(Kind::kRecordCorrupt, 4);
+       }},
+      {"record of another version",
+       [](Scene& scene) -> Answer {
+         if (scene.embedded()) return std::nullopt;  // an element says itself which it is
+         const std::string key = store::VersionKey(scene.key(), 3);
+         scene.Replace(4, scene.Get(Keyspace::kVersions, key).value);
+         return Expect(Kind::kRecordCorrupt, 4);
+       }},
+      {"head that cannot be decoded",
+       [](Scene& scene) -> Answer {
+         if (!scene.with_heads()) {
+           scene.Replace(kVersions, Nonsense());
+           return Expect(Kind::kRecordCorrupt, kVersions);
+         }
+         scene.Put(Keyspace::kHeads, store::HeadKey(scene.key()), Nonsense());
+         return Expect(Kind::kRecordCorrupt, 0);
+       }},
+      {"two currents",
+       [](Scene& scene) -> Answer {
+         if (!scene.flagged()) return std::nullopt;
+         scene.Edit(kVersions - 1, [](VersionRecord& record) { record.current = true; });
+         return Expect(Kind::kWrongFlag, kVersions - 1, true);
+       }},
+      {"flag far below the head",
+       [](Scene& scene) -> Answer {
+         if (!scene.flagged()) return std::nullopt;
+         scene.Edit(3, [](VersionRecord& record) { record.current = true; });
+         return Expect(Kind::kWrongFlag, 3, true);
+       }},
+      {"head without flag",
+       [](Scene& scene) -> Answer {
+         if (!scene.flagged()) return std::nullopt;
+         scene.Edit(kVersions, [](VersionRecord& record) { record.current = false; });
+         return Expect(Kind::kWrongFlag, kVersions, true);
+       }},
+      {"stray head",
+       [](Scene& scene) -> Answer {
+         if (scene.with_heads()) return std::nullopt;
+         scene.Put(Keyspace::kHeads, store::HeadKey(scene.key()),
+                   EncodeVersion(scene.ReadHead().version));
+         return Expect(Kind::kOrphan, 0);
+       }},
+      {"version above the head",
+       [](Scene& scene) -> Answer {
+         if (!scene.with_heads()) return std::nullopt;  // it would be the head
+         scene.Put(Keyspace::kVersions, store::VersionKey(scene.key(), kVersions + 4),
+                   EncodeVersion(scene.ReadHead().version));
+         return Expect(Kind::kOrphan, kVersions + 4);
+       }},
+      {"versions without a head",
+       [](Scene& scene) -> Answer {
+         if (!scene.with_heads()) return std::nullopt;  // they would be a document
+         for (const int64_t version : {2, 3, 7}) {
+           scene.Put(Keyspace::kVersions, store::VersionKey(scene.key().incarnation, "bb", version),
+                     EncodeVersion(scene.ReadHead().version));
+         }
+         return Expect(Kind::kOrphan, 2, false, "bb");
+       }},
+      {"key that is no version's",
+       [](Scene& scene) -> Answer {
+         scene.Put(Keyspace::kVersions, store::VersionKey(scene.key(), 0), Nonsense());
+         return Expect(Kind::kOrphan, 0);
+       }},
+      {"key that names no document",
+       [](Scene& scene) -> Answer {
+         std::string key = store::HeadKey(scene.key().incarnation, "bb");
+         key.pop_back();
+         scene.Put(Keyspace::kHeads, key, Nonsense());
+         return Expect(Kind::kOrphan, 0, false, "");
+       }},
+      {"flipped content bit",
+       [](Scene& scene) -> Answer {
+         const int64_t version = scene.deltas() ? 1 : 4;  // a keyframe, and its followers
+         scene.Edit(version, FlipContent);
+         return Expect(Kind::kContentMismatch, version);
+       }},
+      {"flipped content bit of the head",
+       [](Scene& scene) -> Answer {
+         scene.Edit(kVersions, FlipContent);
+         return Expect(Kind::kContentMismatch, kVersions);
+       }},
+      {"lost content",
+       [](Scene& scene) -> Answer {
+         const int64_t version = scene.deltas() ? 1 : 4;
+         scene.Edit(version, [](VersionRecord& record) { record.version.content.reset(); });
+         return Expect(Kind::kContentMismatch, version);
+       }},
+      {"wrong delta",
+       [](Scene& scene) -> Answer {
+         if (!scene.deltas()) return std::nullopt;
+         const std::string other = BsonBuilder().Int64("=/n", 77).Take();
+         scene.Edit(4, [&](VersionRecord& record) { record.delta = other; });
+         return Expect(Kind::kContentMismatch, 4);
+       }},
+      {"wrong delta of the head",
+       [](Scene& scene) -> Answer {
+         if (!scene.deltas()) return std::nullopt;
+         const std::string other = BsonBuilder().Int64("=/n", 77).Take();
+         scene.Edit(kVersions, [&](VersionRecord& record) { record.delta = other; });
+         return Expect(Kind::kContentMismatch, kVersions);
+       }},
+      {"head that miscounts deltas",
+       [](Scene& scene) -> Answer {
+         if (!scene.deltas()) return std::nullopt;
+         scene.Edit(kVersions, [](VersionRecord& record) { ++record.chain_length; });
+         return Expect(Kind::kRecordCorrupt, kVersions);
+       }},
+      {"cut chain",
+       [](Scene& scene) -> Answer {
+         scene.Edit(4, [](VersionRecord& record) { record.version.header.chain_hash[0] ^= 1; });
+         return Expect(Kind::kChainBroken, 4);
+       }},
+      {"altered salt",
+       [](Scene& scene) -> Answer {
+         scene.Edit(4, [](VersionRecord& record) {
+           char& first = record.version.header.salt[0];
+           first = static_cast<char>(first ^ 1);
+         });
+         return Expect(Kind::kContentMismatch, 4);
+       }},
+      {"re-written version, its own hash right",
+       [](Scene& scene) -> Answer {
+         const StoredVersion below = scene.Read(3);
+         const StoredVersion version = scene.Read(4);
+         scene.Edit(4, [&](VersionRecord& record) {
+           VersionHeader& header = record.version.header;
+           header.salt[0] = static_cast<char>(header.salt[0] ^ 1);
+           header.content_hash = ContentHashOf(header.salt, version.content);
+           header.chain_hash = ChainHash(below.header.chain_hash, header);
+         });
+         return Expect(Kind::kChainBroken, 5);  // where it shows
+       }},
+      {"commit time going back",
+       [](Scene& scene) -> Answer {
+         const StoredVersion next =
+             scene.Next([](VersionHeader& header) { header.commit_time -= 1000; });
+         scene.Write(next, {scene.Entry(next.header)});
+         return Expect(Kind::kChainBroken, kVersions + 1);
+       }},
+      {"creation of what exists",
+       [](Scene& scene) -> Answer {
+         const StoredVersion next =
+             scene.Next([](VersionHeader& header) { header.kind = VersionKind::kCreated; });
+         scene.Write(next, {scene.Entry(next.header)});
+         return Expect(Kind::kChainBroken, kVersions + 1);
+       }},
+      {"altered creation time",
+       [](Scene& scene) -> Answer {
+         scene.Edit(4, [](VersionRecord& record) { --record.version.header.create_time; });
+         return Expect(Kind::kRecordCorrupt, 4);
+       }},
+      {"early copy",
+       [](Scene& scene) -> Answer {
+         if (!scene.copies()) return std::nullopt;
+         scene.Put(Keyspace::kVersions, store::VersionKey(scene.key(), kVersions),
+                   scene.RightCopy());
+         return Expect(Kind::kEarlyCopy, kVersions, true);
+       }},
+      {"wrong copy",
+       [](Scene& scene) -> Answer {
+         if (!scene.copies()) return std::nullopt;
+         scene.Put(Keyspace::kVersions, store::VersionKey(scene.key(), kVersions),
+                   EncodeVersion(scene.Read(kVersions - 1)));
+         return Expect(Kind::kWrongCopy, kVersions, true);
+       }},
+      {"version at another commit",
+       [](Scene& scene) -> Answer {
+         scene.Edit(4, [](VersionRecord& record) { record.version.position = 1; });
+         return Expect(Kind::kLedgerEntryMissing, 4);
+       }},
+      {"version without ledger entry",
+       [](Scene& scene) -> Answer {
+         scene.Write(scene.Next(), {});
+         return Expect(Kind::kLedgerEntryMissing, kVersions + 1);
+       }},
+      {"ledger entry without version",
+       [](Scene& scene) -> Answer {
+         store::WriteBatch batch;
+         batch.Put(Keyspace::kMeta, "test/plant", Nonsense());
+         batch.AppendToLedger(scene.Entry(scene.Next().header));
+         scene.Commit(std::move(batch));
+         return Expect(Kind::kLedgerEntryOrphan, kVersions + 1);
+       }},
+      {"ledger entry that differs",
+       [](Scene& scene) -> Answer {
+         const StoredVersion next = scene.Next();
+         VersionHeader other = next.header;
+         other.change.actor = "bob";
+         scene.Write(next, {scene.Entry(other)});
+         return Expect(Kind::kLedgerMismatch, kVersions + 1);
+       }},
+      {"newest version lost",
+       [](Scene& scene) -> Answer {
+         if (scene.with_heads()) return std::nullopt;  // the head is one record
+         scene.Replace(kVersions, std::nullopt);
+         if (scene.flagged()) {
+           scene.Edit(kVersions - 1, [](VersionRecord& record) { record.current = true; });
+         }
+         return Expect(Kind::kLedgerEntryOrphan, kVersions);
+       }},
+      {"request record that lies",
+       [](Scene& scene) -> Answer {
+         scene.Put(Keyspace::kRequests, store::RequestKey(scene.key(), "r2"),
+                   EncodeRequest(scene.Read(3).header));
+         return Expect(Kind::kRequestMismatch, 3);
+       }},
+      {"request record of no version",
+       [](Scene& scene) -> Answer {
+         scene.Put(Keyspace::kRequests, store::RequestKey(scene.key(), "r99"),
+                   EncodeRequest(scene.Next().header));
+         return Expect(Kind::kRequestMismatch, kVersions + 1);
+       }},
+      {"request record of no document",
+       [](Scene& scene) -> Answer {
+         scene.Put(Keyspace::kRequests, store::RequestKey(scene.key().incarnation, "bb", "r1"),
+                   EncodeRequest(scene.Read(1).header));
+         return Expect(Kind::kRequestMismatch, 1, false, "bb");
+       }},
+      {"request record that is none",
+       [](Scene& scene) -> Answer {
+         scene.Put(Keyspace::kRequests, store::RequestKey(scene.key(), "r2"), Nonsense());
+         return Expect(Kind::kRecordCorrupt, 0);
+       }},
+  };
+  return *plants;
+}
+
+// Plants it, looks, repairs, looks again. What the table shows of it.
+std::string CheckPlant(World& world, std::string_view strategy, const Plant& plant,
+                       const std::string& collection) {
+  Scene scene(world, strategy, collection);
+  auto verified = scene.Run();
+  EXPECT_THAT(verified, IsOk());
+  EXPECT_THAT(verified->findings, IsEmpty()) << "before";
+  const std::optional<Finding> expected = plant.plant(scene);
+  if (!expected) return "-";
+
+  const auto planted = scene.Dump();
+  verified = scene.Run();
+  EXPECT_THAT(verified, IsOk());
+  EXPECT_THAT(verified->findings, ElementsAre(*expected));
+  if (verified->findings.empty()) return "LOST";
+  EXPECT_EQ(verified->findings[0].recoverable, expected->recoverable);
+  EXPECT_FALSE(verified->findings[0].repaired);
+  EXPECT_EQ(scene.Dump(), planted) << "looking changed something";
+
+  verified = scene.Run(/*repair=*/true);
+  EXPECT_THAT(verified, IsOk());
+  EXPECT_THAT(verified->findings, ElementsAre(*expected));
+  EXPECT_EQ(verified->findings[0].repaired, expected->recoverable);
+  verified = scene.Run();
+  EXPECT_THAT(verified, IsOk());
+  if (expected->recoverable) {
+    EXPECT_THAT(verified->findings, IsEmpty()) << "repaired";
+  } else {
+    EXPECT_THAT(verified->findings, ElementsAre(*expected)) << "left as it is";
+    EXPECT_EQ(scene.Dump(), planted) << "a repair touched what is broken";
+  }
+  // Of one document alone, the same but for the ledger's own walk.
+  if (expected->kind != FindingKind::kLedgerEntryOrphan && !expected->recoverable &&
+      !expected->id.empty()) {
+    verified = scene.Run(false, expected->id);
+    EXPECT_THAT(verified, IsOk());
+    EXPECT_THAT(verified->findings, ElementsAre(*expected));
+  }
+  return std::string(KindName(expected->kind)) + (expected->recoverable ? ", repaired" : "");
+}
+
+class PlantedTest : public ::testing::TestWithParam<engines::Engine> {};
+
+TEST_P(PlantedTest, EachIsFoundAndNamedAndNothingElse) {
+  std::map<std::string, std::map<std::string, std::string>> table;
+  for (const StrategyEntry& strategy : AllStrategies()) {
+    World world({.engine = GetParam().name, .strategy = strategy.name});
+    for (const Plant& plant : Plants()) {
+      SCOPED_TRACE(std::string(plant.name) + ", " + std::string(strategy.name));
+      table[plant.name][std::string(strategy.name)] =
+          CheckPlant(world, strategy.name, plant, plant.name);
+    }
+  }
+  int cells = 0;
+  std::printf("| %s |", std::string(GetParam().name).c_str());
+  for (const StrategyEntry& strategy : AllStrategies()) {
+    std::printf(" %s |", std::string(strategy.name).c_str());
+  }
+  std::printf("\n|---|---|---|---|---|---|\n");
+  for (const Plant& plant : Plants()) {
+    std::printf("| %s |", plant.name);
+    for (const StrategyEntry& strategy : AllStrategies()) {
+      const std::string& cell = table[plant.name][std::string(strategy.name)];
+      cells += cell == "-" ? 0 : 1;
+      std::printf(" %s |", cell.c_str());
+    }
+    std::printf("\n");
+  }
+  std::printf("%d corruptions planted on %s, in %zu kinds\n", cells,
+              std::string(GetParam().name).c_str(), Plants().size());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlantedTest, ::testing::ValuesIn(engines::AllEngines()),
+                         [](const auto& engine) { return std::string(engine.param.name); });
+
+TEST(Verify, ACleanCollectionIsWholeAndRepairWritesNothing) {
+  for (const StrategyEntry& strategy : AllStrategies()) {
+    SCOPED_TRACE(std::string(strategy.name));
+    World world({.strategy = strategy.name});
+    Scene scene(world, strategy.name, "things");
+    int writes = 0;
+    test_support::HookedStore hooked(world.engine());
+    hooked.set_hooks({.before_get = nullptr,
+                      .before_scan = nullptr,
+                      .before_commit = [&](const store::WriteBatch&) { ++writes; },
+                      .instead_of_commit = nullptr,
+                      .after_commit = nullptr});
+    ASSERT_OK_AND_ASSIGN(const Verified verified,
+                         Verify(hooked, world->documents().collections(), world.clock(),
+                                {"things", "", /*repair=*/true}));
+    EXPECT_THAT(verified.findings, IsEmpty());
+    EXPECT_EQ(writes, 0);
+    EXPECT_EQ(verified.last.documents, 3);
+    EXPECT_EQ(verified.last.versions, 3 * kVersions + 3);
+    EXPECT_EQ(verified.last.ledger_entries, 3 * kVersions + 3);
+    ASSERT_OK_AND_ASSIGN(const Verified one, scene.Run(false, "b"));
+    EXPECT_EQ(one.last.documents, 1);
+    EXPECT_EQ(one.last.versions, kVersions);
+    EXPECT_EQ(one.last.ledger_entries, kVersions);
+  }
+}
+
+TEST(Verify, RefusesWhatIsNotThere) {
+  World world;
+  Scene scene(world, "deltas", "things");
+  const auto run = [&](VerifyQuery query) {
+    return Verify(world.process(), world.clock(), query).status();
+  };
+  EXPECT_THAT(run({"", "", false}), HasReason(ErrorReason::kInvalidName));
+  EXPECT_THAT(run({"things", "a\n", false}), HasReason(ErrorReason::kInvalidName));
+  EXPECT_THAT(run({"nothing", "", false}), HasReason(ErrorReason::kCollectionNotFound));
+  EXPECT_THAT(run({"things", "nobody", false}), HasReason(ErrorReason::kDocumentNotFound));
+}
+
+TEST(Verify, ACollectionThatIsMadeAnewMeanwhileIsNotTheOneAskedFor) {
+  World world;
+  Scene scene(world, "deltas", "things");
+  test_support::HookedStore hooked(world.engine());
+  hooked.set_hooks({.before_get = [&](auto...) { world.clock().Advance(std::chrono::seconds(1)); },
+                    .before_scan = nullptr,
+                    .before_commit = nullptr,
+                    .instead_of_commit = nullptr,
+                    .after_commit = nullptr});
+  Verification verification(hooked, world->documents().collections(), world.clock(),
+                            {"things", "", false});
+  ASSERT_OK_AND_ASSIGN(const VerifyStep step, verification.Next());
+  ASSERT_FALSE(step.complete);
+  world->documents().collections().Delete("things", /*force=*/true, [](const absl::Status&) {});
+  Scene again(world, "deltas", "things");
+  EXPECT_THAT(verification.Next(), HasReason(ErrorReason::kCollectionNotFound));
+}
+
+// A damaged key far away: nobody walks over a billion versions that are not there.
+TEST(Verify, AHoleOfABillionVersionsIsOneFinding) {
+  for (const std::string strategy : {"full-copies", "current-flag"}) {
+    SCOPED_TRACE(strategy);
+    World world({.strategy = strategy});
+    Scene scene(world, strategy, "things");
+    StoredVersion far = scene.Next();
+    far.header.version = 1'000'000'000;
+    scene.Put(Keyspace::kVersions, store::VersionKey(scene.key(), far.header.version),
+              EncodeVersion(far));
+    ASSERT_OK_AND_ASSIGN(const Verified verified, scene.Run());
+    EXPECT_THAT(verified.findings,
+                ::testing::Contains(Expect(FindingKind::kVersionMissing, kVersions + 1)));
+    EXPECT_LE(verified.findings.size(), 4u);
+    EXPECT_EQ(verified.last.versions, 3 * kVersions + 4);
+  }
+}
+
+// Time is up after almost every read, and what is found does not depend on it.
+TEST(Verify, ALongHistoryIsCheckedInChunks) {
+  constexpr int64_t kLong = 2300;
+  for (const StrategyEntry& strategy : AllStrategies()) {
+    SCOPED_TRACE(std::string(strategy.name));
+    World world({.strategy = strategy.name});
+    ASSERT_THAT(world->Create(Request("a", "r1"), ContentOf(1)), IsOk());
+    std::vector<std::unique_ptr<Answer>> answers;
+    for (int64_t version = 2; version <= kLong; ++version) {
+      answers.push_back(std::make_unique<Answer>());
+      world->documents().Update(Request("a", "r" + std::to_string(version)),
+                                Documents::NewContent(ContentOf(version)), false,
+                                answers.back()->Callback());
+    }
+    for (const auto& answer : answers) ASSERT_THAT(answer->Wait(), IsOk());
+    const VerifyQuery query{"things", "", false};
+    ASSERT_OK_AND_ASSIGN(const Verified whole, Verify(world.process(), world.clock(), query));
+    EXPECT_THAT(whole.findings, IsEmpty());
+    EXPECT_EQ(whole.last.versions, kLong);
+    EXPECT_EQ(whole.last.ledger_entries, kLong);
+
+    test_support::HookedStore hooked(world.engine());
+    int reads = 0;
+    const auto read = [&](auto...) {
+      if (++reads % 40 == 0) world.clock().Advance(std::chrono::milliseconds(100));
+    };
+    hooked.set_hooks({.before_get = read,
+                      .before_scan = read,
+                      .before_commit = nullptr,
+                      .instead_of_commit = nullptr,
+                      .after_commit = nullptr});
+    ASSERT_OK_AND_ASSIGN(const Verified chunks,
+                         Verify(hooked, world->documents().collections(), world.clock(), query));
+    EXPECT_THAT(chunks.findings, IsEmpty());
+    EXPECT_EQ(chunks.last.versions, kLong);
+    EXPECT_GT(chunks.steps, strategy.name == "embedded-history" ? 1 : 20);  // one record, few reads
+  }
+}
+
+// Somebody else writes the record between the look and the mend: a mend that lost is none.
+TEST(Verify, AMendThatLosesItsGuardLooksAgain) {
+  for (const int lost : {0, 1, 2, 3, 100}) {
+    World world({.strategy = "current-flag"});
+    Scene scene(world, "current-flag", "things");
+    scene.Edit(3, [](VersionRecord& record) { record.current = true; });
+    int tries = 0;
+    test_support::HookedStore hooked(world.engine());
+    hooked.set_hooks({.before_get = nullptr,
+                      .before_scan = nullptr,
+                      .before_commit =
+                          [&](const store::WriteBatch&) {
+                            if (tries++ >= lost) return;
+                            const std::string key = store::VersionKey(scene.key(), 3);
+                            scene.Put(Keyspace::kVersions, key,
+                                      scene.Get(Keyspace::kVersions, key).value);
+                          },
+                      .instead_of_commit = nullptr,
+                      .after_commit = nullptr});
+    ASSERT_OK_AND_ASSIGN(const Verified verified,
+                         Verify(hooked, world->documents().collections(), world.clock(),
+                                {"things", "", /*repair=*/true}));
+    ASSERT_THAT(verified.findings, ElementsAre(Expect(FindingKind::kWrongFlag, 3))) << lost;
+    EXPECT_EQ(verified.findings[0].repaired, lost < 3) << lost;
+    EXPECT_EQ(tries, std::min(lost + 1, 3));
+    EXPECT_EQ(verified.last.versions, 3 * kVersions + 3);
+    ASSERT_OK_AND_ASSIGN(const Verified after, scene.Run());
+    EXPECT_EQ(after.findings.empty(), lost < 3);
+  }
+}
+
+TEST(Verify, TheFirstBrokenDocumentIsNamed) {
+  Finding finding = Expect(FindingKind::kChainBroken, 3);
+  finding.problem = "it is broken";
+  const absl::Status status = BrokenBy({"books", "", false}, finding, 2);
+  EXPECT_THAT(status, HasReason(ErrorReason::kChainBroken));
+  EXPECT_EQ(MetadataOf(status, "collection"), "books");
+  EXPECT_EQ(MetadataOf(status, "id"), "b");
+  EXPECT_EQ(MetadataOf(status, "version"), "3");
+}
+
+}  // namespace
+}  // namespace strata::versioning::testing
