@@ -130,7 +130,7 @@ with zstd.
 Lines that are malformed or refused are named on standard error, the others go on. Messages without
 a definite answer (the server could not say, or the connection broke) are sent again for
 --retry-for, over a new stream. That is safe, and so is running the command again: a message that
-took effect is a duplicate. --timeout is how long a stream may owe an answer.
+came before changes nothing. --timeout is how long a stream may owe an answer.
 Exit status 1 if any message was malformed, refused or below the floor (strata enroll --help).)";
 
 void AddOptions(CLI::App& command, ApplyOptions& options) {

@@ -110,7 +110,7 @@ TEST_F(Enrollments, TheOptionsOfAMessageAreSent) {
                                             "--on-behalf-of", "bob",      "--label",  "k=v"};
   const std::string expected =
       "collection: \"accounts\" student_id: \"eve\" class_name: \"news\" sequence_number: 7 "
-      "set: \"lists\" change { actor: \"ann\" reason: \"because\" on_behalf_of: \"bob\" "
+      "set: \"lists\" change { actor: \"ann\" on_behalf_of: \"bob\" reason: \"because\" "
       "labels { key: \"k\" value: \"v\" } }";
   for (const std::string command : {"enroll", "unenroll"}) {
     std::vector<std::string> arguments = {command, "eve", "news", "7"};
@@ -169,7 +169,7 @@ TEST_F(Enrollments, TheRosterFollowsThePages) {
   EXPECT_THAT(lines, StartsWith(R"({"student_id":"a","sequence_number":"5","version":"1"})"));
   Run({"roster", "CS 101", "--at", "2026-01-31", "--collection", "c", "--set", "s"});
   EXPECT_EQ(TextProto(fake().last_list_roster),
-            "collection: \"c\" class_name: \"CS 101\" set: \"s\" page_size: 500 page_token: \"d\" "
+            "collection: \"c\" class_name: \"CS 101\" set: \"s\" page_size: 500 page_token: \"c\" "
             "at_time { seconds: 1769817600 }");
 }
 
