@@ -19,7 +19,8 @@ namespace strata::document {
 namespace {
 
 // A Struct is at most this many times as large as the same document in BSON: the worst case is an
-// array of minKeys, 3 bytes each in BSON and 26 in a Struct. Small documents so need no measuring.
+// array of empty regexes, 5 bytes each in BSON and 60 in a Struct. Small documents so need no
+// measuring.
 constexpr size_t kStructGrowthMax = 16;
 
 constexpr std::string_view kFrameAdvice = "send BSON as a MongoDB driver encodes it";

@@ -174,6 +174,8 @@ const WrapperRow* FindWrapper(std::string_view name) {
   return nullptr;
 }
 
+// A double is no number here: JSON, which writes a whole one as {"$numberDouble": "1.0"}, could not
+// read the wrapper that it stands in.
 WrapperPart PartOf(const Member& member) {
   WrapperPart part{member.name, Kind::kOther, {}, 0};
   if (member.type == kBsonString) {
@@ -182,9 +184,6 @@ WrapperPart PartOf(const Member& member) {
   } else if (IsInteger(member.type)) {
     part.kind = Kind::kNumber;
     part.number = static_cast<double>(LoadInteger(member.type, member.value));
-  } else if (member.type == kBsonDouble) {
-    part.kind = Kind::kNumber;
-    part.number = LoadNumber<double>(member.value);
   }
   return part;
 }

@@ -36,7 +36,9 @@ bool ReadCommonMember(BsonReader& reader, VersionHeader& header, bool& corrupt) 
   if (name == "version") {
     header.version = reader.Int64();
   } else if (name == "kind") {
-    header.kind = static_cast<VersionKind>(reader.Int64());
+    const int64_t kind = reader.Int64();
+    header.kind = static_cast<VersionKind>(kind);
+    corrupt |= static_cast<int64_t>(header.kind) != kind;  // 257 is no creation
   } else if (name == "time") {
     header.commit_time = reader.Int64();
   } else if (name == "actor") {
@@ -106,7 +108,9 @@ std::string BsonBuilder::Take() const {
 }
 
 BsonReader::BsonReader(std::string_view bytes) {
-  corrupt_ = !bson_iter_init_from_data(&iterator_, reinterpret_cast<const uint8_t*>(bytes.data()),
+  // Null is what Document() gives for a member of another type, and libbson ends the process on it.
+  corrupt_ = bytes.data() == nullptr ||
+             !bson_iter_init_from_data(&iterator_, reinterpret_cast<const uint8_t*>(bytes.data()),
                                        bytes.size());
 }
 
@@ -184,7 +188,7 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
                                             store::CommitPosition record_position, Part part) {
   VersionRecord record;
   VersionHeader& header = record.version.header;
-  header.create_time = -1;
+  std::optional<UnixMicros> create_time;
   record.version.position = record_position;
   bool corrupt = false;
   BsonReader reader(bytes);
@@ -196,7 +200,7 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
         record.version.content = document::Content::FromTrusted(std::string(content));
       }
     } else if (name == "created") {
-      header.create_time = reader.Int64();
+      create_time = reader.Int64();
     } else if (name == "fingerprint") {
       header.request_fingerprint = reader.Binary();
     } else if (name == "salt") {
@@ -222,7 +226,7 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
   if (corrupt || reader.corrupt() || header.version < 1 || !ValidKind(header.kind)) {
     return Corrupt("version record");
   }
-  if (header.create_time == -1) header.create_time = header.commit_time;
+  header.create_time = create_time.value_or(header.commit_time);
   return record;
 }
 

@@ -144,6 +144,11 @@ TEST(Content, AnObjectWithTheNameOfAWrapperIsExactlyThatWrapper) {
   EXPECT_TRUE(Check(object("$numberLong", Val("\"5\""))).ok());
   EXPECT_TRUE(Check(object("$minKey", Val("1"))).ok());
   EXPECT_TRUE(Check(object("$timestamp", Val(R"({"t": 1, "i": 2})"))).ok());
+  // A double is written {"$numberDouble": "1.0"}: the client could not send back what it got.
+  ExpectError(Check(object("$minKey", Val("1.0"))), ErrorReason::kInvalidContent, "/a");
+  ExpectError(Check(object("$maxKey", Val("1.0"))), ErrorReason::kInvalidContent, "/a");
+  ExpectError(Check(object("$timestamp", Val(R"({"t": 1.0, "i": 2})"))),
+              ErrorReason::kInvalidContent, "/a");
   EXPECT_TRUE(Check(object("$ref", Val("5"))).ok());
   EXPECT_TRUE(Check(object("$id", Val("5"))).ok());
   EXPECT_TRUE(Check(object("$", Val("5"))).ok());

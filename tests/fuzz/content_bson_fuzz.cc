@@ -1,0 +1,83 @@
+// What a client sends as BSON: whatever is accepted survives the way to JSON and back.
+#include <string>
+
+#include "schemas/document/bson_view.h"
+#include "schemas/document/content.h"
+#include "schemas/document/json.h"
+#include "schemas/document/wrapper.h"
+#include "tests/fuzz/input.h"
+
+namespace strata::fuzz {
+namespace {
+
+using document::Content;
+using document::Limits;
+using document::Member;
+using document::MemberReader;
+
+// A regular member's Struct is at most this much larger, as bson_check.cc takes for granted.
+constexpr size_t kStructGrowthMax = 16;
+
+// The document with each object that is a wrapper replaced by the value it names, which is what
+// JSON makes of it: in JSON the two look the same.
+std::string Unwrapped(std::string_view container) {
+  std::string out;
+  const size_t start = document::BeginDocument(out);
+  Member member;
+  for (MemberReader reader(container); reader.Next(member);) {
+    if (member.type == document::kBsonObject && document::IsExactWrapper(member.value)) {
+      std::string around;
+      const size_t around_start = document::BeginDocument(around);
+      document::AppendMember(member, around);
+      document::EndDocument(around_start, around);
+      std::string wire;
+      document::AppendStruct(Content::FromTrusted(around), wire);
+      const auto read = document::ContentFromStruct(wire, Limits{});
+      Require(read.ok(), "a wrapper that BSON accepts is one in JSON");
+      Member value;
+      MemberReader values(read->bytes());
+      Require(values.Next(value), "a wrapper is a value");
+      document::AppendMember(value, out);
+    } else if (document::IsContainer(member.type)) {
+      document::AppendMember(member.type, member.name, Unwrapped(member.value), out);
+    } else {
+      document::AppendMember(member, out);
+    }
+  }
+  document::EndDocument(start, out);
+  return out;
+}
+
+std::string Wire(const Content& content) {
+  std::string wire;
+  document::AppendStruct(content, wire);
+  Require(wire.size() == document::StructSize(content), "the Struct's size is exact");
+  return wire;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Input input(data, size);
+  const std::string bytes = input.Bytes();
+  const auto content = Content::FromBson(bytes, Limits{});
+  if (!content.ok()) return 0;
+  Require(content->bytes() == bytes, "bytes are stored as they came");
+  Require(document::CheckLimits(*content, Limits{}).ok(), "what was accepted stays acceptable");
+
+  const std::string wire = Wire(*content);
+  Require(wire.size() <= kStructGrowthMax * bytes.size(), "a Struct grows no further");
+  const auto read = document::ContentFromStruct(wire, Limits{});
+  Require(read.ok(), "what is accepted as BSON is accepted as JSON");
+  Require(SameMeaning(Content::FromTrusted(Unwrapped(bytes)), *read), "JSON says the same");
+
+  // From here on members are sorted. Integers get as narrow as they can be by the second way round:
+  // {"$numberLong": "5"} is read as an int64, and written as 5.
+  const std::string second = Wire(*read);
+  const auto again = document::ContentFromStruct(second, Limits{});
+  Require(again.ok() && SameMeaning(*again, *read), "the second way round says the same");
+  Require(Wire(*again) == second, "JSON of JSON is the same to the byte");
+  return 0;
+}
+
+}  // namespace strata::fuzz
