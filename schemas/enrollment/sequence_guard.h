@@ -5,7 +5,9 @@
 // Kept for each class is the highest number seen and the operation that came with it; a student is
 // enrolled iff that was enroll. Of two messages about one class the higher number counts, and at
 // equal numbers unenroll. The maximum of such pairs does not depend on order or repetition, so for
-// every permutation and every duplication of a set of messages the content is the same.
+// every permutation and every duplication of a set of messages the content is the same (member
+// order aside, where messages are about several sets of one document: each stands where it was
+// first written).
 //
 //   content = { student_id: string, <set>: [ entry … ], deleted_<set>: [ entry … ],
 //               purged_through: int64 (absent: 0), … whatever else … }

@@ -220,7 +220,7 @@ TEST(Registration, EachMethodIsAFile) {
     if (!absl::StartsWith(file.path, "service/rpc/handlers/")) continue;
     if (file.extension() == ".cc") files.insert(file.path);
     if (file.extension() != ".def") continue;
-    for (const char* kind : {"READ", "SCAN", "WRITE", "UNARY", "STREAM"}) {
+    for (const char* kind : {"READ", "SCAN", "WRITE", "SCAN_WRITE", "UNARY", "STREAM"}) {
       for (const auto& entry : EntriesOf(file, kind))
         registered.insert(HandlerFile(file.path, entry));
     }

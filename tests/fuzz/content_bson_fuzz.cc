@@ -15,7 +15,7 @@ using document::Limits;
 using document::Member;
 using document::MemberReader;
 
-// A regular member's Struct is at most this much larger, as bson_check.cc takes for granted.
+// A Struct is at most this many times as large as its BSON, as bson_check.cc takes for granted.
 constexpr size_t kStructGrowthMax = 16;
 
 // The document with each object that is a wrapper replaced by the value it names, which is what

@@ -397,6 +397,7 @@ std::vector<Question> MakeQuestions(const Trees& trees, uint64_t seed) {
   for (int i = 0; i < kFilters; ++i) {
     Question question;
     question.filter = maker.Make(i);
+    SortMembers(question.filter);
     question.text = TextOf(question.filter);
     for (const auto& [id, versions] : trees) {
       std::vector<bool>& matches = question.matches[id];

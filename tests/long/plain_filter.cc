@@ -241,6 +241,13 @@ const Json* Json::Member(const std::string& name) const {
   return nullptr;
 }
 
+void SortMembers(Json& json) {
+  for (auto& [name, value] : json.members) SortMembers(value);
+  if (json.kind != Json::Kind::kObject) return;
+  std::sort(json.members.begin(), json.members.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
 Json JsonOf(const std::string& bson) {
   Json json;
   json.kind = Json::Kind::kObject;

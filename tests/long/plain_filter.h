@@ -23,6 +23,9 @@ struct Json {
   bool operator==(const Json&) const = default;
 };
 
+// Sorts the members of all objects inside by their bytes, as a google.protobuf.Struct gives them.
+void SortMembers(Json& json);
+
 // From BSON as libbson reads it; aborts at a type that JSON has not.
 Json JsonOf(const std::string& bson);
 

@@ -114,7 +114,8 @@ class BadInput : public testing::Test {
  protected:
   BadInput() : BadInput(*engines::OpenEngine("memory", engines::OpenOptions())) {
     Must(server_.Create(R"({"collection": "books", "id": "moby", "request_id": "first",
-        "content": {"json": {"title": "Moby", "stock": 3, "list": [1], "most": {"$numberLong": "9223372036854775807"}}}})"));
+        "content": {"json": {"title": "Moby", "stock": 3, "list": [1],
+                             "most": {"$numberLong": "9223372036854775807"}}}})"));
     Must(server_.Update(R"({"collection": "books", "id": "moby",
         "patch": {"operations": [{"path": "/stock", "set": 2}]}})"));
     Must(server_.Create(R"({"collection": "books", "id": "gone", "content": {"json": {}}})"));
