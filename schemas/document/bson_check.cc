@@ -73,7 +73,7 @@ class Checker {
     const char* const end = document.data() + document.size() - 1;
     IndexName index;
     uint64_t seen = 0;
-    bool wrapper = false;
+    std::string_view wrapper;
     while (at != end) {
       Member member;
       member.type = static_cast<uint8_t>(*at);
@@ -95,12 +95,12 @@ class Checker {
       if (++nodes_ > limits_.nodes_max) return FailNodes();
       if (!ValueOf(member, depth)) return false;
       if (wrappers_ && !is_array && !member.name.empty() && member.name[0] == '$') {
-        wrapper = wrapper || IsWrapperName(member.name);
+        if (wrapper.empty() && IsWrapperName(member.name)) wrapper = member.name;
       }
       level.Leave();
       at = name_end + 1 + size;
     }
-    if (wrapper && !Wrapper(document, depth)) return false;
+    if (!wrapper.empty() && !Wrapper(document, wrapper, depth)) return false;
     return is_array || CloseNames(names_begin, level);
   }
 
@@ -180,15 +180,17 @@ class Checker {
     return true;
   }
 
-  bool Wrapper(std::string_view document, int depth) {
+  bool Wrapper(std::string_view document, std::string_view name, int depth) {
     if (depth == 1) {
-      return Fail("has the name of an Extended JSON wrapper as a member of the document itself",
+      return Fail(absl::StrCat("has the name of the Extended JSON wrapper ", ToAbsl(name),
+                               " as a member of the document itself"),
                   "put the value in a member of its own");
     }
     if (IsExactWrapper(document)) return true;
-    return Fail("has the name of an Extended JSON wrapper but is not exactly that wrapper",
-                "write the wrapper with nothing else in the object, or use a member name that "
-                "does not begin with \"$\"");
+    return Fail(absl::StrCat("has the name of the Extended JSON wrapper ", ToAbsl(name),
+                             " but is not exactly that wrapper"),
+                absl::StrCat("write ", ToAbsl(WrapperForm(name)),
+                             " with nothing else in the object, or use another member name"));
   }
 
   bool FailIndex(Trail::Level& level) {
@@ -244,7 +246,7 @@ class Checker {
   Trail trail_;
   std::string pointer_;
   std::string problem_;
-  std::string_view advice_;
+  std::string advice_;
   int64_t limit_ = -1;
 };
 

@@ -39,16 +39,18 @@ std::string Trail::Pointer() const {
 }
 
 Error ContentError(std::string_view pointer, std::string_view problem, std::string_view advice,
-                   ErrorReason reason) {
+                   std::string_view whole) {
   std::string message;
   if (pointer.empty()) {
-    message = "the content ";
+    absl::StrAppend(&message, ToAbsl(whole), " ");
   } else {
     absl::StrAppend(&message, "member \"", ToAbsl(pointer), "\" ");
   }
   absl::StrAppend(&message, ToAbsl(problem));
   if (!advice.empty()) absl::StrAppend(&message, "; ", ToAbsl(advice));
-  return Error(reason, message).With("path", pointer).With("problem", problem);
+  return Error(ErrorReason::kInvalidContent, message)
+      .With("path", pointer)
+      .With("problem", problem);
 }
 
 Error TooLargeError(std::string_view encoding, size_t actual, size_t limit) {

@@ -60,9 +60,10 @@ class Trail {
 };
 
 // What is wrong with the member at `pointer` ("is NaN"), and what to do instead ("write …"), as an
-// INVALID_CONTENT (or other) error with metadata "path" and "problem".
+// INVALID_CONTENT error with metadata "path" and "problem". `whole` is what the empty pointer
+// names.
 Error ContentError(std::string_view pointer, std::string_view problem, std::string_view advice,
-                   ErrorReason reason = ErrorReason::kInvalidContent);
+                   std::string_view whole = "the content");
 
 // The document (or value) has `actual` bytes and may have `limit`; `encoding` says in which form.
 Error TooLargeError(std::string_view encoding, size_t actual, size_t limit);

@@ -50,7 +50,8 @@ uint64_t NamePrefix(std::string_view name) {
 
 class StructReader {
  public:
-  explicit StructReader(const Limits& limits) : limits_(limits) {}
+  // `whole` is what errors call what is read.
+  StructReader(const Limits& limits, std::string_view whole) : limits_(limits), whole_(whole) {}
 
   absl::StatusOr<std::string> Document(std::string_view wire) {
     out_.reserve(wire.size() + wire.size() / 8 + 16);
@@ -81,7 +82,7 @@ class StructReader {
 
  private:
   absl::Status Problem() const {
-    const Error error = ContentError(pointer_, problem_, advice_);
+    const Error error = ContentError(pointer_, problem_, advice_, whole_);
     if (limit_ < 0) return error;
     return Error(error).With("limit", limit_);
   }
@@ -377,9 +378,10 @@ class StructReader {
   }
 
   bool FailRounded() {
-    return Fail("is a whole number beyond 2^53, which was perhaps rounded before it arrived",
-                R"(write an integer as {"$numberLong": "digits"} and a double as )"
-                R"({"$numberDouble": "digits"})");
+    return Fail(
+        "is a whole number of 2^53 or more in size, which was perhaps rounded before it arrived",
+        R"(write an integer as {"$numberLong": "digits"} and a double as )"
+        R"({"$numberDouble": "digits"})");
   }
 
   bool FailWrapper(std::string_view wrapper_name) {
@@ -401,6 +403,7 @@ class StructReader {
   }
 
   const Limits& limits_;
+  const std::string_view whole_;
   std::string out_;
   int nodes_ = 0;
   std::vector<Entry> entries_;  // of all Structs that are open, outermost first
@@ -421,18 +424,18 @@ absl::StatusOr<Value> WithinSize(absl::StatusOr<Value> value, const Limits& limi
 }  // namespace
 
 absl::StatusOr<Content> ContentFromStruct(std::string_view struct_wire, const Limits& limits) {
-  ASSIGN_OR_RETURN(std::string bytes, StructReader(limits).Document(struct_wire));
+  ASSIGN_OR_RETURN(std::string bytes, StructReader(limits, "the content").Document(struct_wire));
   Content content = Content::FromTrusted(std::move(bytes));
   RETURN_IF_ERROR(CheckSizes(content, limits));
   return content;
 }
 
 absl::StatusOr<Value> ValueFromProto(std::string_view value_wire, const Limits& limits) {
-  return WithinSize(StructReader(limits).SingleValue(value_wire), limits);
+  return WithinSize(StructReader(limits, "the value").SingleValue(value_wire), limits);
 }
 
 absl::StatusOr<Value> ArrayFromListValue(std::string_view list_wire, const Limits& limits) {
-  return WithinSize(StructReader(limits).Array(list_wire), limits);
+  return WithinSize(StructReader(limits, "the list").Array(list_wire), limits);
 }
 
 }  // namespace strata::document

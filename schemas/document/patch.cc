@@ -274,12 +274,14 @@ class Editor {
     if (place_.kind != Place::Kind::kFound) return AddAbsent(by);
     const Member& old = place_.member;
     if (!IsNumber(old.type)) {
-      return Refuse("increments a value that is not an int32, int64 or double");
+      return Refuse(
+          "increments a value that is not an int32, int64 or double; set it to one first");
     }
     Value sum;
     if (old.type == kBsonDouble || by.type == kBsonDouble) {
       const double number = LoadAsDouble(old.type, old.value) + LoadAsDouble(by.type, by.bytes);
-      if (!std::isfinite(number)) return Refuse("makes a double that is too large");
+      if (!std::isfinite(number))
+        return Refuse("makes a double that is too large; set the value instead");
       sum.type = kBsonDouble;
       AppendNumber(number, sum.bytes);
       return Assign(sum);
@@ -287,7 +289,10 @@ class Editor {
     int64_t number = 0;
     if (__builtin_add_overflow(LoadInteger(old.type, old.value), LoadInteger(by.type, by.bytes),
                                &number)) {
-      return Refuse("makes an integer beyond 64 bits");
+      return Refuse(
+          "makes an integer beyond 64 bits; increment by a double, {\"$numberDouble\": \"1.0\"}, "
+          "to "
+          "go on with a double");
     }
     const bool narrow =
         old.type == kBsonInt32 && by.type == kBsonInt32 && number == static_cast<int32_t>(number);
@@ -306,7 +311,8 @@ class Editor {
       if (!missing_only) return AddAbsent(elements);
       return AddAbsent(Value{kBsonArray, WithoutRepeats(elements.bytes, {})});
     }
-    if (place_.member.type != kBsonArray) return Refuse("appends to a value that is not an array");
+    if (place_.member.type != kBsonArray)
+      return Refuse("appends to a value that is not an array; set it to one first");
     const std::string_view present = place_.member.value;
     std::string added;
     if (missing_only) added = WithoutRepeats(elements.bytes, Comparables(present));
@@ -326,7 +332,7 @@ class Editor {
   absl::Status RemoveAll() {
     if (place_.kind != Place::Kind::kFound) return absl::OkStatus();
     if (place_.member.type != kBsonArray) {
-      return Refuse("removes elements from a value that is not an array");
+      return Refuse("removes elements from a value that is not an array; set what is to stay");
     }
     const std::set<std::string> unwanted = Comparables(operation_->operand.bytes);
     return Assign(Value{kBsonArray, Filtered(place_.member.value, [&](const Member& member) {

@@ -13,7 +13,7 @@ namespace strata::document {
 namespace {
 
 absl::Status PathError(std::string_view text, std::string_view problem) {
-  const bool printable = IsUtf8(text);
+  const bool printable = IsUtf8(text) && text.find('\0') == std::string_view::npos;
   const std::string shown = printable ? ShownPath(text) : std::string();
   std::string message = "the path ";
   if (printable) absl::StrAppend(&message, "\"", shown, "\" ");

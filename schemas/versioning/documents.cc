@@ -44,9 +44,12 @@ std::string MakeId(const WriteRequest& request, Entropy& entropy) {
   return Hex(document::HashBytes(hash).substr(0, 16));
 }
 
-absl::Status ValidateText(std::string_view field, std::string_view text, size_t bytes_max) {
+// `subject` is what an error says of the text, if it is not the field itself.
+absl::Status ValidateText(std::string_view field, std::string_view text, size_t bytes_max,
+                          std::string_view subject = {}) {
+  if (subject.empty()) subject = field;
   if (text.size() > bytes_max) {
-    return Error(ErrorReason::kInvalidField, std::string(field) + " has " +
+    return Error(ErrorReason::kInvalidField, std::string(subject) + " has " +
                                                  std::to_string(text.size()) + " bytes, at most " +
                                                  std::to_string(bytes_max) + " are allowed")
         .With("field", field)
@@ -54,7 +57,7 @@ absl::Status ValidateText(std::string_view field, std::string_view text, size_t 
   }
   if (!bson_utf8_validate(text.data(), text.size(), /*allow_null=*/false)) {
     return Error(ErrorReason::kInvalidField,
-                 std::string(field) + " is not UTF-8, or holds a zero byte")
+                 std::string(subject) + " is not UTF-8, or holds a zero byte")
         .With("field", field);
   }
   return absl::OkStatus();
@@ -81,7 +84,9 @@ absl::Status ValidateName(std::string_view field, std::string_view name) {
         .With("limit", static_cast<int64_t>(kNameBytesMax))
         .ToStatus();
   };
-  if (name.empty()) return invalid(" is empty");
+  if (name.empty()) {
+    return invalid(" is empty, but has to have 1 to " + std::to_string(kNameBytesMax) + " bytes");
+  }
   if (name.size() > kNameBytesMax) {
     return invalid(" has " + std::to_string(name.size()) + " bytes, at most " +
                    std::to_string(kNameBytesMax) + " are allowed");
@@ -93,7 +98,8 @@ absl::Status ValidateName(std::string_view field, std::string_view name) {
     const auto byte = static_cast<uint8_t>(name[i]);
     const bool c1 = byte == 0xC2 && i + 1 < name.size() && static_cast<uint8_t>(name[i + 1]) < 0xA0;
     if (byte < 0x20 || byte == 0x7F || c1) {
-      return invalid(" holds a control character at byte " + std::to_string(i));
+      return invalid(" holds a control character at byte " + std::to_string(i) +
+                     "; names are UTF-8 without any");
     }
   }
   return absl::OkStatus();
@@ -115,8 +121,10 @@ absl::Status ValidateChange(const ChangeInfo& change) {
       return Error(ErrorReason::kInvalidField, "change.labels has an entry without a name")
           .With("field", "change.labels");
     }
-    RETURN_IF_ERROR(ValidateText("change.labels", name, kLabelNameBytesMax));
-    RETURN_IF_ERROR(ValidateText("change.labels", value, kNameBytesMax));
+    RETURN_IF_ERROR(
+        ValidateText("change.labels", name, kLabelNameBytesMax, "a name in change.labels"));
+    RETURN_IF_ERROR(
+        ValidateText("change.labels", value, kNameBytesMax, "change.labels[\"" + name + "\"]"));
   }
   return absl::OkStatus();
 }

@@ -299,12 +299,13 @@ bool WritePath::Replay(Round& round, Pending& pending) {
   if (request.request_id.empty()) return false;
   const auto answer = [&](const StoredVersion& version, std::string_view fingerprint) {
     if (fingerprint != request.request_fingerprint) {
-      pending.answer = Error(ErrorReason::kRequestIdReused,
-                             "request_id was used for another request, which wrote version " +
-                                 std::to_string(version.header.version))
-                           .With("field", "request_id")
-                           .With("version", version.header.version)
-                           .ToStatus();
+      pending.answer =
+          Error(ErrorReason::kRequestIdReused,
+                "request_id was used for another request, which wrote version " +
+                    std::to_string(version.header.version) + "; give every change an id of its own")
+              .With("field", "request_id")
+              .With("version", version.header.version)
+              .ToStatus();
       return true;
     }
     WriteResult result;
