@@ -39,13 +39,19 @@ absl::Status FieldError(std::string_view field, std::string_view problem) {
 }
 
 absl::Status FieldOutOfRange(std::string_view field, int64_t value, int64_t least, int64_t most) {
-  const bool low = value < least;
-  const int64_t limit = low ? least : most;
   return Error(ErrorReason::kInvalidField, std::string(field) + " is " + std::to_string(value) +
-                                               (low ? ", at least " : ", at most ") +
-                                               std::to_string(limit))
+                                               ", but has to be " + std::to_string(least) + " to " +
+                                               std::to_string(most))
       .With("field", field)
-      .With("limit", limit);
+      .With("limit", value < least ? least : most);
+}
+
+absl::Status TooManyElements(std::string_view field, int64_t count, int64_t most) {
+  return Error(ErrorReason::kInvalidField, std::string(field) + " has " + std::to_string(count) +
+                                               " elements, at most " + std::to_string(most) +
+                                               " are allowed")
+      .With("field", field)
+      .With("limit", most);
 }
 
 absl::Status InField(const absl::Status& status, std::string_view field) {
@@ -66,14 +72,16 @@ absl::Status InField(const absl::Status& status, std::string_view field) {
 
 absl::Status CheckEncoding(wire::Encoding encoding) {
   if (wire::Encoding_IsValid(encoding)) return absl::OkStatus();
-  return FieldError("encoding", "is no value of Encoding");
+  return FieldError("encoding", "is " + std::to_string(encoding) +
+                                    ", which is neither ENCODING_JSON (1) nor ENCODING_BSON (2)");
 }
 
 absl::StatusOr<UnixMicros> ToMicros(std::string_view field, const google::protobuf::Timestamp& time,
                                     Round round) {
   if (time.seconds() < kSecondsMin || time.seconds() > kSecondsMax || time.nanos() < 0 ||
       time.nanos() > 999'999'999) {
-    return FieldError(field, "is no time between the years 1 and 9999");
+    return FieldError(
+        field, "is no time between the years 1 and 9999, or its nanos are not 0 to 999999999");
   }
   const int32_t nanos = time.nanos() + (round == Round::kUp ? 999 : 0);
   return time.seconds() * 1'000'000 + nanos / 1000;
@@ -118,7 +126,8 @@ absl::StatusOr<document::Operation> ToOperation(std::string_view field,
       take("set", OperationKind::kSet, document::ValueFromProto(operation.set(), limits));
       break;
     case wire::Operation::kUnset:
-      if (!operation.unset()) return FieldError(Member(field, "unset"), "is false; leave it out");
+      if (!operation.unset())
+        return FieldError(Member(field, "unset"), "is false; true removes the member");
       made.kind = OperationKind::kUnset;
       break;
     case wire::Operation::kIncrement:
@@ -154,7 +163,7 @@ absl::StatusOr<document::Patch> ToPatch(std::string_view field, const wire::Patc
   document::Patch made;
   const std::string operations = Member(field, "operations");
   if (patch.operations_size() > static_cast<int>(document::Patch::kOperationsMax)) {
-    return FieldOutOfRange(operations, patch.operations_size(), 0, document::Patch::kOperationsMax);
+    return TooManyElements(operations, patch.operations_size(), document::Patch::kOperationsMax);
   }
   if (patch.has_merge()) {
     ASSIGN_OR_RETURN(made.merge, ToContent(Member(field, "merge"), patch.merge(), limits));
@@ -169,7 +178,7 @@ absl::StatusOr<document::Patch> ToPatch(std::string_view field, const wire::Patc
 
 absl::StatusOr<std::vector<document::Path>> ToPaths(
     std::string_view field, const google::protobuf::RepeatedPtrField<std::string>& paths) {
-  if (paths.size() > kFieldsMax) return FieldOutOfRange(field, paths.size(), 0, kFieldsMax);
+  if (paths.size() > kFieldsMax) return TooManyElements(field, paths.size(), kFieldsMax);
   std::vector<document::Path> made;
   for (int i = 0; i < paths.size(); ++i) {
     auto path = document::Path::Parse(paths[i]);
@@ -209,7 +218,8 @@ absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
   switch (precondition.condition_case()) {
     case wire::Precondition::kVersion:
       if (precondition.version() < 0) {
-        return FieldError(Member(field, "version"), "is negative");
+        return FieldError(Member(field, "version"),
+                          "is negative; 0 asks for a document that was never written");
       }
       made.version = precondition.version();
       break;

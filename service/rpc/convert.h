@@ -26,6 +26,7 @@ namespace wire = ::strata::wire::v1;
 // INVALID_FIELD for `field`.
 absl::Status FieldError(std::string_view field, std::string_view problem);
 absl::Status FieldOutOfRange(std::string_view field, int64_t value, int64_t least, int64_t most);
+absl::Status TooManyElements(std::string_view field, int64_t count, int64_t most);
 
 // The same error, whose field is `field`, or inside it if the error names one already.
 absl::Status InField(const absl::Status& status, std::string_view field);

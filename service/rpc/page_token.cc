@@ -56,7 +56,11 @@ std::optional<int64_t> TakePlaceNumber(std::string_view& place) {
 }
 
 absl::Status InvalidPageToken(std::string_view problem) {
-  return Error(ErrorReason::kInvalidPageToken, problem).With("field", "page_token");
+  return Error(
+             ErrorReason::kInvalidPageToken,
+             std::string(problem) +
+                 "; repeat the request that it was given to, or leave page_token out to begin anew")
+      .With("field", "page_token");
 }
 
 }  // namespace strata::rpc

@@ -100,7 +100,9 @@ void UnaryCall::Handle(CallHandle handle) {
   request_ = endpoint_.method.make_request(&arena_);
   response_ = endpoint_.method.make_response(&arena_);
   if (!Parse()) {
-    return Answer(Error(ErrorReason::kInvalidMessage, "not a " + endpoint_.method.request));
+    return Answer(Error(ErrorReason::kInvalidMessage,
+                        "not a " + endpoint_.method.request +
+                            "; send what a protobuf library writes, and text in UTF-8"));
   }
   endpoint_.method.handle(state_->services, std::move(handle));
 }

@@ -8,8 +8,12 @@ absl::StatusOr<const versioning::StrategyEntry*> ToStrategy(const Context& conte
                                                             wire::Strategy strategy) {
   if (strategy == wire::STRATEGY_UNSPECIFIED) return &context.services.default_strategy;
   const versioning::StrategyEntry* const entry = versioning::FindStrategy(strategy);
-  if (entry == nullptr) return FieldError("strategy", "is no strategy of this server");
-  return entry;
+  if (entry != nullptr) return entry;
+  std::string problem = "is " + std::to_string(strategy) + ", which is none of";
+  for (const versioning::StrategyEntry& each : versioning::AllStrategies()) {
+    problem += " " + wire::Strategy_Name(static_cast<wire::Strategy>(each.id));
+  }
+  return FieldError("strategy", problem);
 }
 
 absl::StatusOr<versioning::StrategyOptions> ToOptions(const wire::CollectionOptions& options,

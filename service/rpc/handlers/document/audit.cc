@@ -24,7 +24,8 @@ absl::Status FillFilter(const wire::AuditRequest& request, versioning::AuditQuer
   for (int i = 0; i < request.kinds_size(); ++i) {
     const wire::VersionKind kind = request.kinds(i);
     if (kind == wire::VERSION_KIND_UNSPECIFIED || !wire::VersionKind_IsValid(kind)) {
-      return FieldError("kinds[" + std::to_string(i) + "]", "is no kind of version");
+      return FieldError("kinds[" + std::to_string(i) + "]",
+                        "is no kind of version; leave kinds out for all of them");
     }
     query.kinds.push_back(static_cast<versioning::VersionKind>(kind));
   }

@@ -11,8 +11,8 @@ std::string IdField(int index) { return "ids[" + std::to_string(index) + "]"; }
 
 // 1 to 1000 names, none twice.
 absl::Status CheckIds(const google::protobuf::RepeatedPtrField<std::string>& ids) {
-  if (ids.empty()) return FieldError("ids", "is required");
-  if (ids.size() > kPageSizeMax) return FieldOutOfRange("ids", ids.size(), 1, kPageSizeMax);
+  if (ids.empty()) return FieldError("ids", "is required: 1 to 1000 ids");
+  if (ids.size() > kPageSizeMax) return TooManyElements("ids", ids.size(), kPageSizeMax);
   std::vector<int> order(static_cast<size_t>(ids.size()));
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
@@ -20,7 +20,8 @@ absl::Status CheckIds(const google::protobuf::RepeatedPtrField<std::string>& ids
   for (size_t i = 0; i < order.size(); ++i) {
     RETURN_IF_ERROR(versioning::ValidateName(IdField(order[i]), ids[order[i]]));
     if (i > 0 && ids[order[i - 1]] == ids[order[i]]) {
-      return FieldError(IdField(order[i]), "is the same as " + IdField(order[i - 1]));
+      return FieldError(IdField(order[i]),
+                        "is the same as " + IdField(order[i - 1]) + "; ask for an id once");
     }
   }
   return absl::OkStatus();

@@ -6,7 +6,8 @@ namespace strata::rpc::document_service {
 absl::Status Diff(const Context& context, const wire::DiffRequest& request,
                   wire::DiffResponse& response) {
   if (request.from_version() < 1) return FieldError("from_version", "is required, from 1");
-  if (request.to_version() < 0) return FieldError("to_version", "is negative");
+  if (request.to_version() < 0)
+    return FieldError("to_version", "is negative; leave it out for the current version");
   ASSIGN_OR_RETURN(const versioning::DiffResult result,
                    context.services.documents.Diff({request.collection(), request.id()},
                                                    request.from_version(), request.to_version()));

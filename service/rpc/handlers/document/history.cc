@@ -9,13 +9,14 @@ constexpr std::string_view kMethod = "History";
 
 absl::Status FillBounds(const wire::HistoryRequest& request, versioning::HistoryQuery& query) {
   if (request.has_from_version()) {
-    if (request.from_version() < 1) return FieldError("from_version", "is below 1");
+    if (request.from_version() < 1)
+      return FieldError("from_version", "is below 1, the first version");
     query.from_version = request.from_version();
   } else if (request.has_from_time()) {
     ASSIGN_OR_RETURN(query.from_time, ToMicros("from_time", request.from_time(), Round::kUp));
   }
   if (request.has_to_version()) {
-    if (request.to_version() < 1) return FieldError("to_version", "is below 1");
+    if (request.to_version() < 1) return FieldError("to_version", "is below 1, the first version");
     query.to_version = request.to_version();
   } else if (request.has_to_time()) {
     ASSIGN_OR_RETURN(query.to_time, ToMicros("to_time", request.to_time(), Round::kDown));
