@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <random>
@@ -199,6 +202,7 @@ TEST_P(EnrollmentsTest, TheArticlesMessagesEndTheSameInBothOrders) {
 }
 
 // A crowd: messages for five students from eight threads, in a random order and some again.
+// STRATA_CROWD_MESSAGES and STRATA_CROWD_STUDENTS say how many.
 class CrowdTest : public EnrollmentsTest {
  protected:
   struct Sent {
@@ -206,14 +210,22 @@ class CrowdTest : public EnrollmentsTest {
     Message message;
   };
 
-  static std::vector<Sent> RandomMessages(std::mt19937_64& random, size_t count) {
+  static size_t Setting(const char* name, size_t otherwise) {
+    const char* const text = std::getenv(name);
+    return text != nullptr ? std::stoul(text) : otherwise;
+  }
+
+  // Two thirds of them are each one of its own.
+  static std::vector<Sent> RandomMessages(std::mt19937_64& random) {
+    const size_t count = Setting("STRATA_CROWD_MESSAGES", 150) * 2 / 3;
+    const size_t students = Setting("STRATA_CROWD_STUDENTS", 5);
     std::vector<Sent> sent;
     for (size_t i = 0; i < count; ++i) {
       Message message;
       message.class_name = std::string(1, static_cast<char>('A' + random() % 4));
       message.sequence_number = static_cast<int64_t>(1 + random() % 12);
       message.operation = random() % 2 == 0 ? Operation::kEnroll : Operation::kUnenroll;
-      sent.push_back({std::to_string(1 + random() % 5), std::move(message)});
+      sent.push_back({std::to_string(1 + random() % students), std::move(message)});
     }
     for (size_t i = 0; i < count / 2; ++i) sent.push_back(sent[random() % count]);
     std::shuffle(sent.begin(), sent.end(), random);
@@ -225,11 +237,12 @@ class CrowdTest : public EnrollmentsTest {
     const uint64_t seed = test_support::TestSeed();
     STRATA_TRACE_SEED(seed);
     std::mt19937_64 random(seed);
-    const std::vector<Sent> sent = RandomMessages(random, 100);
+    const std::vector<Sent> sent = RandomMessages(random);
     std::mutex mutex;
     std::map<std::string, std::map<int64_t, std::string>> written;  // student, version -> reason
     std::map<std::string, std::vector<Message>> messages;
     for (const Sent& one : sent) messages[one.student].push_back(one.message);
+    const auto begin = std::chrono::steady_clock::now();
     std::vector<std::thread> threads;
     for (size_t t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
@@ -266,6 +279,9 @@ class CrowdTest : public EnrollmentsTest {
       });
     }
     for (std::thread& thread : threads) thread.join();
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    std::printf("%zu messages for %zu students, %.0f a second\n", sent.size(), messages.size(),
+                static_cast<double>(sent.size()) / spent.count());
     for (const auto& [student, theirs] : messages) {
       SCOPED_TRACE("student " + student);
       EXPECT_EQ(CurrentContent(process(), student), Expected(student, theirs));
