@@ -68,7 +68,8 @@ void CheckOrder(const std::vector<Message>& messages) {
 // A tombstone that is gone leaves a floor: what it kept out stays out.
 void CheckPurge(const std::vector<Message>& messages, int64_t through) {
   const Content content = Apply(Content(), messages);
-  const auto purge = enrollment::PurgeTombstones(content, enrollment::kDefaultSet, through);
+  const auto purge =
+      enrollment::PurgeTombstones(content, enrollment::kDefaultSet, through, Limits{});
   Require(purge.ok(), "a well-formed student is purged");
   const auto before = enrollment::ReadEnrollments(content, enrollment::kDefaultSet);
   const auto after = enrollment::ReadEnrollments(purge->content, enrollment::kDefaultSet);
@@ -100,7 +101,8 @@ void CheckHostile(const Content& content, const std::vector<Message>& messages, 
     const auto again = enrollment::ApplyMessage(decision->content, kStudent, message, Limits{});
     Require(again.ok() && again->content == decision->content, "a repetition changes nothing");
   }
-  const auto purge = enrollment::PurgeTombstones(content, enrollment::kDefaultSet, through);
+  const auto purge =
+      enrollment::PurgeTombstones(content, enrollment::kDefaultSet, through, Limits{});
   if (purge.ok()) {
     Require(document::IsWellFormed(purge->content.bytes(), 100), "what a purge leaves is BSON");
   }
