@@ -1,0 +1,56 @@
+#include "bench/support/process.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace strata::bench {
+
+std::chrono::nanoseconds CpuTime(pid_t process) {
+  clockid_t clock = 0;
+  timespec time{};
+  if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) {
+    return std::chrono::nanoseconds(0);
+  }
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+std::vector<pid_t> FamilyOf(pid_t process) {
+  std::vector<pid_t> family = {process};
+  for (size_t i = 0; i < family.size(); ++i) {
+    const std::string tasks = "/proc/" + std::to_string(family[i]) + "/task";
+    std::error_code error;
+    for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
+      std::ifstream children(task.path() / "children");
+      for (pid_t child = 0; children >> child;) family.push_back(child);
+    }
+  }
+  return family;
+}
+
+std::chrono::nanoseconds CpuTimeOfFamily(pid_t process) {
+  std::chrono::nanoseconds time(0);
+  for (const pid_t member : FamilyOf(process)) time += CpuTime(member);
+  return time;
+}
+
+int64_t ResidentBytes(pid_t process) {
+  std::ifstream pages("/proc/" + std::to_string(process) + "/statm");
+  int64_t all = 0;
+  int64_t resident = 0;
+  pages >> all >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+int64_t OpenFiles(pid_t process) {
+  std::error_code error;
+  const std::filesystem::directory_iterator files("/proc/" + std::to_string(process) + "/fd",
+                                                  error);
+  return error ? 0 : std::distance(begin(files), end(files));
+}
+
+}  // namespace strata::bench

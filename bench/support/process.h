@@ -1,0 +1,24 @@
+// What a process on this machine costs, as the kernel counts it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace strata::bench {
+
+// The CPU time that the process and all its threads have used, in user and kernel mode; 0 if there
+// is no such process. Children are not counted.
+std::chrono::nanoseconds CpuTime(pid_t process);
+
+// Of several processes together, such as a database's workers. Children of `process`, and theirs,
+// are counted with it as long as they live.
+std::chrono::nanoseconds CpuTimeOfFamily(pid_t process);
+std::vector<pid_t> FamilyOf(pid_t process);
+
+int64_t ResidentBytes(pid_t process);
+int64_t OpenFiles(pid_t process);
+
+}  // namespace strata::bench

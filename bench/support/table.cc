@@ -1,0 +1,53 @@
+#include "bench/support/table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace strata::bench {
+
+Table::Table(std::vector<std::string> heading) { rows_.push_back(std::move(heading)); }
+
+void Table::Add(std::vector<std::string> row) {
+  row.resize(rows_.front().size());
+  rows_.push_back(std::move(row));
+}
+
+std::string Table::Text() const {
+  std::vector<size_t> widths(rows_.front().size(), 3);
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    for (size_t i = 0; i < widths.size(); ++i) {
+      const std::string padding(widths[i] - rows_[r][i].size(), ' ');
+      text += "| ";
+      text += i == 0 ? rows_[r][i] + padding : padding + rows_[r][i];
+      text += ' ';
+    }
+    text += "|\n";
+    if (r > 0) continue;
+    for (size_t i = 0; i < widths.size(); ++i) {
+      text += i == 0 ? "|-" : "|-";
+      text += std::string(widths[i], '-') + (i == 0 ? "-" : ":");
+    }
+    text += "|\n";
+  }
+  return text;
+}
+
+std::string Number(double value, int decimals) {
+  char digits[64];
+  std::snprintf(digits, sizeof(digits), "%.*f", decimals, value);
+  std::string text = digits;
+  const size_t begin = text[0] == '-' ? 1 : 0;
+  size_t end = std::min(text.find('.'), text.size());
+  while (end > begin + 3) {
+    end -= 3;
+    text.insert(end, ",");
+  }
+  return text;
+}
+
+}  // namespace strata::bench

@@ -1,0 +1,26 @@
+// Text in columns, for people and for a README.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace strata::bench {
+
+class Table {
+ public:
+  explicit Table(std::vector<std::string> heading);
+  // REQUIRES: as many cells as the heading has.
+  void Add(std::vector<std::string> row);
+
+  // Markdown that reads well as it is: columns of equal width, the first one to the left, all else
+  // to the right.
+  std::string Text() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;  // the heading first
+};
+
+// With commas between thousands: "12,345.6".
+std::string Number(double value, int decimals);
+
+}  // namespace strata::bench
