@@ -1,6 +1,7 @@
 #include "bench/support/table.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <utility>
 
@@ -29,7 +30,7 @@ std::string Table::Text() const {
     text += "|\n";
     if (r > 0) continue;
     for (size_t i = 0; i < widths.size(); ++i) {
-      text += i == 0 ? "|-" : "|-";
+      text += "|-";
       text += std::string(widths[i], '-') + (i == 0 ? "-" : ":");
     }
     text += "|\n";
@@ -45,7 +46,7 @@ std::string Number(double value, int decimals) {
   size_t end = std::min(text.find('.'), text.size());
   while (end > begin + 3) {
     end -= 3;
-    text.insert(end, ",");
+    text.insert(text.begin() + static_cast<std::ptrdiff_t>(end), ',');
   }
   return text;
 }
