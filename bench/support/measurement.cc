@@ -33,15 +33,18 @@ double Measurement::latency_ms(double share) const {
 }
 
 std::string MeasurementTable(const std::vector<Measurement>& measurements) {
-  Table table({"system", "workload", "in flight", "calls/s", "server us/call", "client us/call",
-               "p50 ms", "p99 ms", "attempts", "failures"});
+  Table table({"system", "workload", "in flight", "calls/s", "of empty", "server us/call",
+               "client us/call", "p50 ms", "p99 ms", "attempts", "failures"});
   for (const Measurement& one : measurements) {
-    table.Add({one.system, one.workload, Number(one.in_flight, 0),
-               Number(one.calls_per_second(), 0), Number(one.server_cpu_us(), 1),
-               Number(one.client_cpu_us(), 1), Number(one.latency_ms(0.5), 3),
-               Number(one.latency_ms(0.99), 3),
-               one.attempts == 0 ? "" : Number(one.attempts_per_call(), 2),
-               Number(static_cast<double>(one.failures), 0)});
+    const double of_empty =
+        one.empty_calls_per_second == 0 ? 0 : one.calls_per_second() / one.empty_calls_per_second;
+    table.Add(
+        {one.system, one.workload, Number(one.in_flight, 0), Number(one.calls_per_second(), 0),
+         of_empty == 0 ? "" : Number(of_empty, 2), Number(one.server_cpu_us(), 1),
+         of_empty == 0 ? "" : Number(one.empty_server_cpu_us, 1), Number(one.client_cpu_us(), 1),
+         Number(one.latency_ms(0.5), 3), Number(one.latency_ms(0.99), 3),
+         one.attempts == 0 ? "" : Number(one.attempts_per_call(), 2),
+         Number(static_cast<double>(one.failures), 0)});
   }
   return table.Text();
 }
@@ -60,6 +63,11 @@ std::string MeasurementJson(const Measurement& one) {
   BSON_APPEND_DOUBLE(&object, "p50_ms", one.latency_ms(0.5));
   BSON_APPEND_DOUBLE(&object, "p99_ms", one.latency_ms(0.99));
   BSON_APPEND_DOUBLE(&object, "p999_ms", one.latency_ms(0.999));
+  if (one.empty_calls_per_second > 0) {
+    BSON_APPEND_DOUBLE(&object, "empty_calls_per_second", one.empty_calls_per_second);
+    BSON_APPEND_DOUBLE(&object, "empty_server_cpu_us", one.empty_server_cpu_us);
+    BSON_APPEND_DOUBLE(&object, "empty_p50_ms", one.empty_p50_ms);
+  }
   char* const text = bson_as_relaxed_extended_json(&object, nullptr);
   std::string line = text;
   bson_free(text);

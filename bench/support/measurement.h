@@ -23,6 +23,10 @@ struct Measurement {
   std::chrono::nanoseconds server_cpu{0};
   std::chrono::nanoseconds client_cpu{0};
   Histogram latencies;
+  // The empty call measured right before, with as many in flight; 0: it was not.
+  double empty_calls_per_second = 0;
+  double empty_server_cpu_us = 0;
+  double empty_p50_ms = 0;
 
   double calls_per_second() const;
   double server_cpu_us() const;  // a call

@@ -26,6 +26,8 @@ class ChildProcess {
   // All that is left of its output, up to its end.
   std::string ReadAll();
 
+  pid_t pid() const { return pid_; }
+
   // Does nothing to a program that was already waited for.
   void Signal(int signal);
   // Waits for its end. The exit status, or 128 and the signal that ended it.

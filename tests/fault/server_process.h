@@ -26,6 +26,7 @@ class ServerProcess {
 
   // HOST:PORT.
   const std::string& address() const { return address_; }
+  pid_t pid() const { return process_.pid(); }
   // A connection of its own, shared with nobody.
   std::shared_ptr<grpc::Channel> Connect() const;
 

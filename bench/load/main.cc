@@ -1,0 +1,340 @@
+// strata_load: the load generator. Starts a server in a temporary folder, or takes one that runs
+// (--target), prepares documents, and runs workloads against it, the empty call before each.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/load/closed_loop.h"
+#include "bench/load/disk.h"
+#include "bench/load/workloads.h"
+#include "strata/v1/collection_service.grpc.pb.h"
+#include "tests/fault/server_process.h"
+#include "tests/support/temporary_directory.h"
+
+namespace strata::bench {
+namespace {
+
+// One line of the result.
+struct Case {
+  std::string workload = "W1";
+  std::string strategy = "deltas";
+  Form form{};
+  int in_flight = 64;
+  int64_t depth = 100;  // W4, W5
+};
+
+struct Settings {
+  std::string target;
+  pid_t target_process = 0;
+  std::string folder;
+  std::vector<std::string> server_flags;
+  std::string json;
+  int64_t documents = 10'000;
+  double seconds = 2;
+  double warm_up = 0.5;
+  int rounds = 3;
+  uint64_t seed = 1;
+  std::vector<Case> cases;
+};
+
+std::chrono::milliseconds Millis(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+v1::Strategy ParseStrategy(std::string name) {
+  for (char& letter : name) letter = letter == '-' ? '_' : static_cast<char>(std::toupper(letter));
+  v1::Strategy strategy = v1::STRATEGY_UNSPECIFIED;
+  v1::Strategy_Parse("STRATEGY_" + name, &strategy);
+  return strategy;
+}
+
+// The server under load and what has been prepared on it.
+class Trial {
+ public:
+  explicit Trial(const Settings& settings);
+  ~Trial();
+
+  // The median of the rounds by calls/s, each behind an empty call.
+  Measurement Run(const Case& one);
+
+ private:
+  const std::string& Collection(const std::string& strategy, const Form& form);
+  Population& Filled(const std::string& strategy, const Form& form);
+  std::string Deep(const std::string& collection, const Form& form, int64_t depth);
+  std::unique_ptr<Workload> Make(const Case& one, uint64_t seed);
+  void Prepare(Workload& workload);
+
+  const Settings& settings_;
+  fault::ChildProcess empty_server_;
+  std::unique_ptr<fault::ServerProcess> server_;
+  pid_t process_ = 0;
+  std::shared_ptr<grpc::Channel> empty_channel_;
+  std::shared_ptr<grpc::Channel> channel_;
+  const std::string run_ =
+      std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
+  std::map<std::string, std::string> collections_;
+  std::map<std::string, Population> populations_;
+  std::map<std::string, std::string> deep_;
+  int hot_documents_ = 0;
+};
+
+Trial::Trial(const Settings& settings)
+    : settings_(settings), empty_server_({EMPTY_SERVER_BINARY}, settings.folder + "/empty.log") {
+  const std::optional<std::string> address = empty_server_.ReadLine(std::chrono::seconds(10));
+  if (!address) throw std::runtime_error("the empty server does not serve");
+  empty_channel_ = Connect(*address);
+  if (settings.target.empty()) {
+    server_ = std::make_unique<fault::ServerProcess>(
+        fault::ServerSettings{.data = settings.folder + "/data",
+                              .log = settings.folder + "/stratad.log",
+                              .flags = settings.server_flags});
+    process_ = server_->pid();
+    channel_ = Connect(server_->address());
+  } else {
+    process_ = settings.target_process;
+    channel_ = Connect(settings.target);
+  }
+}
+
+// A server of ours goes with its folder; on another's nothing may stay behind.
+Trial::~Trial() {
+  if (server_ != nullptr) return;
+  const auto stub = v1::CollectionService::NewStub(channel_);
+  for (const auto& [key, name] : collections_) {
+    v1::DeleteCollectionRequest request;
+    request.set_name(name);
+    request.set_force(true);
+    v1::DeleteCollectionResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = stub->DeleteCollection(&context, request, &response);
+    if (!status.ok()) std::cerr << name << " is left behind: " << status.error_message() << "\n";
+  }
+}
+
+std::string KeyOf(const std::string& strategy, const Form& form) {
+  return strategy + (form.json ? "-json-" : "-bson-") + std::to_string(form.bytes);
+}
+
+const std::string& Trial::Collection(const std::string& strategy, const Form& form) {
+  const std::string key = KeyOf(strategy, form);
+  std::string& name = collections_[key];
+  if (!name.empty()) return name;
+  name = "bench-" + run_ + "-" + key;
+  v1::CreateCollectionRequest request;
+  request.set_name(name);
+  request.set_strategy(ParseStrategy(strategy));
+  v1::CreateCollectionResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status =
+      v1::CollectionService::NewStub(channel_)->CreateCollection(&context, request, &response);
+  if (!status.ok()) throw std::runtime_error("CreateCollection: " + status.error_message());
+  return name;
+}
+
+void Trial::Prepare(Workload& workload) {
+  LoopSettings loop;
+  loop.calls_max = INT64_MAX;
+  const Measurement done = RunLoop(channel_, workload, loop);
+  if (done.failures > 0) throw std::runtime_error("cannot prepare: " + workload.name());
+}
+
+Population& Trial::Filled(const std::string& strategy, const Form& form) {
+  Population& population = populations_[KeyOf(strategy, form)];
+  if (population.versions.empty()) {
+    population.collection = Collection(strategy, form);
+    population.form = form;
+    population.versions.resize(static_cast<size_t>(settings_.documents));
+    Prepare(*Fill(population));
+  }
+  return population;
+}
+
+std::string Trial::Deep(const std::string& collection, const Form& form, int64_t depth) {
+  std::string& id = deep_[collection + "/" + std::to_string(depth)];
+  if (id.empty()) {
+    id = "deep-" + std::to_string(depth);
+    Prepare(*Deepen(collection, id, form, depth));
+  }
+  return id;
+}
+
+std::unique_ptr<Workload> Trial::Make(const Case& one, uint64_t seed) {
+  const std::string hot = "hot-" + std::to_string(hot_documents_);
+  if (one.workload == "W1") return UpdateAtRandom(Filled(one.strategy, one.form), seed);
+  if (one.workload == "W3") return GetAtRandom(Filled(one.strategy, one.form), seed);
+  const std::string& collection = Collection(one.strategy, one.form);
+  if (one.workload == "W2" || one.workload == "W2-cas") {
+    ++hot_documents_;
+    return one.workload == "W2" ? UpdateHot(collection, hot)
+                                : UpdateHotCompareAndSwap(collection, hot);
+  }
+  const std::string id = Deep(collection, one.form, one.depth);
+  if (one.workload == "W4") return GetOldVersion(collection, id, one.form, one.depth, seed);
+  return NewestTen(collection, id, one.form, one.depth);
+}
+
+Measurement Trial::Run(const Case& one) {
+  std::vector<Measurement> rounds;
+  for (int round = 0; round < settings_.rounds; ++round) {
+    const std::unique_ptr<Workload> workload =
+        Make(one, settings_.seed + static_cast<uint64_t>(round));
+    LoopSettings loop;
+    loop.in_flight = one.in_flight;
+    loop.warm_up = Millis(settings_.warm_up / 2);
+    loop.duration = Millis(settings_.seconds / 2);
+    loop.server = empty_server_.pid();
+    const std::unique_ptr<Workload> empty_calls = EmptyCalls();
+    const Measurement empty = RunLoop(empty_channel_, *empty_calls, loop);
+    loop.warm_up = Millis(settings_.warm_up);
+    loop.duration = Millis(settings_.seconds);
+    loop.server = process_;
+    Measurement measured = RunLoop(channel_, *workload, loop);
+    measured.system = "strata " + one.strategy;
+    measured.workload += one.form.json ? ", JSON" : ", BSON";
+    if (one.form.bytes != 300) measured.workload += " of " + std::to_string(one.form.bytes) + " B";
+    measured.empty_calls_per_second = empty.calls_per_second();
+    measured.empty_server_cpu_us = empty.server_cpu_us();
+    measured.empty_p50_ms = empty.latency_ms(0.5);
+    rounds.push_back(std::move(measured));
+  }
+  std::sort(rounds.begin(), rounds.end(), [](const Measurement& a, const Measurement& b) {
+    return a.calls_per_second() < b.calls_per_second();
+  });
+  int64_t failures = 0;
+  for (const Measurement& round : rounds) failures += round.failures;
+  Measurement median = std::move(rounds[rounds.size() / 2]);
+  median.failures = failures;
+  return median;
+}
+
+// Each goal's workload on the default strategy.
+std::vector<Case> GoalCases() {
+  const Form bson;
+  const Form json{.json = true};
+  std::vector<Case> cases = {
+      {.workload = "W3"},
+      {.workload = "W3", .form = json},
+      {.workload = "W3", .form = {.json = true, .bytes = 2048}},
+  };
+  for (const int in_flight : {64, 16, 1}) cases.push_back({.in_flight = in_flight});
+  cases.push_back({.workload = "W2", .in_flight = 16});
+  cases.push_back({.workload = "W2-cas", .in_flight = 16});
+  for (const char* workload : {"W4", "W5"}) {
+    for (const int64_t depth : {100, 10'000}) {
+      cases.push_back({.workload = workload, .depth = depth});
+    }
+  }
+  return cases;
+}
+
+struct Choice {
+  bool goals = false;
+  std::vector<std::string> workloads = {"W1", "W2", "W3", "W4", "W5"};
+  std::vector<std::string> strategies = {"deltas"};
+  std::vector<std::string> encodings = {"bson"};
+  std::vector<int> in_flight = {64};
+  std::vector<int64_t> depths = {100};
+  size_t bytes = 300;
+};
+
+// All that was chosen with all else that was chosen.
+std::vector<Case> ChosenCases(const Choice& choice) {
+  std::vector<Case> cases;
+  for (const std::string& strategy : choice.strategies) {
+    for (const std::string& encoding : choice.encodings) {
+      for (const std::string& workload : choice.workloads) {
+        for (const int in_flight : choice.in_flight) {
+          const bool deep = workload == "W4" || workload == "W5";
+          for (const int64_t depth : deep ? choice.depths : std::vector<int64_t>{1}) {
+            cases.push_back({workload,
+                             strategy,
+                             {.json = encoding == "json", .bytes = choice.bytes},
+                             in_flight,
+                             depth});
+          }
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+int Run(const Settings& settings) {
+  std::ofstream json;
+  if (!settings.json.empty()) json.open(settings.json, std::ios::app);
+  std::vector<Measurement> measurements;
+  int64_t failures = 0;
+  const auto take = [&](Measurement measured) {
+    if (json.is_open()) json << MeasurementJson(measured) << std::endl;
+    failures += measured.failures;
+    measurements.push_back(std::move(measured));
+  };
+  take(MeasureDisk(settings.folder));
+  Trial trial(settings);
+  for (const Case& one : settings.cases) {
+    take(trial.Run(one));
+    std::cerr << "." << std::flush;
+  }
+  std::cerr << "\n";
+  std::cout << MeasurementTable(measurements);
+  return failures == 0 ? 0 : 1;
+}
+
+int Main(int argc, char** argv) {
+  Settings settings;
+  Choice choice;
+  CLI::App app{
+      "strata_load: runs workloads against a Strata server, with a fixed number of calls in\n"
+      "flight on one connection, beside the empty call of the same minute"};
+  app.add_option("--target", settings.target,
+                 "HOST:PORT of a server that runs; without it, one is started in a temporary "
+                 "folder. Its collections are deleted again");
+  app.add_option("--pid", settings.target_process, "its process, for its CPU time");
+  app.add_option("--server-flag", settings.server_flags, "passed on to the server that is started");
+  app.add_flag("--goals", choice.goals,
+               "the workloads of the goals; the choices below are ignored");
+  app.add_option("--workload", choice.workloads,
+                 "W1 update, W2 hot document, W2-cas (the client's own compare-and-swap), W3 get, "
+                 "W4 old version, W5 newest ten")
+      ->check(CLI::IsMember({"W1", "W2", "W2-cas", "W3", "W4", "W5"}));
+  app.add_option("--strategy", choice.strategies)->check([](const std::string& name) {
+    return ParseStrategy(name) == v1::STRATEGY_UNSPECIFIED ? "no strategy " + name : "";
+  });
+  app.add_option("--encoding", choice.encodings)->check(CLI::IsMember({"bson", "json"}));
+  app.add_option("--in-flight", choice.in_flight)->check(CLI::Range(1, 10'000));
+  app.add_option("--depth", choice.depths, "versions of the document of W4 and W5")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
+  app.add_option("--bytes", choice.bytes, "size of a document")->check(CLI::Range(300, 1'000'000));
+  app.add_option("--documents", settings.documents)->check(CLI::Range(100, 10'000'000));
+  app.add_option("--seconds", settings.seconds, "of each round")->check(CLI::Range(0.1, 600.0));
+  app.add_option("--warm-up", settings.warm_up, "seconds before each")
+      ->check(CLI::Range(0.0, 60.0));
+  app.add_option("--rounds", settings.rounds, "the median counts")->check(CLI::Range(1, 100));
+  app.add_option("--seed", settings.seed);
+  app.add_option("--json", settings.json, "file that results are appended to, a line each");
+  for (CLI::Option* option : app.get_options()) option->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  settings.cases = choice.goals ? GoalCases() : ChosenCases(choice);
+  const test_support::TemporaryDirectory folder;
+  settings.folder = folder.path().string();
+  try {
+    return Run(settings);
+  } catch (const std::runtime_error& error) {
+    std::cerr << "strata_load: " << error.what() << std::endl;
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace strata::bench
+
+int main(int argc, char** argv) { return strata::bench::Main(argc, argv); }

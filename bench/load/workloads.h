@@ -1,0 +1,56 @@
+// The workloads W1 to W5 of a document store, and those that prepare them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/load/closed_loop.h"
+
+namespace strata::bench {
+
+// The form of a document on the wire.
+struct Form {
+  bool json = false;
+  size_t bytes = 300;
+};
+
+// The documents "0" to "documents - 1" of a collection, and their versions as far as they are
+// known.
+struct Population {
+  std::string collection;
+  Form form;
+  std::vector<int64_t> versions;  // by document; 0: not written yet
+};
+
+std::unique_ptr<Workload> EmptyCalls();
+
+// Writes every document of the population once.
+std::unique_ptr<Workload> Fill(Population& population);
+
+// Writes one document over and over, `depth` times, each version another.
+std::unique_ptr<Workload> Deepen(const std::string& collection, const std::string& id,
+                                 const Form& form, int64_t depth);
+
+// W1: documents at random are replaced under compare-and-swap.
+std::unique_ptr<Workload> UpdateAtRandom(Population& population, uint64_t seed);
+
+// W2: all slots change one document, each by counting up a member of its own.
+std::unique_ptr<Workload> UpdateHot(const std::string& collection, const std::string& id);
+// The same with the version that the caller saw last as its precondition, tried again when lost.
+std::unique_ptr<Workload> UpdateHotCompareAndSwap(const std::string& collection,
+                                                  const std::string& id);
+
+// W3: documents at random as they are now.
+std::unique_ptr<Workload> GetAtRandom(const Population& population, uint64_t seed);
+
+// W4: versions at random of one document of `depth` versions, the newest left out.
+std::unique_ptr<Workload> GetOldVersion(const std::string& collection, const std::string& id,
+                                        const Form& form, int64_t depth, uint64_t seed);
+
+// W5: its newest ten versions, with their contents.
+std::unique_ptr<Workload> NewestTen(const std::string& collection, const std::string& id,
+                                    const Form& form, int64_t depth);
+
+}  // namespace strata::bench
