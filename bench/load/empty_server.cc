@@ -1,60 +1,76 @@
-// The ceiling: a server that answers every call with nothing, built as the fastest known way: one
-// completion queue with one thread, messages as raw bytes, some calls registered ahead.
+// The ceiling: a server that answers every call with nothing, built as the fastest way that is
+// known: one completion queue with one thread, a registered method, messages as raw bytes, some
+// calls registered ahead.
 //
 // It serves on a free port until it is killed, and says on standard output where.
-#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/support/async_unary_call.h>
 
 #include <cstdio>
 #include <memory>
+
+#include "absl/synchronization/mutex.h"
 
 namespace strata::bench {
 namespace {
 
 constexpr int kCallsAhead = 16;
 
+class EmptyService final : public grpc::Service {
+ public:
+  EmptyService() {
+    using grpc::internal::RpcMethod;
+    using grpc::internal::RpcServiceMethod;
+    AddMethod(new RpcServiceMethod("/bench.Empty/Call", RpcMethod::NORMAL_RPC, nullptr));
+    MarkMethodRaw(0);
+  }
+  void Request(grpc::ServerContext& context, grpc::ByteBuffer& request,
+               grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>& responder,
+               grpc::ServerCompletionQueue& queue, void* tag) {
+    RequestAsyncUnary(0, &context, &request, &responder, &queue, &queue, tag);
+  }
+};
+
 // One call, from its registration to its end: one event at a time, since nobody asks for more.
 class EmptyCall {
  public:
-  EmptyCall(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue)
-      : service_(service), queue_(queue), stream_(&context_) {
-    service_.RequestCall(&context_, &stream_, &queue_, &queue_, this);
+  EmptyCall(EmptyService& service, grpc::ServerCompletionQueue& queue)
+      : service_(service), queue_(queue), responder_(&context_) {
+    service_.Request(context_, request_, responder_, queue_, this);
   }
 
   void Proceed(bool ok) {
-    if (!ok || state_ == State::kFinishing) {
+    if (!ok || answered_) {
       delete this;
-    } else if (state_ == State::kArriving) {
-      new EmptyCall(service_, queue_);
-      state_ = State::kReading;
-      stream_.Read(&message_, this);
-    } else {
-      state_ = State::kFinishing;
-      static const grpc::ByteBuffer empty = [] {
-        const grpc::Slice slice;
-        return grpc::ByteBuffer(&slice, 1);
-      }();
-      stream_.WriteAndFinish(empty, grpc::WriteOptions(), grpc::Status::OK, this);
+      return;
     }
+    new EmptyCall(service_, queue_);
+    answered_ = true;
+    static const grpc::ByteBuffer empty = [] {
+      const grpc::Slice slice;
+      return grpc::ByteBuffer(&slice, 1);
+    }();
+    responder_.Finish(empty, grpc::Status::OK, this);
   }
 
  private:
-  enum class State { kArriving, kReading, kFinishing };
-
-  grpc::AsyncGenericService& service_;
+  EmptyService& service_;
   grpc::ServerCompletionQueue& queue_;
-  grpc::GenericServerContext context_;
-  grpc::GenericServerAsyncReaderWriter stream_;
-  grpc::ByteBuffer message_;
-  State state_ = State::kArriving;
+  grpc::ServerContext context_;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> responder_;
+  grpc::ByteBuffer request_;
+  bool answered_ = false;
 };
 
 int Serve() {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   grpc::ServerBuilder builder;
-  grpc::AsyncGenericService service;
+  EmptyService service;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterAsyncGenericService(&service);
+  builder.RegisterService(&service);
   const std::unique_ptr<grpc::ServerCompletionQueue> queue = builder.AddCompletionQueue();
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) return 1;

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/synchronization/mutex.h"
 #include "schemas/base/error.h"
 #include "service/observability/log.h"
 #include "service/rpc/event_queue.h"
@@ -94,6 +95,9 @@ void LoopServer::Configure(grpc::ServerBuilder& builder) const {
 }
 
 absl::Status LoopServer::Listen() {
+  // Debian's Abseil is a debug build in this one respect: it keeps a graph of who waits for which
+  // mutex, at 3 % of a call's CPU.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   gpr_set_log_function(LogOfGrpc);
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   google::protobuf::SetLogHandler(LogOfProtobuf);
