@@ -114,6 +114,19 @@ class Store : public Reader {
   // delete the same key; none puts into Keyspace::kLedger.
   virtual void Commit(WriteBatch batch, CommitCallback done) = 0;
 
+  // A thread that has other work, such as an event loop, may commit between its own: it then costs
+  // no hand-over to the engine's thread and back. Such a thread says so once, and from then on
+  // calls CommitWaiting soon whenever CommitsWait. Engines without a line of their own do nothing.
+  virtual void BeginToHelp() {}
+  // Whatever still waits is the engine's again.
+  virtual void EndToHelp() {}
+  // Whether batches wait that nobody works on, and committing them here and now is worth it: it is
+  // not while the disk is so slow that the thread's other work would suffer.
+  virtual bool CommitsWait() const { return false; }
+  // Commits one group of what waits on this thread, and calls back. REQUIRES: BeginToHelp was
+  // called on this thread.
+  virtual void CommitWaiting() {}
+
   // How much a range holds, from the engine's own statistics, without reading it. May be far off
   // for small ranges.
   virtual RangeEstimate Estimate(Keyspace keyspace, const Range& range) const = 0;

@@ -5,9 +5,11 @@
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -26,6 +28,7 @@
 #include "service/engines/rocksdb/data_directory.h"
 #include "service/engines/rocksdb/driver.h"
 #include "service/engines/rocksdb/expiry_filter.h"
+#include "service/engines/rocksdb/log_file_system.h"
 #include "service/engines/rocksdb/record_format.h"
 #include "service/engines/rocksdb/rocksdb_reader.h"
 #include "service/engines/rocksdb/tuning.h"
@@ -74,7 +77,7 @@ class Database {
 
   const DataDirectory directory_;
   const ExpiryFilter expiry_;
-  std::unique_ptr<rocksdb::Env> env_;  // none: the machine's
+  std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // "default" first, then by keyspace
   KeyspaceHandles keyspaces_ = {};
@@ -95,7 +98,8 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& o
 Database::~Database() { CloseFiles(); }
 
 absl::Status Database::OpenFiles(const RocksDbOptions& options) {
-  if (options.file_system != nullptr) env_ = rocksdb::NewCompositeEnv(options.file_system);
+  env_ = rocksdb::NewCompositeEnv(std::make_shared<LogFileSystem>(
+      options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default()));
   const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   rocksdb::Status status = OpenWith(options, cache, WalMode::kAbsoluteConsistency, false);
   if (status.IsCorruption()) {
@@ -115,8 +119,7 @@ rocksdb::Status Database::OpenWith(const RocksDbOptions& options,
     families.emplace_back(std::string(store::KeyspaceName(keyspace)),
                           KeyspaceOptions(keyspace, cache, &expiry_));
   }
-  rocksdb::DBOptions database_options =
-      DatabaseOptions(env_ == nullptr ? rocksdb::Env::Default() : env_.get(), cache);
+  rocksdb::DBOptions database_options = DatabaseOptions(env_.get(), cache);
   database_options.wal_recovery_mode = mode;
   rocksdb::DB* db = nullptr;
   handles_.clear();
@@ -230,12 +233,31 @@ size_t BytesOf(const store::WriteBatch& batch) {
   return bytes;
 }
 
+// How long a thread waits for something else than itself: what passes beyond its own CPU time.
+class Stopwatch {
+ public:
+  std::chrono::nanoseconds StoodStill() const {
+    return (Read(CLOCK_MONOTONIC) - wall_) - (Read(CLOCK_THREAD_CPUTIME_ID) - cpu_);
+  }
+
+ private:
+  static std::chrono::nanoseconds Read(clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  }
+
+  const std::chrono::nanoseconds wall_ = Read(CLOCK_MONOTONIC);
+  const std::chrono::nanoseconds cpu_ = Read(CLOCK_THREAD_CPUTIME_ID);
+};
+
 class CommittingStore final : public RocksDbStore {
  public:
   CommittingStore(std::unique_ptr<Database> database, const RocksDbOptions& options)
       : line_batches_max_(options.line_batches_max),
         line_bytes_max_(options.line_bytes_max),
         group_bytes_max_(options.group_bytes_max),
+        helped_wait_max_(options.helped_wait_max),
         clock_(*options.clock),
         database_(std::move(database)),
         last_position_(database_->recovered_position()),
@@ -278,6 +300,10 @@ class CommittingStore final : public RocksDbStore {
   store::CommitPosition LastPosition() const override { return last_position_; }
 
   void Commit(store::WriteBatch batch, store::CommitCallback done) override;
+  void BeginToHelp() override { helped_here = this; }
+  void EndToHelp() override;
+  bool CommitsWait() const override { return help_wanted_.load(std::memory_order_relaxed); }
+  void CommitWaiting() override;
   store::RangeEstimate Estimate(Keyspace keyspace, const store::Range& range) const override;
   absl::Status CompactAll() override;
 
@@ -289,12 +315,18 @@ class CommittingStore final : public RocksDbStore {
   };
 
   void Run();
+  void CommitGroupOf(std::unique_lock<std::mutex> lock);
   std::vector<Waiting> TakeGroup();
   std::vector<store::CommitResult> CommitAll(const std::vector<Waiting>& waiting);
+  bool HelpPays() const { return still_average_ <= helped_wait_max_; }
+
+  // The store that this thread helps.
+  static thread_local const CommittingStore* helped_here;
 
   const size_t line_batches_max_;
   const size_t line_bytes_max_;
   const size_t group_bytes_max_;
+  const std::chrono::microseconds helped_wait_max_;
   const Clock& clock_;
   const std::unique_ptr<Database> database_;
   std::atomic<store::CommitPosition> last_position_;  // the committer alone sets it
@@ -303,15 +335,22 @@ class CommittingStore final : public RocksDbStore {
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   bool stopping_ = false;
+  bool committing_ = false;  // somebody is the committer
   std::deque<Waiting> line_;
   size_t line_bytes_ = 0;
+  std::chrono::nanoseconds still_average_{0};  // for how long the last dozen or so commits waited
+  // A line without a committer, that help pays for; changed under the mutex.
+  std::atomic<bool> help_wanted_ = false;
 
   std::unique_ptr<CommitBeacon> beacon_;
   std::thread committer_;  // last: it uses all the others
 };
 
+thread_local const CommittingStore* CommittingStore::helped_here = nullptr;
+
 void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
   const size_t bytes = BytesOf(batch);
+  bool wake_committer = false;
   {
     const std::lock_guard lock(mutex_);
     // An empty line takes any batch, or the largest could never be written.
@@ -321,12 +360,12 @@ void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done
       line_.push_back({std::move(batch), std::move(done), bytes});
       line_bytes_ += bytes;
       done = nullptr;
+      help_wanted_ = !committing_ && HelpPays();
+      wake_committer = helped_here != this || !HelpPays();
     }
   }
-  if (done == nullptr) {
-    changed_.notify_one();
-    return;
-  }
+  if (wake_committer) changed_.notify_one();
+  if (done == nullptr) return;
   store::CommitResult refused;
   refused.status = Error(ErrorReason::kOverloaded, "Too many writes are waiting.");
   CallNested(*this, [refused = std::move(refused), done = std::move(done)] { done(refused); });
@@ -334,22 +373,52 @@ void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done
 
 void CommittingStore::Run() {
   while (true) {
-    std::vector<Waiting> group = TakeGroup();
-    if (group.empty()) return;
-    std::vector<store::CommitResult> results = CommitAll(group);
-    for (size_t i = 0; i < group.size(); ++i) {
-      // Taken out, so that what a callback holds goes with its call and not with the group.
-      const store::CommitCallback done = std::move(group[i].done);
-      done(std::move(results[i]));
-    }
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !committing_ && (stopping_ || !line_.empty()); });
+    if (line_.empty()) return;
+    CommitGroupOf(std::move(lock));
   }
 }
 
-// All that waits, within the group's limit; empty only when the store stops and the line is empty.
+void CommittingStore::CommitWaiting() {
+  std::unique_lock lock(mutex_);
+  if (committing_ || line_.empty()) return;
+  CommitGroupOf(std::move(lock));
+}
+
+void CommittingStore::EndToHelp() {
+  helped_here = nullptr;
+  changed_.notify_one();
+}
+
+// Commits what waits, up to a group's size, and calls back. REQUIRES: nobody is the committer, and
+// the line is not empty.
+void CommittingStore::CommitGroupOf(std::unique_lock<std::mutex> lock) {
+  committing_ = true;
+  help_wanted_ = false;
+  std::vector<Waiting> group = TakeGroup();
+  lock.unlock();
+  const Stopwatch stopwatch;
+  std::vector<store::CommitResult> results = CommitAll(group);
+  const std::chrono::nanoseconds still = stopwatch.StoodStill();
+  for (size_t i = 0; i < group.size(); ++i) {
+    // Taken out, so that what a callback holds goes with its call and not with the group.
+    const store::CommitCallback done = std::move(group[i].done);
+    done(std::move(results[i]));
+  }
+  lock.lock();
+  committing_ = false;
+  still_average_ += (still - still_average_) / 8;
+  help_wanted_ = !line_.empty() && HelpPays();
+  // A helping thread asks again by itself.
+  const bool wake_committer = !line_.empty() && (helped_here != this || !help_wanted_);
+  lock.unlock();
+  if (wake_committer) changed_.notify_one();
+}
+
+// What waits, within the group's limit. REQUIRES: the mutex is held.
 std::vector<CommittingStore::Waiting> CommittingStore::TakeGroup() {
   std::vector<Waiting> group;
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return stopping_ || !line_.empty(); });
   size_t bytes = 0;
   while (!line_.empty() && bytes < group_bytes_max_) {
     bytes += line_.front().bytes;

@@ -1,4 +1,4 @@
-// The RocksDB engine: one process, one directory, one thread that commits.
+// The RocksDB engine: one process, one directory, one thread at a time that commits.
 //
 // Life of a commit: Commit puts the batch in a line and returns. The committer takes all that wait,
 // decides them one after the other (commit_group.h), gives each accepted one its position, writes
@@ -6,11 +6,16 @@
 // positions and the ledger need no lock so, and an fsync is shared by as many commits as wait for
 // it.
 //
+// The committer is a thread of the store's own, or a thread that helps (store.h): each group has
+// one, and what came meanwhile makes the next group. A helping thread stands still while the disk
+// syncs, so it commits itself only while that is short (helped_wait_max).
+//
 // When a write or its sync fails, its commits are answered OUTCOME_UNKNOWN and the store takes no
 // more until it is opened again (STORE_UNAVAILABLE): what the disk holds is not known before. Reads
 // go on.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -34,6 +39,9 @@ struct RocksDbOptions {
   size_t line_bytes_max = size_t{64} << 20;
   // A group ends with the batch that passes this.
   size_t group_bytes_max = size_t{8} << 20;
+  // While commits wait longer than this for the disk, on average, helping threads leave them to the
+  // store's own thread.
+  std::chrono::microseconds helped_wait_max{1000};
   std::shared_ptr<rocksdb::FileSystem> file_system;  // none: the machine's
 };
 
