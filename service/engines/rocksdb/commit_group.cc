@@ -1,6 +1,8 @@
 #include "service/engines/rocksdb/commit_group.h"
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "schemas/base/error.h"
 #include "schemas/store/key_codec.h"
@@ -29,8 +31,9 @@ absl::Status CheckSize(const store::WriteBatch& batch) {
 }  // namespace
 
 CommitGroup::CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces,
-                         store::CommitPosition last_position, UnixMicros now)
+                         RecordCache& cache, store::CommitPosition last_position, UnixMicros now)
     : database_(database),
+      cache_(cache),
       keyspaces_(keyspaces),
       now_(now),
       first_position_(last_position),
@@ -52,7 +55,7 @@ store::CommitResult CommitGroup::Add(const store::WriteBatch& batch) {
     result.status = holds.status();
     return result;
   }
-  Write(batch, position);
+  Collect(batch, position);
   last_position_ = position;
   last_is_in_ledger_ = !batch.ledger().empty();
   result.committed = true;
@@ -83,6 +86,14 @@ absl::StatusOr<bool> CommitGroup::Decide(const store::WriteBatch& batch,
 absl::StatusOr<CommitGroup::StoredStamp> CommitGroup::Find(const Place& place) {
   const auto known = stamps_.find(place);
   if (known != stamps_.end()) return known->second;
+  if (RecordCache::Keeps(place.keyspace)) {
+    if (const auto cached = cache_.Find({place.keyspace, place.key}, RecordCache::kNewest)) {
+      const StoredStamp stamp =
+          cached->value == nullptr ? StoredStamp() : StoredStamp(cached->position);
+      stamps_.emplace(place, stamp);
+      return stamp;
+    }
+  }
   rocksdb::PinnableSlice stored;
   const rocksdb::Status status =
       database_.Get(rocksdb::ReadOptions(), keyspaces_[static_cast<size_t>(place.keyspace)],
@@ -116,7 +127,7 @@ void CommitGroup::Undo() {
   }
 }
 
-void CommitGroup::Write(const store::WriteBatch& batch, store::CommitPosition position) {
+void CommitGroup::Collect(const store::WriteBatch& batch, store::CommitPosition position) {
   // RocksDB's Put and Delete fail only for sizes beyond what CheckSize lets pass.
   const auto put = [this](store::Keyspace keyspace, std::string_view key, std::string_view header,
                           std::string_view value) {
@@ -129,6 +140,12 @@ void CommitGroup::Write(const store::WriteBatch& batch, store::CommitPosition po
   for (size_t i = 0; i < batch.writes().size(); ++i) {
     if (!writes_to_do_[i]) continue;
     const store::Write& write = batch.writes()[i];
+    if (RecordCache::Keeps(write.keyspace)) {
+      cached_places_.push_back({write.keyspace, write.key});
+      cached_entries_.push_back({position, write.kind == store::WriteKind::kDelete
+                                               ? nullptr
+                                               : std::make_shared<const std::string>(write.value)});
+    }
     if (write.kind == store::WriteKind::kDelete) {
       writes_.Delete(keyspaces_[static_cast<size_t>(write.keyspace)], ToSlice(write.key));
     } else if (write.expire_time > 0) {
@@ -142,11 +159,15 @@ void CommitGroup::Write(const store::WriteBatch& batch, store::CommitPosition po
     put(store::Keyspace::kLedger, store::LedgerKey(position, index++), header, entry);
 }
 
-rocksdb::WriteBatch& CommitGroup::Finish() {
+rocksdb::Status CommitGroup::Write() {
   // The last ledger key tells the position for nothing; only without one it costs a key.
   if (!last_is_in_ledger_)
     writes_.Put(ToSlice(kPositionKey), rocksdb::Slice(EncodePosition(last_position_)));
-  return writes_;
+  cache_.BeginWrite(cached_places_);
+  rocksdb::Status status = database_.Write(DurableWrite(), &writes_);
+  if (!status.ok()) cached_entries_.clear();
+  cache_.EndWrite(cached_places_, std::move(cached_entries_));
+  return status;
 }
 
 }  // namespace strata::engines::rocks

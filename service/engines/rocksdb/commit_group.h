@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/store/store.h"
 #include "schemas/store/write_batch.h"
+#include "service/engines/rocksdb/record_cache.h"
 
 namespace strata::engines::rocks {
 
@@ -26,7 +27,7 @@ class CommitGroup {
  public:
   // `last_position` is of the last commit before the group; what has expired at `now` counts as
   // absent.
-  CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces,
+  CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces, RecordCache& cache,
               store::CommitPosition last_position, UnixMicros now);
 
   // Decides `batch` against the database and what the group has accepted so far. The result holds
@@ -39,8 +40,9 @@ class CommitGroup {
   bool empty() const { return last_position_ == first_position_; }
   store::CommitPosition last_position() const { return last_position_; }
 
-  // All that was accepted, as one write. REQUIRES: !empty(). Call once, after the last Add.
-  rocksdb::WriteBatch& Finish();
+  // Writes all that was accepted, with one sync, and brings the cache along. REQUIRES: !empty().
+  // Call once, after the last Add.
+  rocksdb::Status Write();
 
  private:
   struct Place {
@@ -63,15 +65,20 @@ class CommitGroup {
   absl::StatusOr<bool> Decide(const store::WriteBatch& batch, store::CommitPosition position);
   void Set(const Place& place, StoredStamp stamp);
   void Undo();
-  void Write(const store::WriteBatch& batch, store::CommitPosition position);
+  void Collect(const store::WriteBatch& batch, store::CommitPosition position);
 
   rocksdb::DB& database_;
+  RecordCache& cache_;
   const KeyspaceHandles& keyspaces_;
   const UnixMicros now_;
   const store::CommitPosition first_position_;
   store::CommitPosition last_position_;
   bool last_is_in_ledger_ = true;
   rocksdb::WriteBatch writes_;
+  // What the cache is to keep of them; in the order of the writes, so that of two under one key the
+  // later one stays.
+  std::vector<RecordCache::Place> cached_places_;
+  std::vector<RecordCache::Entry> cached_entries_;
 
   // What the group read or wrote: the database's answer for these places once it is written.
   std::unordered_map<Place, StoredStamp, PlaceHash> stamps_;

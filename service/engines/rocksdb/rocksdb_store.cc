@@ -29,6 +29,7 @@
 #include "service/engines/rocksdb/driver.h"
 #include "service/engines/rocksdb/expiry_filter.h"
 #include "service/engines/rocksdb/log_file_system.h"
+#include "service/engines/rocksdb/record_cache.h"
 #include "service/engines/rocksdb/record_format.h"
 #include "service/engines/rocksdb/rocksdb_reader.h"
 #include "service/engines/rocksdb/tuning.h"
@@ -41,6 +42,9 @@ namespace {
 using observability::Log;
 using observability::LogLevel;
 using store::Keyspace;
+
+// The record cache takes this part of the block cache's bytes.
+constexpr size_t kRecordCacheShare = 8;
 
 // An open database and all that it stands on, in the order in which they must be made; they go in
 // the reverse order.
@@ -100,7 +104,8 @@ Database::~Database() { CloseFiles(); }
 absl::Status Database::OpenFiles(const RocksDbOptions& options) {
   env_ = rocksdb::NewCompositeEnv(std::make_shared<LogFileSystem>(
       options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default()));
-  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes -
+                                          options.block_cache_bytes / kRecordCacheShare);
   rocksdb::Status status = OpenWith(options, cache, WalMode::kAbsoluteConsistency, false);
   if (status.IsCorruption()) {
     RETURN_IF_ERROR(CheckTornTail(options, cache));
@@ -206,15 +211,55 @@ absl::StatusOr<std::optional<std::string>> Database::GetOwn(std::string_view key
   return value;
 }
 
+// Point reads of an open database, through its cache.
+class CachedReads {
+ public:
+  CachedReads(const Database& database, size_t cache_bytes)
+      : database_(database), cache_(cache_bytes), last_position_(database.recovered_position()) {}
+
+  RecordCache& cache() { return cache_; }
+  // Of the newest commit that all reads see. The committer alone sets it, behind the cache.
+  store::CommitPosition last_position() const { return last_position_; }
+  void SetLastPosition(store::CommitPosition position) { last_position_ = position; }
+
+  // As of `snapshot`, which was taken when `as_of` was the last position, or null and kNewest.
+  absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace, std::string_view key,
+                                                   const rocksdb::Snapshot* snapshot,
+                                                   store::CommitPosition as_of) {
+    if (!RecordCache::Keeps(keyspace)) {
+      return GetRecord(database_.db(), database_.keyspace(keyspace), snapshot, key);
+    }
+    if (const auto cached = cache_.Find({keyspace, key}, as_of)) {
+      if (cached->value == nullptr) return std::nullopt;
+      return store::Record{*cached->value, cached->position, cached->position};
+    }
+    const store::CommitPosition read_at = std::min(as_of, last_position());
+    auto record = GetRecord(database_.db(), database_.keyspace(keyspace), snapshot, key);
+    if (!record.ok()) return record;
+    RecordCache::Entry entry;
+    if (*record) entry = {(*record)->position, std::make_shared<std::string>((*record)->value)};
+    cache_.Learn({keyspace, key}, std::move(entry), read_at);
+    return record;
+  }
+
+ private:
+  const Database& database_;
+  RecordCache cache_;
+  std::atomic<store::CommitPosition> last_position_;
+};
+
 class RocksDbSnapshot final : public store::Reader {
  public:
-  explicit RocksDbSnapshot(const Database& database)
-      : database_(database), snapshot_(database.db().GetSnapshot()) {}
+  RocksDbSnapshot(const Database& database, CachedReads& reads)
+      : database_(database),
+        reads_(reads),
+        as_of_(reads.last_position()),  // before the snapshot, which may hold more
+        snapshot_(database.db().GetSnapshot()) {}
   ~RocksDbSnapshot() override { database_.db().ReleaseSnapshot(snapshot_); }
 
   absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace,
                                                    std::string_view key) const override {
-    return GetRecord(database_.db(), database_.keyspace(keyspace), snapshot_, key);
+    return reads_.Get(keyspace, key, snapshot_, as_of_);
   }
   std::unique_ptr<store::Cursor> Scan(Keyspace keyspace, const store::Range& range) const override {
     return ScanRecords(database_.db(), database_.keyspace(keyspace), snapshot_, range);
@@ -222,6 +267,8 @@ class RocksDbSnapshot final : public store::Reader {
 
  private:
   const Database& database_;
+  CachedReads& reads_;
+  const store::CommitPosition as_of_;
   const rocksdb::Snapshot* const snapshot_;
 };
 
@@ -260,13 +307,13 @@ class CommittingStore final : public RocksDbStore {
         helped_wait_max_(options.helped_wait_max),
         clock_(*options.clock),
         database_(std::move(database)),
-        last_position_(database_->recovered_position()),
+        reads_(*database_, options.block_cache_bytes / kRecordCacheShare),
         committer_([this] { Run(); }) {}
 
   // Before the first commit.
   absl::Status StartBeacon(const std::string& directory) {
     ASSIGN_OR_RETURN(beacon_,
-                     CommitBeacon::Start(directory, [this] { return last_position_.load(); }));
+                     CommitBeacon::Start(directory, [this] { return reads_.last_position(); }));
     return absl::OkStatus();
   }
 
@@ -289,15 +336,15 @@ class CommittingStore final : public RocksDbStore {
 
   absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace,
                                                    std::string_view key) const override {
-    return GetRecord(database_->db(), database_->keyspace(keyspace), nullptr, key);
+    return reads_.Get(keyspace, key, nullptr, RecordCache::kNewest);
   }
   std::unique_ptr<store::Cursor> Scan(Keyspace keyspace, const store::Range& range) const override {
     return ScanRecords(database_->db(), database_->keyspace(keyspace), nullptr, range);
   }
   std::unique_ptr<store::Reader> Snapshot() const override {
-    return std::make_unique<RocksDbSnapshot>(*database_);
+    return std::make_unique<RocksDbSnapshot>(*database_, reads_);
   }
-  store::CommitPosition LastPosition() const override { return last_position_; }
+  store::CommitPosition LastPosition() const override { return reads_.last_position(); }
 
   void Commit(store::WriteBatch batch, store::CommitCallback done) override;
   void BeginToHelp() override { helped_here = this; }
@@ -329,8 +376,8 @@ class CommittingStore final : public RocksDbStore {
   const std::chrono::microseconds helped_wait_max_;
   const Clock& clock_;
   const std::unique_ptr<Database> database_;
-  std::atomic<store::CommitPosition> last_position_;  // the committer alone sets it
-  bool failed_ = false;                               // the committer's: a write did not succeed
+  mutable CachedReads reads_;
+  bool failed_ = false;  // the committer's: a write did not succeed
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
@@ -439,13 +486,14 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
     results.assign(waiting.size(), refused);
     return results;
   }
-  CommitGroup group(database_->db(), database_->keyspaces(), last_position_, clock_.Now());
+  CommitGroup group(database_->db(), database_->keyspaces(), reads_.cache(), reads_.last_position(),
+                    clock_.Now());
   for (const Waiting& each : waiting) results.push_back(group.Add(each.batch));
   if (group.empty()) return results;
 
-  const rocksdb::Status status = database_->db().Write(DurableWrite(), &group.Finish());
+  const rocksdb::Status status = group.Write();
   if (status.ok()) {
-    last_position_ = group.last_position();
+    reads_.SetLastPosition(group.last_position());
     return results;
   }
   failed_ = true;

@@ -33,6 +33,7 @@ namespace strata::engines::rocks {
 struct RocksDbOptions {
   std::string directory;
   const Clock* clock = &Clock::System();  // outlives the store
+  // For uncompressed blocks, and an eighth of it for single records (record_cache.h).
   size_t block_cache_bytes = size_t{256} << 20;
   // What may wait in line; a commit that finds more is refused with OVERLOADED.
   size_t line_batches_max = 16'384;

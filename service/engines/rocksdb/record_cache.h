@@ -1,0 +1,90 @@
+// The records of heads and collections that were written or read last: a point read of one of them
+// costs no search through memtables and files, and the committer, who reads the stamp of what it
+// replaces, finds it here.
+//
+// It holds what is newest and durable, and answers as of a moment only where that is the same. A
+// commit blocks the places that it writes from before it is visible in the database until it is
+// durable, so that no reader sees here what another has already seen replaced.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "schemas/store/record.h"
+
+namespace strata::engines::rocks {
+
+class RecordCache {
+ public:
+  // What is stored under a key.
+  struct Entry {
+    // Of the commit that made it so, or of a later one.
+    store::CommitPosition position = 0;
+    std::shared_ptr<const std::string> value;  // null: there is no record
+  };
+  // A key that a commit writes.
+  struct Place {
+    store::Keyspace keyspace;
+    std::string_view key;
+  };
+
+  // `as_of` a read of what is newest.
+  static constexpr store::CommitPosition kNewest =
+      std::numeric_limits<store::CommitPosition>::max();
+
+  // Keys and values together; entries over 1/256 of it are not kept.
+  explicit RecordCache(size_t bytes_max);
+
+  // Whether records of the keyspace are kept. Those that expire must not be.
+  static bool Keeps(store::Keyspace keyspace) {
+    return keyspace == store::Keyspace::kHeads || keyspace == store::Keyspace::kCollections;
+  }
+
+  // What was stored under `key` at `as_of`; nothing if that is not known here.
+  std::optional<Entry> Find(const Place& place, store::CommitPosition as_of);
+
+  // Keeps what a reader found in the database, if nothing was written beside it: `read_at` is the
+  // position of the last commit that was visible before it read.
+  void Learn(const Place& place, Entry entry, store::CommitPosition read_at);
+
+  // A commit is about to write these places; then EndWrite with the same. One commit at a time.
+  void BeginWrite(const std::vector<Place>& places);
+  // Parallel to `places`; empty if the commit failed.
+  void EndWrite(const std::vector<Place>& places, std::vector<Entry> entries);
+
+ private:
+  struct Node {
+    std::string key;  // the keyspace's number in front
+    Entry entry;
+    size_t bytes() const { return key.size() + (entry.value == nullptr ? 0 : entry.value->size()); }
+  };
+  using Nodes = std::list<Node>;
+  struct Shard {
+    std::mutex mutex;
+    Nodes nodes;  // the one used last in front
+    std::unordered_map<std::string_view, Nodes::iterator> by_key;
+    size_t bytes = 0;
+    int writes = 0;                          // places between BeginWrite and EndWrite
+    store::CommitPosition last_written = 0;  // of the newest entry that a commit left
+  };
+  static constexpr size_t kShards = 16;
+
+  Shard& ShardOf(const std::string& key);
+  void Put(Shard& shard, std::string key, Entry entry);
+  static void Erase(Shard& shard, std::string_view key);
+
+  const size_t shard_bytes_max_;
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace strata::engines::rocks
