@@ -2,7 +2,11 @@
 
 #include <openssl/rand.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdlib>
+#include <span>
 
 namespace strata {
 namespace {
@@ -19,14 +23,36 @@ class SystemClock final : public Clock {
   }
 };
 
+// Fails only where the machine has no randomness at all; a guessable salt would be worse than no
+// process.
+void Fill(std::span<char> bytes) {
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size())) !=
+      1) {
+    std::abort();
+  }
+}
+
+// A call of libcrypto costs a microsecond whether it is asked for 16 bytes or for a thousand, so
+// each thread draws ahead. What was given out is wiped.
 class SystemEntropy final : public Entropy {
  public:
   std::string Bytes(size_t count) override {
+    thread_local std::array<char, 1024> ahead;
+    thread_local size_t used = ahead.size();
     std::string bytes(count, '\0');
-    // Fails only where the machine has no randomness at all; a guessable salt would be worse than
-    // no process.
-    if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) != 1)
-      std::abort();
+    if (count > ahead.size()) {
+      Fill(bytes);
+      return bytes;
+    }
+    if (count > ahead.size() - used) {
+      Fill(ahead);
+      used = 0;
+    }
+    const auto from = ahead.begin() + static_cast<std::ptrdiff_t>(used);
+    const auto to = from + static_cast<std::ptrdiff_t>(count);
+    std::copy(from, to, bytes.begin());
+    std::fill(from, to, '\0');
+    used += count;
     return bytes;
   }
 };

@@ -43,13 +43,22 @@ UnaryCall::UnaryCall(EventQueue& queue, const Endpoint& endpoint)
   queue_.CallBegins();
   context_.emplace();
   responder_.emplace(&*context_);
-  context_->AsyncNotifyWhenDone(&done_event_);
+  if (WantsDoneEvent()) {
+    context_->AsyncNotifyWhenDone(&done_event_);
+  } else {
+    done_ = true;
+  }
   endpoint_.service->RequestUnary(endpoint_.index, *context_, request_bytes_, *responder_,
                                   queue_.queue(), start_event_);
 }
 
 UnaryCall::~UnaryCall() {
   state_->bytes_in_flight.fetch_sub(request_size_ + response_size_, std::memory_order_relaxed);
+}
+
+// To hear that the caller gave up costs an event. It is worth it only where that ends long work.
+bool UnaryCall::WantsDoneEvent() const {
+  return endpoint_.method.kind == Method::Kind::kScan || state_->options.reads_block;
 }
 
 void UnaryCall::OnStart(bool ok) {

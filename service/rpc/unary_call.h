@@ -29,6 +29,7 @@ class UnaryCall final : public Call {
   void OnSent(bool ok);
   void OnDone(bool ok);
 
+  bool WantsDoneEvent() const;
   void Begin();
   absl::Status Admit() const;
   bool Parse();
@@ -64,7 +65,7 @@ class UnaryCall final : public Call {
 
   // Only on the queue's thread.
   bool sent_ = false;  // or never to be
-  bool done_ = false;
+  bool done_ = false;  // or nobody asked to hear of it
   std::optional<EventQueue::UnaryCalls::iterator> waiting_;
 
   EventOf<UnaryCall, &UnaryCall::OnStart> start_event_{*this};

@@ -2,6 +2,7 @@
 
 #include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_buffer_manager.h>
 
@@ -59,7 +60,8 @@ rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>
 
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  options.compression = rocksdb::kZSTD;
+  // What has just been flushed is soon rewritten: there, speed counts.
+  options.compression_per_level = {rocksdb::kLZ4Compression, rocksdb::kZSTD};
   options.level_compaction_dynamic_level_bytes = true;
   options.memtable_protection_bytes_per_key = 8;
   // Without an expiry filter there is nothing that rewriting old files for their age would gain.
@@ -107,6 +109,15 @@ rocksdb::ColumnFamilyOptions KeyspaceOptions(Keyspace keyspace,
                                              const rocksdb::CompactionFilter* expiry) {
   rocksdb::ColumnFamilyOptions options = CommonOptions(cache, BlockBytes(keyspace));
   options.write_buffer_size = WriteBufferBytes(keyspace);
+  if (keyspace == Keyspace::kVersions || keyspace == Keyspace::kRequests) {
+    // Guards that ask for what is not there need not search the memtable either.
+    options.memtable_whole_key_filtering = true;
+    options.memtable_prefix_bloom_size_ratio = 0.02;
+  }
+  if (keyspace == Keyspace::kLedger) {
+    // Its keys only grow, so each is looked for from where the last one went.
+    options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(1));
+  }
   options.compaction_filter = keyspace == Keyspace::kLedger ? nullptr : expiry;
   // Request records live for a day; files that no write touches would else keep them for ever.
   if (keyspace == Keyspace::kRequests) options.periodic_compaction_seconds = kDaySeconds;
