@@ -128,14 +128,28 @@ absl::StatusOr<Link> DecodeLink(const VersionWalk& walk) {
   return link;
 }
 
-// The content of `version`, which `delta` makes from `base`.
-absl::StatusOr<Content> Rebuild(const std::optional<Content>& base, const Link& link) {
-  const VersionHeader& header = link.version.header;
-  if (!base) return CorruptVersion(header.version, "is a delta without a base");
+absl::Status NotRebuilt(int64_t version) {
+  return CorruptVersion(version, "cannot be rebuilt from its deltas");
+}
+
+// The content that the link's delta makes from `base`.
+absl::StatusOr<Content> Apply(const std::optional<Content>& base, const Link& link) {
+  const int64_t version = link.version.header.version;
+  if (!base) return CorruptVersion(version, "is a delta without a base");
   absl::StatusOr<Content> content = document::ApplyDelta(*base, link.delta);
-  if (!content.ok() || ContentHashOf(header.salt, *content) != header.content_hash) {
-    return CorruptVersion(header.version, "cannot be rebuilt from its deltas");
-  }
+  if (!content.ok()) return NotRebuilt(version);
+  return content;
+}
+
+absl::Status CheckRebuilt(const Content& content, const VersionHeader& header) {
+  if (ContentHashOf(header.salt, content) == header.content_hash) return absl::OkStatus();
+  return NotRebuilt(header.version);
+}
+
+// Both.
+absl::StatusOr<Content> Rebuild(const std::optional<Content>& base, const Link& link) {
+  ASSIGN_OR_RETURN(Content content, Apply(base, link));
+  RETURN_IF_ERROR(CheckRebuilt(content, link.version.header));
   return content;
 }
 
@@ -164,6 +178,19 @@ class Chain {
     int64_t bytes = 0;
     for (const Link& link : links_) bytes += static_cast<int64_t>(link.delta.size());
     return bytes;
+  }
+
+  // The version on top. Only its own content is held against a hash: it is what is read, and it
+  // comes out wrong if anything below it is.
+  absl::StatusOr<StoredVersion> Top() {
+    std::optional<Content> content = links_[0].version.content;
+    for (size_t i = 1; i < links_.size(); ++i) {
+      ASSIGN_OR_RETURN(content, Apply(content, links_[i]));
+    }
+    StoredVersion& top = links_.back().version;
+    if (links_.size() > 1) RETURN_IF_ERROR(CheckRebuilt(*content, top.header));
+    top.content = std::move(content);
+    return std::move(top);
   }
 
   // The version `index` places above the keyframe.
@@ -214,11 +241,11 @@ VersionRange Downward(int64_t last) { return {.first = 1, .last = last, .newest_
 absl::StatusOr<StoredVersion> ReadRebuilt(const ReadContext& context, const DocumentKey& document,
                                           int64_t version) {
   VersionWalk walk(context, document, Downward(version),
-                   context.capabilities.fresh_scans ? VersionWalk::Source::kCursor
+                   context.capabilities.fresh_scans ? VersionWalk::Source::kShort
                                                     : VersionWalk::Source::kPointReads);
   if (!walk.Next()) return walk.status();
   ASSIGN_OR_RETURN(Chain chain, Chain::Gather(walk));
-  return chain.At(chain.size() - 1);
+  return chain.Top();
 }
 
 // The versions of `range`, all below the head, with their contents, chain by chain.
