@@ -34,7 +34,7 @@ double Measurement::latency_ms(double share) const {
 
 std::string MeasurementTable(const std::vector<Measurement>& measurements) {
   Table table({"system", "workload", "in flight", "calls/s", "of empty", "server us/call",
-               "client us/call", "p50 ms", "p99 ms", "attempts", "failures"});
+               "empty us/call", "client us/call", "p50 ms", "p99 ms", "attempts", "failures"});
   for (const Measurement& one : measurements) {
     const double of_empty =
         one.empty_calls_per_second == 0 ? 0 : one.calls_per_second() / one.empty_calls_per_second;

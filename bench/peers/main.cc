@@ -1,0 +1,121 @@
+// strata_peers: runs the workloads W1 to W5 on etcd and PostgreSQL, each started in a temporary
+// folder, durable, and stopped again.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "bench/peers/peer.h"
+#include "bench/peers/server_program.h"
+#include "bench/peers/workloads.h"
+#include "bench/support/measurement.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr int kExitFailure = 1;
+constexpr int kExitInterrupted = 130;
+
+struct Settings {
+  WorkloadSettings workloads;
+  double seconds = 3;
+  double warm_up = 1;
+  std::string json;
+  std::vector<std::string> peers = {"etcd", "postgresql"};
+};
+
+std::chrono::milliseconds Millis(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+struct System {
+  std::string peer;  // as on the command line
+  std::string name;
+  std::function<std::unique_ptr<Peer>()> start;
+};
+
+std::vector<System> Systems() {
+  return {
+      {"etcd", "etcd", StartEtcd},
+      {"postgresql", "postgresql", [] { return StartPostgres(TableLayout::kHistoryTable); }},
+      {"postgresql", "postgresql full copies",
+       [] { return StartPostgres(TableLayout::kFullCopies); }},
+  };
+}
+
+int Run(const Settings& settings) {
+  std::ofstream json;
+  if (!settings.json.empty()) {
+    json.open(settings.json, std::ios::app);
+    if (!json.is_open()) throw std::runtime_error("cannot write " + settings.json);
+  }
+  std::vector<Measurement> measurements;
+  int64_t failures = 0;
+  const auto take = [&](Measurement measured) {
+    if (json.is_open()) json << MeasurementJson(measured) << std::endl;
+    failures += measured.failures;
+    measurements.push_back(std::move(measured));
+    std::cerr << "." << std::flush;
+  };
+  for (const System& system : Systems()) {
+    const auto& chosen = settings.peers;
+    if (std::find(chosen.begin(), chosen.end(), system.peer) == chosen.end()) continue;
+    try {
+      const std::unique_ptr<Peer> peer = system.start();
+      RunWorkloads(system.name, *peer, settings.workloads, take);
+    } catch (const InterruptedError&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      // What the others give is still worth having.
+      std::cerr << "\n" << system.name << ": " << error.what() << std::endl;
+      ++failures;
+    }
+  }
+  std::cerr << "\n";
+  std::cout << MeasurementTable(measurements);
+  return failures == 0 ? 0 : kExitFailure;
+}
+
+int Main(int argc, char** argv) {
+  Settings settings;
+  CLI::App app{
+      "strata_peers: runs the workloads W1 to W5 on other stores, each started durable in a\n"
+      "temporary folder (TMPDIR), with a fixed number of calls in flight"};
+  app.add_option("peer", settings.peers, "those to run")
+      ->check(CLI::IsMember({"etcd", "postgresql"}));
+  app.add_option("--seconds", settings.seconds, "of each workload")->check(CLI::Range(0.1, 600.0));
+  app.add_option("--warm-up", settings.warm_up, "seconds before each")
+      ->check(CLI::Range(0.0, 60.0));
+  app.add_option("--documents", settings.workloads.documents)->check(CLI::Range(100, 10'000'000));
+  app.add_option("--seed", settings.workloads.seed);
+  app.add_option("--json", settings.json, "file that results are appended to, a line each");
+  for (CLI::Option* option : app.get_options()) option->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  settings.workloads.warm_up = Millis(settings.warm_up);
+  settings.workloads.duration = Millis(settings.seconds);
+  TakeSignals();
+  try {
+    return Run(settings);
+  } catch (const InterruptedError&) {
+    std::cerr << "\nstrata_peers: interrupted" << std::endl;
+    return kExitInterrupted;
+  } catch (const std::runtime_error& error) {
+    std::cerr << "strata_peers: " << error.what() << std::endl;
+    return kExitFailure;
+  }
+}
+
+}  // namespace
+}  // namespace strata::bench
+
+int main(int argc, char** argv) {
+  // What the client costs is taken from the servers; so it takes no notes of who waits for whom.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  return strata::bench::Main(argc, argv);
+}

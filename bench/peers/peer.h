@@ -1,0 +1,76 @@
+// What a store must do to be measured as Strata is: calls by slot, answered in any order. A driver
+// per store starts its server and speaks its protocol; what is called when is the workloads'.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace strata::bench {
+
+enum class Operation {
+  kUpdate,      // of the document with this version, which gets the next one; version 0: it is new
+  kOverwrite,   // of the document whatever its version, which gets the next one
+  kGet,         // the current version
+  kGetVersion,  // this version, which is not the current one
+  kNewestTen,
+};
+
+struct Call {
+  Operation operation = Operation::kGet;
+  int64_t document = 0;
+  int64_t version = 0;
+  std::string_view body;  // JSON, of what writes; read by Send only
+};
+
+struct Answer {
+  enum class Outcome {
+    kDone,
+    kConflict,  // another writer was faster; nothing was written
+    kFailed,
+  };
+  struct Version {
+    int64_t number = 0;
+    size_t bytes = 0;  // of its body; 0 if that was not sent
+  };
+  Outcome outcome = Outcome::kFailed;
+  // Read: what was asked for, newest first. Written: the new version, if the store tells. In
+  // conflict: the current version, if the store tells.
+  std::vector<Version> versions;
+  std::string error;
+};
+
+// A store that runs, durable, and a client of it with one thread: the caller's. It throws
+// std::runtime_error if the server cannot be reached. The server stops with the object, and with
+// this process however that ends.
+class Peer {
+ public:
+  virtual ~Peer() = default;
+
+  virtual pid_t server() const = 0;
+  // REQUIRES: the slot's last call was answered; it is one of kSlots, counted from 0.
+  virtual void Send(int slot, const Call& call) = 0;
+  // Hands over what has been answered, after at most a tenth of a second. The slot can be sent
+  // its next call from within.
+  virtual void Receive(const std::function<void(int slot, const Answer& answer)>& answered) = 0;
+  // What the store's owner does once much has been loaded. Waits for the end.
+  virtual void Loaded() {}
+};
+
+constexpr int kSlots = 64;
+
+std::unique_ptr<Peer> StartEtcd();
+
+// How history is kept in tables.
+enum class TableLayout {
+  kHistoryTable,  // current documents in one, the rows they replaced in another
+  kFullCopies,    // each version a row of one table, the current one as well
+};
+std::unique_ptr<Peer> StartPostgres(TableLayout layout);
+
+}  // namespace strata::bench

@@ -1,0 +1,435 @@
+// PostgreSQL: documents are rows, their bodies jsonb. One connection for each call in flight, since
+// a connection carries out one statement at a time, and statements that are prepared once.
+//
+// Each connection has a process of the server, which lives as long as the peer, so that its CPU is
+// counted. That of autovacuum's workers is not if they come and go within one measurement.
+#include <endian.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/peers/peer.h"
+#include "bench/peers/server_program.h"
+#include "tests/fault/child_process.h"
+#include "tests/support/temporary_directory.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr std::chrono::seconds kStartPatience{60};
+constexpr int kReceivePatienceMs = 100;
+constexpr char kUser[] = "postgres";  // the package's, and the name of the database's owner
+
+struct Statement {
+  const char* name;
+  const char* text;
+  // What $1, the document, is followed by.
+  bool takes_version;
+  bool takes_body;
+};
+
+struct Statements {
+  const char* tables;
+  Statement insert;
+  Statement update;
+  Statement overwrite;
+  Statement get;
+  Statement get_version;
+  Statement newest_ten;
+};
+
+// The two kinds of update differ in how they find the row that they replace. A compare-and-swap
+// only succeeds on the row that its snapshot holds, which a part of the same statement therefore
+// still sees. An update without precondition goes by what it finds once it has the lock.
+constexpr Statements kHistoryTable = {
+    .tables =
+        "CREATE TABLE documents (id text PRIMARY KEY, version bigint NOT NULL, "
+        "body jsonb NOT NULL);"
+        "CREATE TABLE history (id text, version bigint, body jsonb NOT NULL, "
+        "PRIMARY KEY (id, version))",
+    .insert = {"insert", "INSERT INTO documents VALUES ($1, 1, $2) RETURNING version", false, true},
+    .update = {"update",
+               "WITH updated AS (UPDATE documents SET version = version + 1, body = $3 "
+               "WHERE id = $1 AND version = $2 RETURNING version), "
+               "kept AS (INSERT INTO history SELECT id, version, body FROM documents "
+               "WHERE id = $1 AND version = $2 AND EXISTS (SELECT FROM updated)) "
+               "SELECT version FROM updated",
+               true, true},
+    .overwrite = {"overwrite",
+                  "WITH replaced AS (SELECT id, version, body FROM documents WHERE id = $1 "
+                  "FOR UPDATE), "
+                  "kept AS (INSERT INTO history SELECT id, version, body FROM replaced) "
+                  "UPDATE documents SET version = replaced.version + 1, body = $2 FROM replaced "
+                  "WHERE documents.id = replaced.id RETURNING documents.version",
+                  false, true},
+    .get = {"get", "SELECT version, body FROM documents WHERE id = $1", false, false},
+    .get_version = {"get_version",
+                    "SELECT version, body FROM history WHERE id = $1 AND version = $2", true,
+                    false},
+    .newest_ten = {"newest_ten",
+                   "SELECT version, body FROM documents WHERE id = $1 UNION ALL "
+                   "(SELECT version, body FROM history WHERE id = $1 ORDER BY version DESC "
+                   "LIMIT 9)",
+                   false, false},
+};
+
+// The primary key is the comparison: only one row can be a document's version 8.
+constexpr Statements kFullCopies = {
+    .tables =
+        "CREATE TABLE versions (id text, version bigint, body jsonb NOT NULL, "
+        "PRIMARY KEY (id, version))",
+    .insert = {"insert",
+               "INSERT INTO versions VALUES ($1, 1, $2) ON CONFLICT DO NOTHING RETURNING version",
+               false, true},
+    .update = {"update",
+               "INSERT INTO versions VALUES ($1, $2::bigint + 1, $3) ON CONFLICT DO NOTHING "
+               "RETURNING version",
+               true, true},
+    .overwrite = {"overwrite",
+                  "INSERT INTO versions VALUES ($1, (SELECT version + 1 FROM versions "
+                  "WHERE id = $1 ORDER BY version DESC LIMIT 1), $2) ON CONFLICT DO NOTHING "
+                  "RETURNING version",
+                  false, true},
+    .get = {"get", "SELECT version, body FROM versions WHERE id = $1 ORDER BY version DESC LIMIT 1",
+            false, false},
+    .get_version = {"get_version",
+                    "SELECT version, body FROM versions WHERE id = $1 AND version = $2", true,
+                    false},
+    .newest_ten = {"newest_ten",
+                   "SELECT version, body FROM versions WHERE id = $1 ORDER BY version DESC "
+                   "LIMIT 10",
+                   false, false},
+};
+
+// The folder with PostgreSQL's programs, of the newest version that is installed.
+std::string ProgramFolder() {
+  std::vector<std::pair<int, std::string>> found;
+  std::error_code error;
+  for (const auto& one : std::filesystem::directory_iterator("/usr/lib/postgresql", error)) {
+    found.emplace_back(std::atoi(one.path().filename().c_str()), one.path() / "bin/");
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::string> programs;
+  for (const auto& one : found) programs.push_back(one.second + "postgres");
+  const std::string first = FindProgram("postgresql", programs);
+  return first.substr(0, first.rfind('/') + 1);
+}
+
+// A server with an empty database in a folder of its own.
+class PostgresServer {
+ public:
+  explicit PostgresServer(int port);
+  ~PostgresServer();
+  PostgresServer(const PostgresServer&) = delete;
+  PostgresServer& operator=(const PostgresServer&) = delete;
+
+  pid_t pid() const { return process_.pid(); }
+  PGconn* Connect() const;
+
+ private:
+  std::vector<std::string> InUsersName(const std::vector<std::string>& arguments) const;
+  std::string PrepareData() const;
+  std::vector<std::string> Arguments() const;
+
+  const test_support::TemporaryDirectory folder_;
+  const std::string log_ = folder_.Join("log");
+  const std::string port_;
+  const std::string password_;
+  fault::ChildProcess process_;
+};
+
+// So that others on this machine, who can reach the port, cannot become the server's user.
+std::string RandomPassword() {
+  std::random_device random;
+  std::string password;
+  for (int i = 0; i < 4; ++i) password += std::to_string(random());
+  return password;
+}
+
+PostgresServer::PostgresServer(int port)
+    : port_(std::to_string(port)), password_(PrepareData()), process_(Arguments(), log_) {
+  AwaitServer("postgresql", log_, kStartPatience, [&] {
+    const std::array<const char*, 3> keys = {"host", "port", nullptr};
+    const std::array<const char*, 3> values = {"127.0.0.1", port_.c_str(), nullptr};
+    return PQpingParams(keys.data(), values.data(), 0) == PQPING_OK;
+  });
+}
+
+// Its own immediate shutdown: it ends its workers and gives back its shared memory.
+PostgresServer::~PostgresServer() {
+  process_.Signal(SIGQUIT);
+  process_.Wait();
+}
+
+// PostgreSQL refuses to run as root. Changing the user forgets the signal at the parent's death,
+// so setpriv asks for it again; each step replaces the one before, so the process stays the same.
+std::vector<std::string> PostgresServer::InUsersName(
+    const std::vector<std::string>& arguments) const {
+  std::vector<std::string> all = {"/usr/bin/env", "-C", folder_.path().string(), "/usr/bin/setpriv",
+                                  "--pdeathsig=QUIT"};
+  if (getuid() == 0) {
+    const std::string user = kUser;
+    all.insert(all.end(), {"--reuid=" + user, "--regid=" + user, "--init-groups"});
+  }
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
+}
+
+std::string PostgresServer::PrepareData() const {
+  RequireDisk(folder_.path().string());
+  std::string password = RandomPassword();
+  const std::string password_file = folder_.Join("password");
+  std::ofstream(password_file) << password << "\n";
+  if (getuid() == 0) {
+    const passwd* const user = getpwnam(kUser);
+    if (user == nullptr) throw std::runtime_error("there is no user postgres");
+    for (const std::string& path : {folder_.path().string(), password_file}) {
+      if (chown(path.c_str(), user->pw_uid, user->pw_gid) != 0) {
+        throw std::runtime_error("cannot give " + path + " to the user postgres");
+      }
+    }
+  }
+  const fault::Finished made = fault::RunToEnd(
+      InUsersName({ProgramFolder() + "initdb", "--pgdata=" + folder_.Join("data"),
+                   std::string("--username=") + kUser, "--pwfile=" + password_file,
+                   "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"}),
+      log_);
+  std::filesystem::remove(password_file);
+  if (Interrupted()) throw InterruptedError();
+  if (made.status != 0) throw std::runtime_error("initdb:\n" + LastLines(log_));
+  return password;
+}
+
+// As it comes, but for the memory, which is small for any machine of today, and for plans, which
+// are made once instead of being thought about at each call.
+std::vector<std::string> PostgresServer::Arguments() const {
+  std::vector<std::string> arguments = {ProgramFolder() + "postgres", "-D", folder_.Join("data")};
+  for (const std::string& setting :
+       {std::string("listen_addresses=127.0.0.1"), "port=" + port_,
+        std::string("unix_socket_directories="), std::string("shared_buffers=256MB"),
+        std::string("fsync=on"), std::string("synchronous_commit=on"),
+        std::string("plan_cache_mode=force_generic_plan")}) {
+    arguments.insert(arguments.end(), {"-c", setting});
+  }
+  return InUsersName(arguments);
+}
+
+PGconn* PostgresServer::Connect() const {
+  const std::array<std::pair<const char*, const char*>, 8> parameters = {{
+      {"host", "127.0.0.1"},
+      {"port", port_.c_str()},
+      {"user", kUser},
+      {"password", password_.c_str()},
+      {"dbname", "postgres"},
+      {"sslmode", "disable"},
+      {"gssencmode", "disable"},
+      {"connect_timeout", "10"},
+  }};
+  std::vector<const char*> keys;
+  std::vector<const char*> values;
+  for (const auto& [key, value] : parameters) {
+    keys.push_back(key);
+    values.push_back(value);
+  }
+  keys.push_back(nullptr);
+  values.push_back(nullptr);
+  return PQconnectdbParams(keys.data(), values.data(), 0);
+}
+
+class PostgresPeer final : public Peer {
+ public:
+  explicit PostgresPeer(const Statements& statements);
+  ~PostgresPeer() override;
+
+  pid_t server() const override { return server_.pid(); }
+  void Send(int slot, const Call& call) override;
+  void Receive(const std::function<void(int, const Answer&)>& answered) override;
+  // What autovacuum would do in its own time: the statistics that plans are made by.
+  void Loaded() override;
+
+ private:
+  struct Connection {
+    PGconn* connection = nullptr;
+    bool is_busy = false;
+    bool is_write = false;
+  };
+
+  void Open(Connection& slot);
+  void Run(PGconn* connection, const char* statement);
+  const Statement& StatementOf(const Call& call) const;
+  // Whether the call in flight is answered, and answer_ holds it.
+  bool Consume(Connection& slot);
+  void Take(const Connection& slot, const PGresult* result);
+
+  const Statements& statements_;
+  PostgresServer server_;
+  const int poll_;
+  std::array<Connection, kSlots> slots_;
+  Answer answer_;
+  std::string body_;
+};
+
+[[noreturn]] void Fail(PGconn* connection) {
+  throw std::runtime_error(std::string("postgresql: ") + PQerrorMessage(connection));
+}
+
+PostgresPeer::PostgresPeer(const Statements& statements)
+    : statements_(statements), server_(FreePorts(1)[0]), poll_(epoll_create1(EPOLL_CLOEXEC)) {
+  slots_[0].connection = server_.Connect();
+  Run(slots_[0].connection, statements.tables);
+  for (Connection& slot : slots_) Open(slot);
+}
+
+PostgresPeer::~PostgresPeer() {
+  for (const Connection& slot : slots_) PQfinish(slot.connection);
+  close(poll_);
+}
+
+void PostgresPeer::Open(Connection& slot) {
+  if (slot.connection == nullptr) slot.connection = server_.Connect();
+  if (PQstatus(slot.connection) != CONNECTION_OK) Fail(slot.connection);
+  for (const Statement* one :
+       {&statements_.insert, &statements_.update, &statements_.overwrite, &statements_.get,
+        &statements_.get_version, &statements_.newest_ten}) {
+    PGresult* const result = PQprepare(slot.connection, one->name, one->text, 0, nullptr);
+    const bool is_prepared = PQresultStatus(result) == PGRES_COMMAND_OK;
+    PQclear(result);
+    if (!is_prepared) Fail(slot.connection);
+  }
+  PQsetnonblocking(slot.connection, 1);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = static_cast<uint64_t>(&slot - slots_.data());
+  if (epoll_ctl(poll_, EPOLL_CTL_ADD, PQsocket(slot.connection), &event) != 0) {
+    throw std::runtime_error("epoll_ctl");
+  }
+}
+
+void PostgresPeer::Run(PGconn* connection, const char* statement) {
+  PGresult* const result = PQexec(connection, statement);
+  const bool is_done = PQresultStatus(result) == PGRES_COMMAND_OK;
+  PQclear(result);
+  if (!is_done) Fail(connection);
+}
+
+void PostgresPeer::Loaded() { Run(slots_[0].connection, "VACUUM ANALYZE"); }
+
+const Statement& PostgresPeer::StatementOf(const Call& call) const {
+  switch (call.operation) {
+    case Operation::kUpdate:
+      return call.version == 0 ? statements_.insert : statements_.update;
+    case Operation::kOverwrite:
+      return statements_.overwrite;
+    case Operation::kGetVersion:
+      return statements_.get_version;
+    case Operation::kNewestTen:
+      return statements_.newest_ten;
+    case Operation::kGet:
+      break;
+  }
+  return statements_.get;
+}
+
+void PostgresPeer::Send(int slot_number, const Call& call) {
+  Connection& slot = slots_[static_cast<size_t>(slot_number)];
+  const Statement& statement = StatementOf(call);
+  std::array<const char*, 3> values{};
+  std::array<int, 3> lengths{};
+  std::array<int, 3> formats{};
+  const std::string id = "document-" + std::to_string(call.document);
+  values[0] = id.c_str();
+  int count = 1;
+  const auto add_binary = [&](const char* bytes, size_t size) {
+    const auto at = static_cast<size_t>(count++);
+    values[at] = bytes;
+    lengths[at] = static_cast<int>(size);
+    formats[at] = 1;
+  };
+  const uint64_t version = htobe64(static_cast<uint64_t>(call.version));
+  if (statement.takes_version) {
+    add_binary(reinterpret_cast<const char*>(&version), sizeof version);
+  }
+  if (statement.takes_body) {
+    body_ = '\1';  // the binary form of jsonb: the form's version, then text
+    body_ += call.body;
+    add_binary(body_.data(), body_.size());
+  }
+  if (PQsendQueryPrepared(slot.connection, statement.name, count, values.data(), lengths.data(),
+                          formats.data(), 1) != 1) {
+    Fail(slot.connection);
+  }
+  slot.is_busy = true;
+  slot.is_write = call.operation == Operation::kUpdate || call.operation == Operation::kOverwrite;
+  // A statement is small and the socket's buffer empty, so this waits for nothing.
+  for (int left = PQflush(slot.connection); left != 0; left = PQflush(slot.connection)) {
+    if (left < 0) Fail(slot.connection);
+    pollfd writable = {PQsocket(slot.connection), POLLOUT, 0};
+    poll(&writable, 1, kReceivePatienceMs);
+  }
+}
+
+void PostgresPeer::Receive(const std::function<void(int, const Answer&)>& answered) {
+  std::array<epoll_event, kSlots> events;
+  const int count = epoll_wait(poll_, events.data(), kSlots, kReceivePatienceMs);
+  for (int i = 0; i < count; ++i) {
+    const auto index = static_cast<size_t>(events[static_cast<size_t>(i)].data.u64);
+    if (!Consume(slots_[index])) continue;
+    slots_[index].is_busy = false;
+    answered(static_cast<int>(index), answer_);
+  }
+}
+
+bool PostgresPeer::Consume(Connection& slot) {
+  if (PQconsumeInput(slot.connection) != 1) Fail(slot.connection);
+  if (!slot.is_busy || PQisBusy(slot.connection) == 1) return false;
+  // A statement has one result, and all of it has come once the connection is no longer busy but
+  // for the sign that the next statement can be sent, which is awaited with it: they come together.
+  answer_.versions.clear();
+  answer_.error.clear();
+  answer_.outcome = Answer::Outcome::kFailed;
+  while (PGresult* const result = PQgetResult(slot.connection)) {
+    Take(slot, result);
+    PQclear(result);
+  }
+  return true;
+}
+
+void PostgresPeer::Take(const Connection& slot, const PGresult* result) {
+  if (PQresultStatus(result) != PGRES_TUPLES_OK) {
+    answer_.error = PQresultErrorMessage(result);
+    return;
+  }
+  const int rows = PQntuples(result);
+  answer_.outcome =
+      rows == 0 && slot.is_write ? Answer::Outcome::kConflict : Answer::Outcome::kDone;
+  for (int row = 0; row < rows; ++row) {
+    uint64_t version = 0;
+    if (PQgetlength(result, row, 0) != sizeof version) continue;
+    std::memcpy(&version, PQgetvalue(result, row, 0), sizeof version);
+    const int bytes = PQnfields(result) > 1 ? PQgetlength(result, row, 1) : 0;
+    answer_.versions.push_back(
+        {static_cast<int64_t>(be64toh(version)), static_cast<size_t>(bytes)});
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Peer> StartPostgres(TableLayout layout) {
+  return std::make_unique<PostgresPeer>(layout == TableLayout::kHistoryTable ? kHistoryTable
+                                                                             : kFullCopies);
+}
+
+}  // namespace strata::bench
