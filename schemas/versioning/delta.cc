@@ -25,8 +25,8 @@
 // version that is still current; readers read the head first and then only what is below it, and
 // the next update finds its `ensure` done.
 //
-// A reconstructed content is checked against its version's content hash: damage in any record of
-// its chain is refused, not served.
+// A reconstructed content is checked against its version's content hash before it is answered with:
+// damage in any record of its chain is refused, not served.
 //
 // The article: "Fetch 1: TBD/Hard; fetch many: TBD/Hard; update: Medium; recover if fail: N/A".
 // Here the current version is one read, and so are many of them.
@@ -146,13 +146,6 @@ absl::Status CheckRebuilt(const Content& content, const VersionHeader& header) {
   return NotRebuilt(header.version);
 }
 
-// Both.
-absl::StatusOr<Content> Rebuild(const std::optional<Content>& base, const Link& link) {
-  ASSIGN_OR_RETURN(Content content, Apply(base, link));
-  RETURN_IF_ERROR(CheckRebuilt(content, link.version.header));
-  return content;
-}
-
 // A keyframe (or a deletion) and the deltas that stand on it, rebuilt on demand.
 class Chain {
  public:
@@ -180,24 +173,13 @@ class Chain {
     return bytes;
   }
 
-  // The version on top. Only its own content is held against a hash: it is what is read, and it
-  // comes out wrong if anything below it is.
-  absl::StatusOr<StoredVersion> Top() {
-    std::optional<Content> content = links_[0].version.content;
-    for (size_t i = 1; i < links_.size(); ++i) {
-      ASSIGN_OR_RETURN(content, Apply(content, links_[i]));
-    }
-    StoredVersion& top = links_.back().version;
-    if (links_.size() > 1) RETURN_IF_ERROR(CheckRebuilt(*content, top.header));
-    top.content = std::move(content);
-    return std::move(top);
-  }
-
-  // The version `index` places above the keyframe.
+  // The version `index` places above the keyframe. Only its own content is held against a hash: it
+  // is what is read, and it comes out wrong if anything below it is.
   absl::StatusOr<StoredVersion> At(size_t index) {
     if (index < begin_ || index >= begin_ + contents_.size()) RETURN_IF_ERROR(Fill(index));
     StoredVersion version = links_[index].version;
     version.content = contents_[index - begin_];
+    if (index > 0) RETURN_IF_ERROR(CheckRebuilt(*version.content, version.header));
     return version;
   }
 
@@ -221,7 +203,7 @@ class Chain {
     std::optional<Content> content = below_blocks_[block];
     for (size_t i = begin_; i < begin_ + count; ++i) {
       if (i > 0) {
-        ASSIGN_OR_RETURN(content, Rebuild(content, links_[i]));
+        ASSIGN_OR_RETURN(content, Apply(content, links_[i]));
       }
       contents_.push_back(content);
     }
@@ -245,7 +227,7 @@ absl::StatusOr<StoredVersion> ReadRebuilt(const ReadContext& context, const Docu
                                                     : VersionWalk::Source::kPointReads);
   if (!walk.Next()) return walk.status();
   ASSIGN_OR_RETURN(Chain chain, Chain::Gather(walk));
-  return chain.Top();
+  return chain.At(chain.size() - 1);
 }
 
 // The versions of `range`, all below the head, with their contents, chain by chain.
@@ -272,7 +254,8 @@ absl::Status ScanUpward(const ReadContext& context, const DocumentKey& document,
   while (more && walk.Next()) {
     ASSIGN_OR_RETURN(Link link, DecodeLink(walk));
     if (!link.delta.empty()) {
-      ASSIGN_OR_RETURN(link.version.content, Rebuild(content, link));
+      ASSIGN_OR_RETURN(link.version.content, Apply(content, link));
+      RETURN_IF_ERROR(CheckRebuilt(*link.version.content, link.version.header));
     }
     content = link.version.content;
     more = visitor(std::move(link.version));
