@@ -81,13 +81,14 @@ std::string Course(const Report& report, const Value& value) {
     if (factors.empty()) {
       flat.push_back(strategy.strategy);
     } else {
-      rising.push_back(strategy.strategy + " to " + Listed(factors));
+      rising.push_back(strategy.strategy + " grows " + Listed(factors));
     }
   }
-  if (rising.empty()) return "No strategy rises to twice what it takes with 10 versions.";
-  const std::string rise = "Against 10 versions, the most that there are raise " + Listed(rising);
-  if (flat.empty()) return rise + ".";
-  return rise + "; " + Listed(flat) + (flat.size() == 1 ? " does" : " do") + " not even double.";
+  if (rising.empty()) return "From 10 versions to the most no strategy doubles.";
+  std::string text = "From 10 versions to the most " + Listed(rising);
+  if (!flat.empty())
+    text += "; " + Listed(flat) + (flat.size() == 1 ? " does" : " do") + " not double";
+  return text + ".";
 }
 
 std::vector<double> Ticks(const Report& report) {

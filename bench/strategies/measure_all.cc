@@ -1,3 +1,4 @@
+// The whole run: every strategy on every engine, one after the other.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// The same against the number of versions of a document.
 #include <algorithm>
 #include <cstdio>
 #include <deque>

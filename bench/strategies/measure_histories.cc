@@ -1,3 +1,4 @@
+// Updates, reads and bytes of the real histories.
 #include <utility>
 
 #include "bench/strategies/machine.h"

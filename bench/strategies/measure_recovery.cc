@@ -1,3 +1,4 @@
+// How long a start takes after a process was killed with its log unflushed.
 #include <signal.h>
 #include <unistd.h>
 

@@ -27,6 +27,7 @@ struct Effort {
   std::chrono::milliseconds time{150};  // past the minimum, no more than this
 };
 
+// Of all that was measured; each quantile times `share_of_each`.
 Latency LatencyOf(const Histogram& histogram, double share_of_each = 1);
 
 // Calls `once` with 0, 1, … It answers with how long its operation took, without what it does
