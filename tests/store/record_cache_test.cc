@@ -1,0 +1,134 @@
+// What the RocksDB engine's cache of records may answer, and when it must keep silent.
+#include "service/engines/rocksdb/record_cache.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace strata::engines::rocks {
+namespace {
+
+using store::Keyspace;
+using Entry = RecordCache::Entry;
+using Place = RecordCache::Place;
+
+constexpr size_t kBytes = size_t{1} << 20;
+constexpr store::CommitPosition kNewest = RecordCache::kNewest;
+
+Entry Record(store::CommitPosition position, std::string value) {
+  return {position, std::make_shared<const std::string>(std::move(value))};
+}
+
+// What the cache knows: the value, "(none)" for no record, "?" for nothing.
+std::string Known(RecordCache& cache, std::string_view key, store::CommitPosition as_of = kNewest) {
+  const std::optional<Entry> found = cache.Find({Keyspace::kHeads, key}, as_of);
+  if (!found) return "?";
+  return found->value == nullptr ? "(none)" : *found->value;
+}
+
+void Write(RecordCache& cache, std::string_view key, Entry entry) {
+  const std::vector<Place> places = {{Keyspace::kHeads, key}};
+  cache.BeginWrite(places);
+  cache.EndWrite(places, {std::move(entry)});
+}
+
+TEST(RecordCacheTest, AnswersWhatWasWrittenAndWhatWasLearned) {
+  RecordCache cache(kBytes);
+  EXPECT_EQ(Known(cache, "a"), "?");
+  Write(cache, "a", Record(5, "written"));
+  EXPECT_EQ(Known(cache, "a"), "written");
+  cache.Learn({Keyspace::kHeads, "b"}, Record(2, "read"), 7);
+  EXPECT_EQ(Known(cache, "b"), "read");
+  cache.Learn({Keyspace::kHeads, "c"}, {}, 7);
+  EXPECT_EQ(Known(cache, "c"), "(none)");
+}
+
+TEST(RecordCacheTest, KeyspacesAreApart) {
+  RecordCache cache(kBytes);
+  Write(cache, "a", Record(5, "head"));
+  EXPECT_FALSE(cache.Find({Keyspace::kCollections, "a"}, kNewest));
+}
+
+TEST(RecordCacheTest, AMomentBeforeTheNewestRecordIsNotAnswered) {
+  RecordCache cache(kBytes);
+  Write(cache, "a", Record(5, "newest"));
+  EXPECT_EQ(Known(cache, "a", 5), "newest");
+  EXPECT_EQ(Known(cache, "a", 4), "?");
+  // That there is none says nothing of the time before somebody looked.
+  cache.Learn({Keyspace::kHeads, "b"}, {}, 7);
+  EXPECT_EQ(Known(cache, "b", 7), "(none)");
+  EXPECT_EQ(Known(cache, "b", 6), "?");
+}
+
+TEST(RecordCacheTest, ADeletionIsKnownFromItsCommitOn) {
+  RecordCache cache(kBytes);
+  Write(cache, "a", Record(5, "there"));
+  Write(cache, "a", {6, nullptr});
+  EXPECT_EQ(Known(cache, "a", 6), "(none)");
+  EXPECT_EQ(Known(cache, "a", 5), "?");
+}
+
+TEST(RecordCacheTest, WhileACommitIsUnderWayNothingIsKnownOfItsPlacesNorLearned) {
+  RecordCache cache(kBytes);
+  Write(cache, "a", Record(5, "old"));
+  const std::vector<Place> places = {{Keyspace::kHeads, "a"}};
+  cache.BeginWrite(places);
+  EXPECT_EQ(Known(cache, "a"), "?");
+  // A reader that found the old record just before the commit became visible.
+  cache.Learn(places[0], Record(5, "old"), 5);
+  EXPECT_EQ(Known(cache, "a"), "?");
+  cache.EndWrite(places, {Record(6, "new")});
+  EXPECT_EQ(Known(cache, "a"), "new");
+  // The same reader, late.
+  cache.Learn(places[0], Record(5, "old"), 5);
+  EXPECT_EQ(Known(cache, "a"), "new");
+}
+
+TEST(RecordCacheTest, AFailedCommitLeavesItsPlacesUnknown) {
+  RecordCache cache(kBytes);
+  Write(cache, "a", Record(5, "old"));
+  const std::vector<Place> places = {{Keyspace::kHeads, "a"}};
+  cache.BeginWrite(places);
+  cache.EndWrite(places, {});
+  EXPECT_EQ(Known(cache, "a"), "?");
+  cache.Learn(places[0], Record(5, "old"), 5);
+  EXPECT_EQ(Known(cache, "a"), "old");
+}
+
+TEST(RecordCacheTest, OfTwoWritesUnderOneKeyInAGroupTheLaterStays) {
+  RecordCache cache(kBytes);
+  const std::vector<Place> places = {{Keyspace::kHeads, "a"}, {Keyspace::kHeads, "a"}};
+  cache.BeginWrite(places);
+  cache.EndWrite(places, {Record(5, "first"), Record(6, "second")});
+  EXPECT_EQ(Known(cache, "a"), "second");
+  cache.Learn({Keyspace::kHeads, "b"}, Record(1, "read"), 9);
+  EXPECT_EQ(Known(cache, "b"), "read") << "no place is blocked any more";
+}
+
+TEST(RecordCacheTest, ForgetsWhatWasUsedLeast) {
+  RecordCache cache(kBytes);
+  const std::string value(1000, 'x');
+  Write(cache, "used", Record(1, value));
+  for (int i = 0; i < 10'000; ++i) {
+    Write(cache, "key " + std::to_string(i), Record(2 + i, value));
+    ASSERT_EQ(Known(cache, "used"), value) << i;
+  }
+  int known = 0;
+  for (int i = 0; i < 10'000; ++i) known += Known(cache, "key " + std::to_string(i)) != "?";
+  EXPECT_GT(known, 600);
+  EXPECT_LT(known, 1'048);
+  EXPECT_EQ(Known(cache, "key 9999"), value);
+}
+
+TEST(RecordCacheTest, DoesNotKeepWhatWouldPushOutAllElse) {
+  RecordCache cache(kBytes);
+  Write(cache, "a", Record(1, "small"));
+  Write(cache, "a", Record(2, std::string(kBytes / 100, 'x')));
+  EXPECT_EQ(Known(cache, "a"), "?");
+}
+
+}  // namespace
+}  // namespace strata::engines::rocks
