@@ -51,6 +51,8 @@ rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
   table.block_size = block_bytes;
+  // A point read finds its record in a block by hash: neighbours' keys are long alike.
+  table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
   // Indexes and filters count against the cache, so that memory stays bounded as data grows.
   table.cache_index_and_filter_blocks = true;
   table.pin_l0_filter_and_index_blocks_in_cache = true;
