@@ -17,9 +17,9 @@ std::string WordsCell(std::string_view words) {
   return "<td class=\"words\">" + Escaped(words) + "</td>";
 }
 
-std::string TableHead(const std::vector<std::string>& names, bool words) {
-  std::string row = std::string("<div class=\"scroll\"><table") +
-                    (words ? " class=\"words\"" : "") + "><thead><tr>";
+std::string TableHead(const std::vector<std::string>& names, std::string_view kind) {
+  std::string row = std::string("<div class=\"scroll\"><table") + " class=\"" + std::string(kind) +
+                    "\"><thead><tr>";
   for (const std::string& name : names) row += "<th>" + Escaped(name) + "</th>";
   return row + "</tr></thead><tbody>\n";
 }

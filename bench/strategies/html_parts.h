@@ -16,8 +16,8 @@ std::string Count(int64_t value);
 std::string Cell(const std::string& figure, std::string_view words = "");
 std::string WordsCell(std::string_view words);
 
-// A table from its heading on (of words: to the left), and what ends it.
-std::string TableHead(const std::vector<std::string>& names, bool words = false);
+// A table from its heading on, and what ends it. Its kind is one of the style sheet's.
+std::string TableHead(const std::vector<std::string>& names, std::string_view kind = "figures");
 inline constexpr char kTableEnd[] = "</tbody></table></div>\n";
 
 // A heading and the sentence that says what is to be seen.
