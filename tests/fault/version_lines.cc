@@ -104,12 +104,16 @@ Line ParseLine(const std::string& text) {
 
 }  // namespace
 
-Histories ReadVersionLines(const std::string& path) {
+std::string ReadText(const std::string& path) {
   std::string file = ReadFile(path);
   constexpr std::string_view kZstdMagic = "\x28\xB5\x2F\xFD";
   if (file.starts_with(kZstdMagic)) file = Decompress(file);
+  return file;
+}
+
+Histories ReadVersionLines(const std::string& path) {
   Histories histories;
-  std::istringstream in(std::move(file));
+  std::istringstream in(ReadText(path));
   for (std::string text; std::getline(in, text);) {
     Line line = ParseLine(text);
     histories[line.id].push_back(std::move(line.version));

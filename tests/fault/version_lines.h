@@ -23,7 +23,10 @@ struct VersionLine {
 // The versions of each document, by id, in the order of the file.
 using Histories = std::map<std::string, std::vector<VersionLine>>;
 
-// Reads a file, plain or compressed with zstd. Aborts if it is damaged.
+// The text of a file, plain or compressed with zstd. Aborts if it is damaged.
+std::string ReadText(const std::string& path);
+
+// Reads such a file of versions. Aborts if it is none.
 Histories ReadVersionLines(const std::string& path);
 
 size_t CountVersions(const Histories& histories);
