@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "bench/load/closed_loop.h"
 #include "bench/load/disk.h"
+#include "bench/load/prepare.h"
 #include "bench/load/workloads.h"
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "tests/fault/server_process.h"
@@ -51,13 +52,6 @@ std::chrono::milliseconds Millis(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-v1::Strategy ParseStrategy(std::string name) {
-  for (char& letter : name) letter = letter == '-' ? '_' : static_cast<char>(std::toupper(letter));
-  v1::Strategy strategy = v1::STRATEGY_UNSPECIFIED;
-  v1::Strategy_Parse("STRATEGY_" + name, &strategy);
-  return strategy;
-}
-
 // The server under load and what has been prepared on it.
 class Trial {
  public:
@@ -73,7 +67,6 @@ class Trial {
   Population& Filled(const std::string& strategy, const Form& form);
   std::string Deep(const std::string& collection, const Form& form, int64_t depth);
   std::unique_ptr<Workload> Make(const Case& one, uint64_t seed);
-  void Prepare(Workload& workload);
 
   const Settings& settings_;
   fault::ChildProcess empty_server_;
@@ -131,22 +124,8 @@ const std::string& Trial::Collection(const std::string& strategy, const Form& fo
   std::string& name = collections_[key];
   if (!name.empty()) return name;
   name = "bench-" + run_ + "-" + key;
-  v1::CreateCollectionRequest request;
-  request.set_name(name);
-  request.set_strategy(ParseStrategy(strategy));
-  v1::CreateCollectionResponse response;
-  grpc::ClientContext context;
-  const grpc::Status status =
-      v1::CollectionService::NewStub(channel_)->CreateCollection(&context, request, &response);
-  if (!status.ok()) throw std::runtime_error("CreateCollection: " + status.error_message());
+  CreateCollection(channel_, name, strategy);
   return name;
-}
-
-void Trial::Prepare(Workload& workload) {
-  LoopSettings loop;
-  loop.calls_max = INT64_MAX;
-  const Measurement done = RunLoop(channel_, workload, loop);
-  if (done.failures > 0) throw std::runtime_error("cannot prepare: " + workload.name());
 }
 
 Population& Trial::Filled(const std::string& strategy, const Form& form) {
@@ -155,7 +134,7 @@ Population& Trial::Filled(const std::string& strategy, const Form& form) {
     population.collection = Collection(strategy, form);
     population.form = form;
     population.versions.resize(static_cast<size_t>(settings_.documents));
-    Prepare(*Fill(population));
+    Prepare(channel_, *Fill(population));
   }
   return population;
 }
@@ -164,7 +143,7 @@ std::string Trial::Deep(const std::string& collection, const Form& form, int64_t
   std::string& id = deep_[collection + "/" + std::to_string(depth)];
   if (id.empty()) {
     id = "deep-" + std::to_string(depth);
-    Prepare(*Deepen(collection, id, form, depth));
+    Prepare(channel_, *Deepen(collection, id, form, depth));
   }
   return id;
 }
@@ -310,7 +289,7 @@ int Main(int argc, char** argv) {
                  "W4 old version, W5 newest ten")
       ->check(CLI::IsMember({"W1", "W2", "W2-cas", "W3", "W4", "W5"}));
   app.add_option("--strategy", choice.strategies)->check([](const std::string& name) {
-    return ParseStrategy(name) == v1::STRATEGY_UNSPECIFIED ? "no strategy " + name : "";
+    return IsStrategy(name) ? "" : "no strategy " + name;
   });
   app.add_option("--encoding", choice.encodings)->check(CLI::IsMember({"bson", "json"}));
   app.add_option("--in-flight", choice.in_flight)->check(CLI::Range(1, 10'000));

@@ -71,8 +71,13 @@ class EmptyWorkload final : public Workload {
 
 class FillWorkload final : public Workload {
  public:
-  explicit FillWorkload(Population& population)
-      : population_(population), contents_(population.form) {
+  FillWorkload(Population& population, const FillSettings& settings)
+      : population_(population), contents_(population.form), until_(settings.until) {
+    const auto first =
+        std::find(population.versions.begin(), population.versions.end(), int64_t{0});
+    first_ = static_cast<int64_t>(first - population.versions.begin());
+    documents_ = static_cast<int64_t>(population.versions.end() - first);
+    last_ = documents_ * settings.depth;
     request_.set_collection(population.collection);
     request_.set_allow_missing(true);
     request_.set_omit_content(true);
@@ -80,27 +85,40 @@ class FillWorkload final : public Workload {
   std::string name() const override { return "fill"; }
   std::string method() const override { return kUpdate; }
   bool Next(int /*slot*/, std::string& request) override {
-    if (next_ == population_.versions.size()) return false;
-    request_.set_id(std::to_string(next_));
+    if (next_ == last_) return false;
+    if (next_ % kLooksAtClock == 0 && std::chrono::steady_clock::now() >= until_) {
+      last_ = next_;
+      return false;
+    }
+    const int64_t document = first_ + next_ % documents_;
+    request_.set_id(std::to_string(document));
     request_.SerializeToString(&request);
-    request += contents_.of(static_cast<int64_t>(next_));
+    // As UpdateWorkload goes on.
+    request += contents_.of(document + next_ / documents_);
     ++next_;
     return true;
   }
   Outcome Answered(int /*slot*/, std::string_view response) override {
-    v1::UpdateResponse made;
-    if (!made.ParseFromArray(response.data(), static_cast<int>(response.size()))) {
-      return Outcome::kWrong;
-    }
-    population_.versions[std::stoul(made.document().id())] = made.document().version();
+    const bool parsed =
+        response_.ParseFromArray(response.data(), static_cast<int>(response.size()));
+    if (!parsed || !response_.changed()) return Outcome::kWrong;
+    int64_t& version = population_.versions[std::stoul(response_.document().id())];
+    version = std::max(version, response_.document().version());
     return Outcome::kRight;
   }
 
  private:
+  static constexpr int64_t kLooksAtClock = 16;
+
   Population& population_;
   const Contents contents_;
+  const std::chrono::steady_clock::time_point until_;
+  int64_t first_ = 0;
+  int64_t documents_ = 0;
+  int64_t next_ = 0;
+  int64_t last_ = 0;
   v1::UpdateRequest request_;
-  size_t next_ = 0;
+  v1::UpdateResponse response_;
 };
 
 class DeepenWorkload final : public Workload {
@@ -293,48 +311,75 @@ class GetWorkload final : public Workload {
   std::vector<int64_t> slots_;  // the version that each waits for
 };
 
-class NewestTenWorkload final : public Workload {
+// Of a document that is still to be named.
+v1::HistoryRequest NewestTenOf(const std::string& collection, const Form& form) {
+  v1::HistoryRequest request;
+  request.set_collection(collection);
+  request.set_page_size(10);
+  request.set_include_content(true);
+  request.set_encoding(EncodingOf(form));
+  return request;
+}
+
+class HistoryWorkload final : public Workload {
  public:
-  NewestTenWorkload(const std::string& collection, const std::string& id, const Form& form,
-                    int64_t depth)
-      : depth_(depth) {
-    v1::HistoryRequest request;
-    request.set_collection(collection);
-    request.set_id(id);
-    request.set_page_size(10);
-    request.set_include_content(true);
-    request.set_encoding(EncodingOf(form));
-    request.SerializeToString(&request_);
-  }
-  std::string name() const override {
-    return "W5 newest ten of " + std::to_string(depth_) + " versions";
-  }
+  HistoryWorkload(std::string name, const std::string& collection, const Form& form, uint64_t seed)
+      : name_(std::move(name)), request_(NewestTenOf(collection, form)), random_(seed) {}
+  std::string name() const override { return name_; }
   std::string method() const override { return kHistory; }
-  bool Next(int /*slot*/, std::string& request) override {
-    request = request_;
+
+  void Add(const std::string& id, int64_t depth) {
+    request_.set_id(id);
+    requests_.push_back({request_.SerializeAsString(), depth});
+  }
+
+  bool Next(int slot, std::string& request) override {
+    std::uniform_int_distribution<size_t> all(0, requests_.size() - 1);
+    const Request& chosen = requests_[all(random_)];
+    if (slots_.size() <= static_cast<size_t>(slot)) slots_.resize(static_cast<size_t>(slot) + 1);
+    slots_[static_cast<size_t>(slot)] = chosen.depth;
+    request = chosen.bytes;
     return true;
   }
-  Outcome Answered(int /*slot*/, std::string_view response) override {
+  Outcome Answered(int slot, std::string_view response) override {
     const bool parsed =
         response_.ParseFromArray(response.data(), static_cast<int>(response.size()));
-    const auto versions = static_cast<int>(std::min<int64_t>(depth_, 10));
+    const int64_t depth = slots_[static_cast<size_t>(slot)];
+    const auto versions = static_cast<int>(std::min<int64_t>(depth, 10));
     return RightIf(parsed && response_.versions_size() == versions &&
-                   response_.versions(0).version() == depth_ &&
+                   response_.versions(0).version() == depth &&
                    response_.versions(versions - 1).has_content());
   }
 
  private:
-  const int64_t depth_;
-  std::string request_;
+  struct Request {
+    std::string bytes;
+    int64_t depth = 0;
+  };
+
+  const std::string name_;
+  v1::HistoryRequest request_;
+  std::mt19937_64 random_;
   wire::v1::HistoryResponse response_;
+  std::vector<Request> requests_;
+  std::vector<int64_t> slots_;  // how many versions there are of what each waits for
 };
 
 }  // namespace
 
 std::unique_ptr<Workload> EmptyCalls() { return std::make_unique<EmptyWorkload>(); }
 
-std::unique_ptr<Workload> Fill(Population& population) {
-  return std::make_unique<FillWorkload>(population);
+std::unique_ptr<Workload> Fill(Population& population, const FillSettings& settings) {
+  return std::make_unique<FillWorkload>(population, settings);
+}
+
+std::unique_ptr<Workload> NewestTenAtRandom(const Population& population, uint64_t seed) {
+  auto workload =
+      std::make_unique<HistoryWorkload>("newest ten", population.collection, population.form, seed);
+  for (size_t i = 0; i < population.versions.size(); ++i) {
+    workload->Add(std::to_string(i), population.versions[i]);
+  }
+  return workload;
 }
 
 std::unique_ptr<Workload> Deepen(const std::string& collection, const std::string& id,
@@ -376,7 +421,10 @@ std::unique_ptr<Workload> GetOldVersion(const std::string& collection, const std
 
 std::unique_ptr<Workload> NewestTen(const std::string& collection, const std::string& id,
                                     const Form& form, int64_t depth) {
-  return std::make_unique<NewestTenWorkload>(collection, id, form, depth);
+  auto workload = std::make_unique<HistoryWorkload>(
+      "W5 newest ten of " + std::to_string(depth) + " versions", collection, form, 1);
+  workload->Add(id, depth);
+  return workload;
 }
 
 }  // namespace strata::bench

@@ -1,6 +1,7 @@
 // The workloads W1 to W5 of a document store, and those that prepare them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,8 +27,20 @@ struct Population {
 
 std::unique_ptr<Workload> EmptyCalls();
 
-// Writes every document of the population once.
-std::unique_ptr<Workload> Fill(Population& population);
+// How far a population is to be written.
+struct FillSettings {
+  int64_t depth = 1;  // versions of each document
+  // When to stop in any case.
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
+};
+
+// Writes the documents of the population that have no version yet, one behind the other and round
+// after round. Without an end in time each has `depth` versions in the end; else fewer, or none.
+std::unique_ptr<Workload> Fill(Population& population, const FillSettings& settings = {});
+
+// The newest ten versions of documents at random, with their contents; all of them of a document
+// that has fewer.
+std::unique_ptr<Workload> NewestTenAtRandom(const Population& population, uint64_t seed);
 
 // Writes one document over and over, `depth` times, each version another.
 std::unique_ptr<Workload> Deepen(const std::string& collection, const std::string& id,

@@ -7,7 +7,7 @@
 
 #include "bench/strategies/html_parts.h"
 #include "bench/strategies/summary.h"
-#include "bench/strategies/svg.h"
+#include "bench/support/svg.h"
 
 namespace strata::bench {
 namespace {
@@ -31,17 +31,6 @@ int StyleOf(const Report& report, const std::string& strategy) {
   return static_cast<int>(found - report.crashes.begin());
 }
 constexpr int kReferenceStyle = 5;
-
-// "4.00 ms" is "4 ms" beside an axis.
-std::string WithoutZeros(std::string text) {
-  const size_t point = text.find('.');
-  if (point == std::string::npos) return text;
-  const size_t end = std::min(text.find(' ', point), text.size());
-  size_t keep = end;
-  while (text[keep - 1] == '0') --keep;
-  if (keep - 1 == point) --keep;
-  return text.erase(keep, end - keep);
-}
 
 // How many times its cost with ten versions a figure has with the most there are; nothing if it was
 // not measured.

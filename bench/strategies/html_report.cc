@@ -7,10 +7,10 @@
 
 #include "bench/strategies/article.h"
 #include "bench/strategies/html_parts.h"
-#include "bench/strategies/html_style.h"
 #include "bench/strategies/summary.h"
-#include "bench/strategies/svg.h"
 #include "bench/strategies/writers.h"
+#include "bench/support/html_style.h"
+#include "bench/support/svg.h"
 #include "bench/support/table.h"
 
 namespace strata::bench {

@@ -6,26 +6,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <ctime>
-#include <fstream>
-#include <string_view>
-
 #include "bench/strategies/histories.h"
 #include "bench/strategies/stopwatch.h"
 
 namespace strata::bench {
-namespace {
-
-std::string Processor() {
-  std::ifstream in("/proc/cpuinfo");
-  constexpr std::string_view kName = "model name";
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with(kName)) return line.substr(line.find(':') + 2);
-  }
-  return "unknown processor";
-}
-
-}  // namespace
 
 double MeasureSync(const std::filesystem::path& directory) {
   const std::string path = directory / "sync";
@@ -46,7 +30,7 @@ double MeasureSync(const std::filesystem::path& directory) {
 
 Machine DescribeMachine(const std::filesystem::path& directory) {
   Machine machine;
-  machine.processor = Processor();
+  machine.processor = ProcessorName();
   machine.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   machine.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   utsname system{};
@@ -62,15 +46,6 @@ Machine DescribeMachine(const std::filesystem::path& directory) {
   machine.libbson = bson_get_version();
   machine.sync_us = MeasureSync(directory);
   return machine;
-}
-
-std::string Today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[16];
-  std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
-  return text;
 }
 
 }  // namespace strata::bench

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bench/strategies/figures.h"
+#include "bench/support/host.h"
 
 namespace strata::bench {
 
@@ -14,8 +15,5 @@ Machine DescribeMachine(const std::filesystem::path& directory);
 // The median of an fdatasync behind 300 bytes in a file of that directory: what no durable update
 // can do without. Disks change their minds, so take it next to what is held against it.
 double MeasureSync(const std::filesystem::path& directory);
-
-// The day, in UTC.
-std::string Today();
 
 }  // namespace strata::bench

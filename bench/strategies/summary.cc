@@ -1,7 +1,6 @@
 #include "bench/strategies/summary.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "bench/support/table.h"
 
@@ -20,17 +19,6 @@ double ContentsAlone(const Result& result) {
 }
 
 }  // namespace
-
-std::string Digits(double value) {
-  const double size = std::abs(value);
-  return Number(value, size < 10 ? 2 : size < 100 ? 1 : 0);
-}
-
-std::string Duration(double us, bool greek) {
-  if (us >= 1e6) return Digits(us / 1e6) + " s";
-  if (us >= 1e3) return Digits(us / 1e3) + " ms";
-  return Digits(us) + (greek ? " \u00b5s" : " us");
-}
 
 std::vector<Goal> StorageGoals(const Report& report) {
   std::vector<Goal> goals;

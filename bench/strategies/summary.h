@@ -5,14 +5,9 @@
 #include <vector>
 
 #include "bench/strategies/figures.h"
+#include "bench/support/table.h"
 
 namespace strata::bench {
-
-// "3.1", "215", "12,500": three digits that matter.
-std::string Digits(double value);
-
-// "3.1 us", "12.5 ms"; with the Greek letter for pages.
-std::string Duration(double us, bool greek = false);
 
 // A goal for storage (real documents, on an engine that has files), and what came out.
 struct Goal {

@@ -1,6 +1,7 @@
 #include "bench/support/table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <utility>
@@ -49,6 +50,27 @@ std::string Number(double value, int decimals) {
     text.insert(text.begin() + static_cast<std::ptrdiff_t>(end), ',');
   }
   return text;
+}
+
+std::string Digits(double value) {
+  const double size = std::abs(value);
+  return Number(value, size < 10 ? 2 : size < 100 ? 1 : 0);
+}
+
+std::string Duration(double us, bool greek) {
+  if (us >= 1e6) return Digits(us / 1e6) + " s";
+  if (us >= 1e3) return Digits(us / 1e3) + " ms";
+  return Digits(us) + (greek ? " \u00b5s" : " us");
+}
+
+std::string WithoutZeros(std::string text) {
+  const size_t point = text.find('.');
+  if (point == std::string::npos) return text;
+  const size_t end = std::min(text.find(' ', point), text.size());
+  size_t keep = end;
+  while (text[keep - 1] == '0') --keep;
+  if (keep - 1 == point) --keep;
+  return text.erase(keep, end - keep);
 }
 
 }  // namespace strata::bench

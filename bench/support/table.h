@@ -23,4 +23,13 @@ class Table {
 // With commas between thousands: "12,345.6".
 std::string Number(double value, int decimals);
 
+// "3.1", "215", "12,500": three digits that matter.
+std::string Digits(double value);
+
+// "3.1 us", "12.5 ms"; with the Greek letter for pages.
+std::string Duration(double us, bool greek = false);
+
+// "4.00 ms" is "4 ms" beside an axis.
+std::string WithoutZeros(std::string text);
+
 }  // namespace strata::bench

@@ -1,4 +1,4 @@
-#include "bench/strategies/svg.h"
+#include "bench/support/svg.h"
 
 #include <algorithm>
 #include <cmath>

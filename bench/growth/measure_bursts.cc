@@ -1,0 +1,159 @@
+// What the server does with more large updates than it has room for.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <string>
+#include <thread>
+
+#include "bench/growth/burst.h"
+#include "bench/growth/measure.h"
+#include "bench/growth/served.h"
+#include "bench/load/prepare.h"
+#include "strata/v1/document_service.grpc.pb.h"
+
+namespace strata::bench {
+namespace {
+
+using std::chrono::milliseconds;
+using Steady = std::chrono::steady_clock;
+
+constexpr int64_t kCalls = 1'000;
+// Nearly a MiB: the server's limit for a document.
+constexpr size_t kDocumentBytes = 1'040'000;
+constexpr milliseconds kSampleEvery{20};
+// Of all documents of a burst, so many are looked at afterwards.
+constexpr size_t kLooks = 50;
+
+// The greatest resident size between its making and its end.
+class PeakSampler {
+ public:
+  explicit PeakSampler(const Served& served)
+      : peak_(served.resident_bytes()), thread_([this, &served] {
+          while (!done_) {
+            peak_ = std::max(peak_, served.resident_bytes());
+            std::this_thread::sleep_for(kSampleEvery);
+          }
+        }) {}
+
+  int64_t End() {
+    done_ = true;
+    thread_.join();
+    return peak_;
+  }
+
+ private:
+  std::atomic<bool> done_ = false;
+  int64_t peak_;
+  std::thread thread_;
+};
+
+class BurstMeasurement {
+ public:
+  BurstMeasurement(const GrowthSettings& settings, BurstResult result)
+      : result_(std::move(result)),
+        served_(settings.folder + "/burst-" + std::to_string(result_.connections) + "-" +
+                    std::to_string(result_.in_flight_mib_max),
+                {"--in-flight-mib-max", std::to_string(result_.in_flight_mib_max)}),
+        documents_(v1::DocumentService::NewStub(served_.channel())) {}
+
+  BurstResult Measure() {
+    Population small = served_.MakePopulation("small", "deltas");
+    small.versions.resize(1);
+    Prepare(served_.channel(), *Fill(small));
+    served_.MakePopulation("large", "deltas");
+    result_.sent_bytes = result_.calls * static_cast<int64_t>(kDocumentBytes);
+    result_.resident_before = served_.resident_bytes();
+    PeakSampler sampler(served_);
+    const Steady::time_point start = Steady::now();
+    const std::vector<BurstAnswer> answers = RunBurst({.address = served_.address(),
+                                                       .collection = "large",
+                                                       .connections = result_.connections,
+                                                       .calls = result_.calls,
+                                                       .document_bytes = kDocumentBytes});
+    const Steady::time_point end = Steady::now();
+    result_.seconds = std::chrono::duration<double>(end - start).count();
+    if (Get("small", "0").error_code() != grpc::StatusCode::OK) {
+      result_.wrong.push_back("a small Get behind the burst was refused");
+    }
+    result_.get_ms = std::chrono::duration<double, std::milli>(Steady::now() - end).count();
+    result_.resident_peak = sampler.End();
+    Sort(answers);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    result_.resident_after = served_.resident_bytes();
+    Look(answers);
+    std::cerr << "." << std::flush;
+    return std::move(result_);
+  }
+
+ private:
+  grpc::Status Get(const std::string& collection, const std::string& id) {
+    v1::GetRequest request;
+    request.set_collection(collection);
+    request.set_id(id);
+    request.set_encoding(v1::ENCODING_BSON);
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    response_.Clear();
+    return documents_->Get(&context, request, &response_);
+  }
+
+  void Sort(const std::vector<BurstAnswer>& answers) {
+    for (const BurstAnswer& answer : answers) {
+      if (answer.code == grpc::StatusCode::OK) {
+        ++result_.accepted;
+      } else if (answer.code == grpc::StatusCode::RESOURCE_EXHAUSTED) {
+        ++result_.refused;
+      } else if (result_.others++ == 0) {
+        result_.other = std::to_string(answer.code) + " " + answer.message;
+      }
+    }
+    if (result_.accepted == 0) result_.wrong.push_back("no update was accepted");
+    if (result_.others > 0) {
+      result_.wrong.push_back(std::to_string(result_.others) +
+                              " answers besides OK and RESOURCE_EXHAUSTED: " + result_.other);
+    }
+  }
+
+  // What was accepted is there, and what was refused wrote nothing.
+  void Look(const std::vector<BurstAnswer>& answers) {
+    for (size_t i = 0; i < answers.size(); i += std::max<size_t>(1, answers.size() / kLooks)) {
+      const grpc::Status status = Get("large", std::to_string(i));
+      const bool there =
+          status.ok() && response_.document().content().bson().size() == kDocumentBytes;
+      const bool absent = status.error_code() == grpc::StatusCode::NOT_FOUND;
+      const int code = answers[i].code;
+      if (code == grpc::StatusCode::OK && !there) {
+        result_.wrong.push_back("an accepted document is not there: " + std::to_string(i));
+      } else if (code == grpc::StatusCode::RESOURCE_EXHAUSTED && !absent) {
+        result_.wrong.push_back("a refused document is there: " + std::to_string(i));
+      }
+    }
+  }
+
+  BurstResult result_;
+  Served served_;
+  const std::unique_ptr<v1::DocumentService::Stub> documents_;
+  v1::GetResponse response_;
+};
+
+}  // namespace
+
+void MeasureBursts(const GrowthSettings& settings, Figures& figures) {
+  struct Case {
+    int connections;
+    int64_t in_flight_mib_max;
+  };
+  for (const Case& one : {Case{1, 256}, Case{10, 256}, Case{10, 64}}) {
+    BurstResult planned;
+    planned.calls = kCalls;
+    planned.connections = one.connections;
+    planned.in_flight_mib_max = one.in_flight_mib_max;
+    figures.bursts.push_back(BurstMeasurement(settings, planned).Measure());
+    for (const std::string& wrong : figures.bursts.back().wrong) {
+      figures.wrong.push_back("burst on " + std::to_string(one.connections) + ": " + wrong);
+    }
+  }
+}
+
+}  // namespace strata::bench

@@ -1,0 +1,115 @@
+// How long the server takes to start, and its size then.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/growth/measure.h"
+#include "bench/growth/served.h"
+#include "bench/load/prepare.h"
+#include "strata/v1/document_service.grpc.pb.h"
+
+namespace strata::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using Steady = std::chrono::steady_clock;
+
+constexpr int kStarts = 5;
+constexpr int64_t kFullBytes = int64_t{1} << 30;
+constexpr size_t kDocumentsBeforeKill = 20'000;
+constexpr size_t kLargeBytes = 100'000;
+constexpr std::chrono::seconds kFillMax{90};
+
+int64_t BytesIn(const std::string& directory) {
+  int64_t bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    std::error_code error;  // files go while one looks
+    const auto size = entry.is_regular_file(error) ? entry.file_size(error) : 0;
+    if (!error) bytes += static_cast<int64_t>(size);
+  }
+  return bytes;
+}
+
+// Bytes that no engine makes smaller.
+std::string Noise(std::mt19937_64& random) {
+  constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
+  std::string text(kLargeBytes, ' ');
+  for (char& c : text) c = kDigits[random() % 64];
+  return text;
+}
+
+// Large documents until the directory has a GiB.
+void FillUp(const std::string& folder) {
+  Served served(folder);
+  if (BytesIn(folder + "/data") >= kFullBytes) return;
+  served.MakePopulation("noise", "deltas");
+  const auto stub = v1::DocumentService::NewStub(served.channel());
+  const Steady::time_point end = Steady::now() + kFillMax;
+  std::mt19937_64 random(1);
+  for (int64_t i = 0; Steady::now() < end; ++i) {
+    v1::UpdateRequest request;
+    request.set_collection("noise");
+    request.set_id(std::to_string(i));
+    request.set_allow_missing(true);
+    request.set_omit_content(true);
+    (*request.mutable_replace()->mutable_json()->mutable_fields())["noise"].set_string_value(
+        Noise(random));
+    v1::UpdateResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = stub->Update(&context, request, &response);
+    if (!status.ok()) throw std::runtime_error("cannot fill: " + status.error_message());
+    if (i % 100 == 0 && BytesIn(folder + "/data") >= kFullBytes) break;
+  }
+  served.Stop();
+}
+
+// Leaves a log that the next start has to read.
+void WriteAndKill(const std::string& folder, int round) {
+  Served served(folder);
+  Population population = served.MakePopulation("killed-" + std::to_string(round), "deltas");
+  population.versions.resize(kDocumentsBeforeKill);
+  Prepare(served.channel(), *Fill(population));
+}
+
+enum class Before { kNothing, kOrderlyEnd, kKill };
+
+StartResult Measure(const std::string& what, const std::string& folder, Before before) {
+  StartResult result;
+  result.what = what;
+  std::vector<double> times;
+  for (int i = 0; i < kStarts; ++i) {
+    const std::string its_folder = before == Before::kNothing ? folder + std::to_string(i) : folder;
+    if (before == Before::kKill) WriteAndKill(its_folder, i);
+    const Steady::time_point start = Steady::now();
+    Served served(its_folder);
+    times.push_back(std::chrono::duration<double, std::milli>(Steady::now() - start).count());
+    result.resident_bytes = std::max(result.resident_bytes, served.resident_bytes());
+    result.directory_bytes = BytesIn(its_folder + "/data");
+    served.Stop();
+  }
+  std::sort(times.begin(), times.end());
+  result.serving_ms = times[times.size() / 2];
+  result.serving_ms_max = times.back();
+  std::cerr << "." << std::flush;
+  return result;
+}
+
+}  // namespace
+
+void MeasureStarts(const GrowthSettings& settings, Figures& figures) {
+  const std::string folder = settings.folder + "/documents";
+  figures.starts.push_back(
+      Measure("an empty directory", settings.folder + "/start", Before::kNothing));
+  if (settings.full) FillUp(folder);
+  figures.starts.push_back(Measure("a filled directory", folder, Before::kOrderlyEnd));
+  figures.starts.push_back(
+      Measure("the same, 20,000 writes and a kill -9 later", folder, Before::kKill));
+}
+
+}  // namespace strata::bench
