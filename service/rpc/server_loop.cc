@@ -17,6 +17,9 @@ namespace {
 // How long streams have to take in how they end.
 constexpr std::chrono::milliseconds kStreamGrace{500};
 
+// Room for connections, and for messages on their way in, however little may be in flight.
+constexpr size_t kArrivingBytesMin = size_t{64} << 20;
+
 // gRPC's own log is for those who debug gRPC.
 void LogOfGrpc(gpr_log_func_args* args) {
   observability::Log(observability::LogLevel::kDebug, "grpc", {{"message", args->message}});
@@ -79,6 +82,11 @@ void LoopServer::Configure(grpc::ServerBuilder& builder) const {
   for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
+  // What is counted in flight has arrived whole; what is arriving, gRPC bounds itself: past this, it
+  // grants no more and then resets calls, which their callers see as RESOURCE_EXHAUSTED.
+  grpc::ResourceQuota quota("strata");
+  quota.Resize(kArrivingBytesMin + options.bytes_in_flight_max);
+  builder.SetResourceQuota(quota);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.request_bytes_max));
   // Otherwise a second server on the same port takes half of the connections, silently.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
