@@ -82,8 +82,8 @@ void LoopServer::Configure(grpc::ServerBuilder& builder) const {
   for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
-  // What is counted in flight has arrived whole; what is arriving, gRPC bounds itself: past this, it
-  // grants no more and then resets calls, which their callers see as RESOURCE_EXHAUSTED.
+  // What is counted in flight has arrived whole; what is arriving, gRPC bounds itself: past this it
+  // grants no more, and then resets calls, which their callers see as RESOURCE_EXHAUSTED.
   grpc::ResourceQuota quota("strata");
   quota.Resize(kArrivingBytesMin + options.bytes_in_flight_max);
   builder.SetResourceQuota(quota);
