@@ -3,6 +3,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -29,43 +30,65 @@ grpc::Slice Replacement(size_t bytes) {
   return grpc::Slice(request.SerializeAsString());
 }
 
-}  // namespace
-
-std::vector<BurstAnswer> RunBurst(const BurstSettings& settings) {
-  const auto deadline = std::chrono::system_clock::now() + kDeadline;
-  std::vector<std::unique_ptr<grpc::GenericStub>> stubs;
-  for (int i = 0; i < settings.connections; ++i) {
-    const auto channel = Connect(settings.address);
-    channel->WaitForConnected(deadline);
-    stubs.push_back(std::make_unique<grpc::GenericStub>(channel));
+class Burst {
+ public:
+  explicit Burst(const BurstSettings& settings)
+      : settings_(settings),
+        replacement_(Replacement(settings.document_bytes)),
+        calls_(static_cast<size_t>(settings.calls)) {
+    for (int i = 0; i < settings.connections; ++i) {
+      const auto channel = Connect(settings.address);
+      channel->WaitForConnected(deadline_);
+      stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
+    }
   }
-  const grpc::Slice replacement = Replacement(settings.document_bytes);
-  grpc::CompletionQueue queue;
-  std::vector<Call> calls(static_cast<size_t>(settings.calls));
-  for (size_t i = 0; i < calls.size(); ++i) {
+
+  std::vector<BurstAnswer> Run() {
+    while (next_ < std::min(settings_.at_once, settings_.calls)) SendNext();
+    void* tag = nullptr;
+    bool ok = false;
+    for (size_t i = 0; i < calls_.size(); ++i) {
+      queue_.Next(&tag, &ok);
+      if (next_ < settings_.calls) SendNext();
+    }
+    queue_.Shutdown();
+    std::vector<BurstAnswer> answers;
+    for (const Call& call : calls_) {
+      answers.push_back({call.status.error_code(), call.status.error_message()});
+    }
+    return answers;
+  }
+
+ private:
+  void SendNext() {
+    const auto number = static_cast<size_t>(next_++);
     v1::UpdateRequest request;
-    request.set_collection(settings.collection);
-    request.set_id(std::to_string(i));
+    request.set_collection(settings_.collection);
+    request.set_id(std::to_string(number));
     request.set_allow_missing(true);
     request.set_omit_content(true);
-    const grpc::Slice slices[] = {grpc::Slice(request.SerializeAsString()), replacement};
+    const grpc::Slice slices[] = {grpc::Slice(request.SerializeAsString()), replacement_};
     const grpc::ByteBuffer message(slices, std::size(slices));
-    Call& call = calls[i];
-    call.context.set_deadline(deadline);
-    call.reader = stubs[i % stubs.size()]->PrepareUnaryCall(
-        &call.context, "/strata.v1.DocumentService/Update", message, &queue);
+    Call& call = calls_[number];
+    call.context.set_deadline(deadline_);
+    call.reader = stubs_[number % stubs_.size()]->PrepareUnaryCall(
+        &call.context, "/strata.v1.DocumentService/Update", message, &queue_);
     call.reader->StartCall();
     call.reader->Finish(&call.response, &call.status, &call);
   }
-  void* tag = nullptr;
-  bool ok = false;
-  for (size_t i = 0; i < calls.size(); ++i) queue.Next(&tag, &ok);
-  queue.Shutdown();
-  std::vector<BurstAnswer> answers;
-  for (const Call& call : calls) {
-    answers.push_back({call.status.error_code(), call.status.error_message()});
-  }
-  return answers;
-}
+
+  const BurstSettings settings_;
+  const std::chrono::system_clock::time_point deadline_ =
+      std::chrono::system_clock::now() + kDeadline;
+  const grpc::Slice replacement_;
+  grpc::CompletionQueue queue_;
+  std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
+  std::vector<Call> calls_;
+  int64_t next_ = 0;
+};
+
+}  // namespace
+
+std::vector<BurstAnswer> RunBurst(const BurstSettings& settings) { return Burst(settings).Run(); }
 
 }  // namespace strata::bench

@@ -11,7 +11,8 @@ struct BurstSettings {
   std::string address;
   std::string collection;
   int connections = 10;
-  int64_t calls = 1'000;  // each on a document of its own, "0" and on
+  int64_t calls = 1'000;    // each on a document of its own, "0" and on
+  int64_t at_once = 1'000;  // in flight at most
   size_t document_bytes = 0;
 };
 
@@ -21,7 +22,7 @@ struct BurstAnswer {
   std::string message;
 };
 
-// Sends them all and waits for all answers, by call; the documents' bytes are shared, so that the
+// Sends them and waits for all answers, by call; the documents' bytes are shared, so that the
 // client stays small.
 std::vector<BurstAnswer> RunBurst(const BurstSettings& settings);
 

@@ -67,6 +67,8 @@ struct IdleResult {
 // Updates of a megabyte, all at once.
 struct BurstResult {
   int64_t calls = 0;
+  int64_t at_once = 0;
+  bool stalled = false;  // none is sent to its last byte
   int connections = 0;
   int64_t in_flight_mib_max = 0;  // what the server was told
   int64_t sent_bytes = 0;         // that the documents of all calls have together

@@ -64,7 +64,10 @@ std::string Line(const IdleResult& idle) {
 
 std::string Line(const BurstResult& burst) {
   Object object("burst");
-  object.Add("calls", burst.calls).Add("connections", int64_t{burst.connections});
+  object.Add("calls", burst.calls)
+      .Add("at_once", burst.at_once)
+      .Add("stalled", int64_t{burst.stalled})
+      .Add("connections", int64_t{burst.connections});
   object.Add("in_flight_mib_max", burst.in_flight_mib_max).Add("sent_bytes", burst.sent_bytes);
   object.Add("accepted", burst.accepted).Add("refused", burst.refused);
   object.Add("others", burst.others).Add("seconds", burst.seconds);

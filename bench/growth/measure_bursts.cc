@@ -9,6 +9,7 @@
 #include "bench/growth/burst.h"
 #include "bench/growth/measure.h"
 #include "bench/growth/served.h"
+#include "bench/growth/stalled_calls.h"
 #include "bench/load/prepare.h"
 #include "strata/v1/document_service.grpc.pb.h"
 
@@ -19,8 +20,11 @@ using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
 constexpr int64_t kCalls = 1'000;
+// About as many of them as the server has room for.
+constexpr int64_t kCallsAccepted = 200;
 // Nearly a MiB: the server's limit for a document.
 constexpr size_t kDocumentBytes = 1'040'000;
+constexpr std::chrono::seconds kStallMax{8};
 constexpr milliseconds kSampleEvery{20};
 // Of all documents of a burst, so many are looked at afterwards.
 constexpr size_t kLooks = 50;
@@ -53,6 +57,7 @@ class BurstMeasurement {
   BurstMeasurement(const GrowthSettings& settings, BurstResult result)
       : result_(std::move(result)),
         served_(settings.folder + "/burst-" + std::to_string(result_.connections) + "-" +
+                    std::to_string(result_.at_once) + "-" + std::to_string(result_.stalled) + "-" +
                     std::to_string(result_.in_flight_mib_max),
                 {"--in-flight-mib-max", std::to_string(result_.in_flight_mib_max)}),
         documents_(v1::DocumentService::NewStub(served_.channel())) {}
@@ -64,29 +69,58 @@ class BurstMeasurement {
     served_.MakePopulation("large", "deltas");
     result_.sent_bytes = result_.calls * static_cast<int64_t>(kDocumentBytes);
     result_.resident_before = served_.resident_bytes();
+    result_.stalled ? Stall() : Burst();
+    std::cerr << "." << std::flush;
+    return std::move(result_);
+  }
+
+ private:
+  void Burst() {
     PeakSampler sampler(served_);
     const Steady::time_point start = Steady::now();
     const std::vector<BurstAnswer> answers = RunBurst({.address = served_.address(),
                                                        .collection = "large",
                                                        .connections = result_.connections,
                                                        .calls = result_.calls,
+                                                       .at_once = result_.at_once,
                                                        .document_bytes = kDocumentBytes});
+    GetBehind(start);
+    result_.resident_peak = sampler.End();
+    Sort(answers);
+    LookLater();
+    Look(answers);
+  }
+
+  void Stall() {
+    PeakSampler sampler(served_);
+    const Steady::time_point start = Steady::now();
+    {
+      StalledCalls calls(std::stoi(served_.address().substr(served_.address().rfind(':') + 1)),
+                         result_.connections, result_.calls, kDocumentBytes);
+      calls.Send(kStallMax);
+      result_.sent_bytes = calls.sent_bytes();
+      result_.refused = calls.refused();
+      GetBehind(start);
+    }
+    result_.resident_peak = sampler.End();
+    LookLater();
+  }
+
+  // Whether the server still answers, right behind a burst that has begun at `start`.
+  void GetBehind(Steady::time_point start) {
     const Steady::time_point end = Steady::now();
     result_.seconds = std::chrono::duration<double>(end - start).count();
     if (Get("small", "0").error_code() != grpc::StatusCode::OK) {
       result_.wrong.push_back("a small Get behind the burst was refused");
     }
     result_.get_ms = std::chrono::duration<double, std::milli>(Steady::now() - end).count();
-    result_.resident_peak = sampler.End();
-    Sort(answers);
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-    result_.resident_after = served_.resident_bytes();
-    Look(answers);
-    std::cerr << "." << std::flush;
-    return std::move(result_);
   }
 
- private:
+  void LookLater() {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    result_.resident_after = served_.resident_bytes();
+  }
+
   grpc::Status Get(const std::string& collection, const std::string& id) {
     v1::GetRequest request;
     request.set_collection(collection);
@@ -143,10 +177,18 @@ void MeasureBursts(const GrowthSettings& settings, Figures& figures) {
   struct Case {
     int connections;
     int64_t in_flight_mib_max;
+    int64_t calls = kCalls;
+    int64_t at_once = kCalls;
+    bool stalled = false;
   };
-  for (const Case& one : {Case{1, 256}, Case{10, 256}, Case{10, 64}}) {
+  // The first shows what the engine keeps of so many documents, however they come, and the one with
+  // the least in flight what gRPC has in hand.
+  for (const Case& one : {Case{1, 256, kCallsAccepted, 1}, Case{1, 256}, Case{10, 256},
+                          Case{10, 64}, Case{10, 8}, Case{10, 64, kCalls, kCalls, true}}) {
     BurstResult planned;
-    planned.calls = kCalls;
+    planned.calls = one.calls;
+    planned.at_once = one.at_once;
+    planned.stalled = one.stalled;
     planned.connections = one.connections;
     planned.in_flight_mib_max = one.in_flight_mib_max;
     figures.bursts.push_back(BurstMeasurement(settings, planned).Measure());

@@ -1,10 +1,13 @@
 // Cost against the number of versions, under every strategy.
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/growth/measure.h"
 #include "bench/growth/served.h"
@@ -19,6 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
+constexpr int kRounds = 3;
 constexpr int kReadsInFlight = 64;
 // No two updates of one document are under way at once, which would be another measurement.
 constexpr int kUpdatesInFlight = 8;
@@ -31,10 +35,22 @@ struct Size {
 constexpr Size kSizes[] = {{1, 6000}, {100, 100}, {10'000, 8}};
 // A strategy that takes longer for one size ends there: embedded history writes all versions with
 // each update, so that 10,000 of them are 20 GB.
-constexpr std::chrono::seconds kFillMax{12};
+constexpr std::chrono::seconds kFillMax{8};
 
 constexpr int64_t kLargeBytes = 900'000;
 constexpr int64_t kLargeVersionsMax = 40;
+
+std::string Count(int64_t value) { return Number(static_cast<double>(value), 0); }
+
+// The one in the middle by its CPU time, which neighbours on the machine disturb least.
+Measurement Median(std::vector<Measurement>& rounds) {
+  const auto middle = rounds.begin() + static_cast<std::ptrdiff_t>(rounds.size() / 2);
+  std::nth_element(rounds.begin(), middle, rounds.end(),
+                   [](const Measurement& a, const Measurement& b) {
+                     return a.server_cpu_us() < b.server_cpu_us();
+                   });
+  return std::move(*middle);
+}
 
 class VersionsMeasurement {
  public:
@@ -43,50 +59,72 @@ class VersionsMeasurement {
       : figures_(figures),
         served_(served),
         strategy_(std::move(strategy)),
-        duration_(settings.full ? milliseconds(1000) : milliseconds(400)) {}
+        duration_(settings.full ? milliseconds(400) : milliseconds(120)) {}
 
-  void Measure(const Size& size) {
-    Population population =
-        served_.MakePopulation(strategy_ + "-" + std::to_string(size.versions), strategy_);
-    population.versions.resize(size.documents);
-    Prepare(served_.channel(),
-            *Fill(population, {.depth = size.versions, .until = Steady::now() + kFillMax}));
-    VersionsPoint point;
-    point.strategy = strategy_;
-    point.documents = static_cast<int64_t>(size.documents);
-    point.versions = *std::min_element(population.versions.begin(), population.versions.end());
-    if (point.versions < size.versions) {
-      figures_.ends.push_back({strategy_, "stopped at " + Count(point.versions) +
-                                              " versions of 300 B after " +
-                                              std::to_string(kFillMax.count()) +
-                                              " s of filling, as each update writes them all"});
+  // All sizes are there before anything is measured, and take turns, so that what moves on the
+  // machine meanwhile is not taken for growth.
+  void Measure() {
+    for (const Size& size : kSizes) FillOne(size);
+    for (int round = 0; round < kRounds; ++round) {
+      for (Subject& subject : subjects_) {
+        Take(Operation::kGet, *GetAtRandom(subject.population, 1), kReadsInFlight, subject);
+        Take(Operation::kHistory, *NewestTenAtRandom(subject.population, 1), kReadsInFlight,
+             subject);
+        Take(Operation::kUpdate, *UpdateAtRandom(subject.population, 1), kUpdatesInFlight, subject);
+      }
+      std::cerr << "." << std::flush;
     }
-    if (point.versions == 0) return;
-    Take(Operation::kGet, *GetAtRandom(population, 1), kReadsInFlight, point);
-    Take(Operation::kHistory, *NewestTenAtRandom(population, 1), kReadsInFlight, point);
-    Take(Operation::kUpdate, *UpdateAtRandom(population, 1), kUpdatesInFlight, point);
-    figures_.versions.push_back(std::move(point));
+    for (Subject& subject : subjects_) {
+      for (size_t i = 0; i < kOperationNames.size(); ++i) {
+        subject.point.costs.operations[i] = Median(subject.rounds[i]);
+      }
+      figures_.versions.push_back(std::move(subject.point));
+    }
   }
 
   // Where a document's history does not fit any more, found with large versions.
   void FindLimit();
 
  private:
-  static std::string Count(int64_t value) { return Number(static_cast<double>(value), 0); }
+  struct Subject {
+    Population population;
+    VersionsPoint point;
+    std::array<std::vector<Measurement>, 3> rounds;
+  };
 
-  void Take(Operation operation, Workload& workload, int in_flight, VersionsPoint& point) {
-    Measurement& measured = point.costs.operations[static_cast<size_t>(operation)];
-    measured = served_.Run(workload, in_flight, duration_);
+  void FillOne(const Size& size) {
+    Subject subject;
+    subject.population =
+        served_.MakePopulation(strategy_ + "-" + std::to_string(size.versions), strategy_);
+    std::vector<int64_t>& versions = subject.population.versions;
+    versions.resize(size.documents);
+    Prepare(served_.channel(),
+            *Fill(subject.population, {.depth = size.versions, .until = Steady::now() + kFillMax}));
+    subject.point.strategy = strategy_;
+    subject.point.documents = static_cast<int64_t>(size.documents);
+    subject.point.versions = *std::min_element(versions.begin(), versions.end());
+    if (subject.point.versions < size.versions) {
+      figures_.ends.push_back({strategy_, "stopped at " + Count(subject.point.versions) +
+                                              " versions of 300 B after " +
+                                              std::to_string(kFillMax.count()) +
+                                              " s of filling, as each update writes them all"});
+    }
+    if (subject.point.versions > 0) subjects_.push_back(std::move(subject));
+  }
+
+  void Take(Operation operation, Workload& workload, int in_flight, Subject& subject) {
+    Measurement measured = served_.Run(workload, in_flight, duration_);
     measured.workload = kOperationNames[static_cast<size_t>(operation)];
     measured.system = "strata " + strategy_;
-    Check(measured, strategy_ + " with " + std::to_string(point.versions) + " versions", figures_);
-    std::cerr << "." << std::flush;
+    Check(measured, strategy_ + " with " + Count(subject.point.versions) + " versions", figures_);
+    subject.rounds[static_cast<size_t>(operation)].push_back(std::move(measured));
   }
 
   Figures& figures_;
   Served& served_;
   const std::string strategy_;
   const milliseconds duration_;
+  std::vector<Subject> subjects_;
 };
 
 void VersionsMeasurement::FindLimit() {
@@ -125,7 +163,7 @@ void MeasureVersions(const GrowthSettings& settings, Figures& figures) {
     {
       Served served(folder);
       VersionsMeasurement measurement(settings, served, strategy, figures);
-      for (const Size& size : kSizes) measurement.Measure(size);
+      measurement.Measure();
       if (std::string_view(strategy) == "embedded-history") measurement.FindLimit();
     }
     // Some are gigabytes, and the next one wants the disk's cache to itself.
