@@ -223,8 +223,8 @@ class Page {
     if (figures_.bursts.empty()) return;
     html_ += Heading("A burst of large updates",
                      "What does not fit is refused with RESOURCE_EXHAUSTED and writes nothing; the "
-                     "server goes on. Its memory follows what may be in flight, which counts what "
-                     "has arrived whole, but not what is arriving: unfinished messages.");
+                     "server goes on. Its memory follows what may be in flight, which bounds what "
+                     "has arrived whole and, apart from it, what is still arriving.");
     BarPlot plot;
     plot.title = "Server memory at its peak, MiB";
     plot.parts = {"before", "more at the peak"};
