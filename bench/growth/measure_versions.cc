@@ -33,6 +33,7 @@ struct Size {
   size_t documents;
 };
 constexpr Size kSizes[] = {{1, 6000}, {100, 100}, {10'000, 8}};
+constexpr std::chrono::seconds kQuietMax{5};
 // A strategy that takes longer for one size ends there: embedded history writes all versions with
 // each update, so that 10,000 of them are 20 GB.
 constexpr std::chrono::seconds kFillMax{8};
@@ -65,6 +66,7 @@ class VersionsMeasurement {
   // machine meanwhile is not taken for growth.
   void Measure() {
     for (const Size& size : kSizes) FillOne(size);
+    served_.AwaitQuiet(kQuietMax);
     for (int round = 0; round < kRounds; ++round) {
       for (Subject& subject : subjects_) {
         Take(Operation::kGet, *GetAtRandom(subject.population, 1), kReadsInFlight, subject);

@@ -170,7 +170,7 @@ class Page {
                          " strategies leave nothing; readers were right and the next update "
                          "succeeded after every one of the crashes that were tried.");
     html_ +=
-        TableHead({"strategy", "article", "in the strategy\u2019s words", "as verified"}, true);
+        TableHead({"strategy", "article", "in the strategy\u2019s words", "as verified"}, "words");
     for (const CrashResult& crash : report_.crashes) {
       const ArticleWords words = ArticleOn(crash.strategy);
       html_ += "<tr><td>" + Escaped(crash.strategy) + "</td>" + WordsCell(words.recover) +
