@@ -182,10 +182,11 @@ class Page {
   void WriteGoals() {
     const std::vector<Goal> goals = StorageGoals(report_);
     const auto met = std::count_if(goals.begin(), goals.end(), [](const Goal& g) { return g.met; });
-    html_ += Heading(
-        "Goals for storage",
-        Count(met) + " of " + Count(static_cast<int64_t>(goals.size())) + " goals are met.");
-    html_ += TableHead({"goal", "measured", ""});
+    html_ +=
+        Heading("Goals for storage",
+                Count(met) + " of " + Count(static_cast<int64_t>(goals.size())) + " are met with " +
+                    report_.file + "; they are set for the 12,206 versions of compat.ndjson.zst.");
+    html_ += TableHead({"goal", "measured", ""}, "goals");
     for (const Goal& goal : goals) {
       html_ += "<tr>" + WordsCell(goal.goal) + Cell(goal.measured) +
                (goal.met ? "<td class=\"met\">met</td>" : "<td class=\"missed\">missed</td>") +

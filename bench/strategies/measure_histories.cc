@@ -15,8 +15,14 @@ StoredBytes MeasureBare(const engines::Engine& engine, const versioning::Strateg
                         const Histories& histories, const std::filesystem::path& directory) {
   const auto store = Open(engine, directory);
   Subject subject(*store, strategy);
-  for (const RealVersion& version : histories.versions) {
-    subject.Write(version, document::Content());
+  // Versions of different documents at once: commits of their own, as above, that share syncs.
+  for (size_t number = 0;; ++number) {
+    std::vector<const RealVersion*> versions;
+    for (const auto& [id, indexes] : histories.documents) {
+      if (number < indexes.size()) versions.push_back(&histories.versions[indexes[number]]);
+    }
+    if (versions.empty()) break;
+    subject.WriteAll(versions, document::Content());
   }
   Compact(*store);
   return MeasureBytes(*store, directory);

@@ -116,7 +116,10 @@ void LoadAndWait(const engines::Engine& engine, const versioning::StrategyEntry&
                  const std::filesystem::path& directory) {
   std::deque<std::unique_ptr<store::Store>> stores;  // open to the end
   std::vector<const RealVersion*> all;
-  for (const RealVersion& version : histories.versions) all.push_back(&version);
+  // Document by document, which makes fewer commits.
+  for (const auto& [id, indexes] : histories.documents) {
+    for (const size_t index : indexes) all.push_back(&histories.versions[index]);
+  }
   stores.push_back(Open(engine, directory / kReal));
   MustFill(*stores.back(), strategy, all);
   for (const int64_t count : growth) {

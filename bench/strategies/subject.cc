@@ -114,6 +114,22 @@ void Subject::Write(const RealVersion& version, const document::Content& content
   if (!written.ok()) Fail("writing " + version.id + ": " + written.status().ToString());
 }
 
+void Subject::WriteAll(const std::vector<const RealVersion*>& versions,
+                       const document::Content& content) {
+  std::mutex mutex;
+  std::condition_variable answered;
+  size_t waiting = versions.size();
+  for (const RealVersion* version : versions) {
+    Start(*version, content, [&](const absl::StatusOr<WriteResult>& result) {
+      if (!result.ok()) Fail("writing: " + result.status().ToString());
+      const std::lock_guard lock(mutex);
+      if (--waiting == 0) answered.notify_one();
+    });
+  }
+  std::unique_lock lock(mutex);
+  answered.wait(lock, [&] { return waiting == 0; });
+}
+
 absl::Status Fill(store::Store& store, const versioning::StrategyEntry& strategy,
                   const std::vector<const RealVersion*>& versions) {
   constexpr size_t kWindow = 2048;  // versions in memory at once

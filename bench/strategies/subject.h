@@ -30,6 +30,9 @@ class Subject {
   void Write(const RealVersion& version, const document::Content& content);
   void Write(const RealVersion& version) { Write(version, version.content); }
 
+  // The next versions of different documents, all with this content, at once.
+  void WriteAll(const std::vector<const RealVersion*>& versions, const document::Content& content);
+
   // Calls `done` instead of waiting.
   void Start(const RealVersion& version, const document::Content& content,
              versioning::WriteCallback done);

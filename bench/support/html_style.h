@@ -62,6 +62,7 @@ table { table-layout: fixed; min-width: 640px; } th:first-child { width: 26%; }
 td small { display: block; }
 td.words { font-size: 14px; }
 table.words th { text-align: left; }
+table.goals th:first-child { width: 46%; } table.goals th:last-child { width: 12%; }
 table.words th:first-child { width: 17%; } table.words th:nth-child(2) { width: 12%; }
 .note { margin-top: 10px; }
 .met { color: var(--good); font-weight: 600; } .missed { color: var(--bad); font-weight: 600; }
