@@ -148,7 +148,7 @@ class Page {
     html_ += "<div class=\"pair\">\n";
     for (size_t i = 0; i < kOperationNames.size(); ++i) {
       const std::string caption = i == static_cast<size_t>(Operation::kUpdate)
-                                      ? "8 calls in flight, no two on one document."
+                                      ? "4 calls in flight, no two on one document."
                                       : "64 calls in flight, on documents of as many versions.";
       for (const Quantity* quantity : {&kCpu, &kSlowest}) {
         html_ += Figure(std::string(kOperationNames[i]) + ": " + quantity->title,

@@ -18,7 +18,8 @@ constexpr int kInFlight = 64;
 constexpr size_t kDocumentsWithHistory = 1000;
 constexpr int64_t kUpdatesForHistory = 20'000;
 // A fill that is this slow ends the measurement at the point before.
-constexpr std::chrono::seconds kFillMax{120};
+constexpr std::chrono::seconds kFillMax{150};
+constexpr std::chrono::seconds kQuietMax{20};
 
 class DocumentsMeasurement {
  public:
@@ -39,6 +40,7 @@ class DocumentsMeasurement {
     if (population_.versions.back() == 0) return false;
     point.fills_per_second = filled.calls_per_second();
     if (before == 0) MakeHistories();
+    served_.AwaitQuiet(kQuietMax);
     Take(Operation::kGet, *GetAtRandom(population_, 1), point);
     Population with_history = population_;
     with_history.versions.resize(kDocumentsWithHistory);

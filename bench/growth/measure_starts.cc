@@ -21,10 +21,12 @@ namespace fs = std::filesystem;
 using Steady = std::chrono::steady_clock;
 
 constexpr int kStarts = 5;
-constexpr int64_t kFullBytes = int64_t{1} << 30;
+constexpr int64_t kFullBytes = 1'100'000'000;
 constexpr size_t kDocumentsBeforeKill = 20'000;
 constexpr size_t kLargeBytes = 100'000;
 constexpr std::chrono::seconds kFillMax{90};
+constexpr std::chrono::seconds kQuietMax{10};
+constexpr int kFillRoundsMax = 5;
 
 int64_t BytesIn(const std::string& directory) {
   int64_t bytes = 0;
@@ -44,18 +46,18 @@ std::string Noise(std::mt19937_64& random) {
   return text;
 }
 
-// Large documents until the directory has a GiB.
-void FillUp(const std::string& folder) {
+// Writes large documents, as many bytes in all. False: the time was over before.
+bool WriteNoise(const std::string& folder, int64_t bytes, int round, Steady::time_point end) {
   Served served(folder);
-  if (BytesIn(folder + "/data") >= kFullBytes) return;
-  served.MakePopulation("noise", "deltas");
+  const std::string collection = "noise-" + std::to_string(round);
+  served.MakePopulation(collection, "deltas");
   const auto stub = v1::DocumentService::NewStub(served.channel());
-  const Steady::time_point end = Steady::now() + kFillMax;
-  std::mt19937_64 random(1);
-  for (int64_t i = 0; Steady::now() < end; ++i) {
+  std::mt19937_64 random(static_cast<uint64_t>(round));
+  for (int64_t written = 0; written < bytes; written += static_cast<int64_t>(kLargeBytes)) {
+    if (Steady::now() > end) return false;
     v1::UpdateRequest request;
-    request.set_collection("noise");
-    request.set_id(std::to_string(i));
+    request.set_collection(collection);
+    request.set_id(std::to_string(written));
     request.set_allow_missing(true);
     request.set_omit_content(true);
     (*request.mutable_replace()->mutable_json()->mutable_fields())["noise"].set_string_value(
@@ -64,9 +66,20 @@ void FillUp(const std::string& folder) {
     grpc::ClientContext context;
     const grpc::Status status = stub->Update(&context, request, &response);
     if (!status.ok()) throw std::runtime_error("cannot fill: " + status.error_message());
-    if (i % 100 == 0 && BytesIn(folder + "/data") >= kFullBytes) break;
   }
+  served.AwaitQuiet(kQuietMax);
   served.Stop();
+  return true;
+}
+
+// Until the directory has a gigabyte. Logs and what is compressed go again, so it may take more
+// than once.
+void FillUp(const std::string& folder) {
+  const Steady::time_point end = Steady::now() + kFillMax;
+  for (int round = 0; round < kFillRoundsMax; ++round) {
+    const int64_t missing = kFullBytes - BytesIn(folder + "/data");
+    if (missing <= 0 || !WriteNoise(folder, missing, round, end)) return;
+  }
 }
 
 // Leaves a log that the next start has to read.

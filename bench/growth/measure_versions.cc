@@ -25,17 +25,18 @@ using Steady = std::chrono::steady_clock;
 constexpr int kRounds = 3;
 constexpr int kReadsInFlight = 64;
 // No two updates of one document are under way at once, which would be another measurement.
-constexpr int kUpdatesInFlight = 8;
+constexpr int kUpdatesInFlight = 4;
 
 // The documents are so many that the updates, spread over them, add few versions to each.
 struct Size {
   int64_t versions;
   size_t documents;
 };
-constexpr Size kSizes[] = {{1, 6000}, {100, 100}, {10'000, 8}};
+constexpr Size kSizes[] = {{1, 6000}, {100, 100}, {10'000, 4}};
+constexpr std::chrono::seconds kQuietMax{5};
 // A strategy that takes longer for one size ends there: embedded history writes all versions with
 // each update, so that 10,000 of them are 20 GB.
-constexpr std::chrono::seconds kFillMax{8};
+constexpr std::chrono::seconds kFillMax{5};
 
 constexpr int64_t kLargeBytes = 900'000;
 constexpr int64_t kLargeVersionsMax = 40;
@@ -65,6 +66,7 @@ class VersionsMeasurement {
   // machine meanwhile is not taken for growth.
   void Measure() {
     for (const Size& size : kSizes) FillOne(size);
+    served_.AwaitQuiet(kQuietMax);
     for (int round = 0; round < kRounds; ++round) {
       for (Subject& subject : subjects_) {
         Take(Operation::kGet, *GetAtRandom(subject.population, 1), kReadsInFlight, subject);
