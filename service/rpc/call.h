@@ -43,8 +43,8 @@ class Call {
 
   // When the answer is due: the caller's deadline or the server's own, whichever is first.
   Time deadline() const { return deadline_; }
-  // Nobody waits for the answer any more (the caller gave up, or the deadline passed): a long walk
-  // may stop.
+  // Nobody waits for the answer any more: a long walk may stop. The deadline passed, or the caller
+  // gave up, which only scans are told of (Method::Kind).
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
 
  protected:
