@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "service/rpc/send_coalescer.h"
 #include "service/rpc/stream_call.h"
 #include "service/rpc/unary_call.h"
 
@@ -73,6 +74,7 @@ void EventQueue::Start() {
 void EventQueue::Run() {
   store::Store& store = state_->services.store;
   store.BeginToHelp();
+  SendCoalescer sends;
   void* tag = nullptr;
   int events_left = kEventsBeforeCommit;
   for (;;) {
@@ -80,20 +82,29 @@ void EventQueue::Run() {
     if (!commits_wait) {
       events_left = kEventsBeforeCommit;
     } else if (events_left <= 0) {
-      store.CommitWaiting();
+      sends.Flush();  // a commit may take long
+      {
+        const SendCoalescer::Scope answering(sends);
+        store.CommitWaiting();
+      }
+      sends.Flush();
       events_left = kEventsBeforeCommit;
       continue;
     }
     bool ok = false;
-    switch (queue_->AsyncNext(&tag, &ok, commits_wait ? kNow : NextSweep())) {
+    switch (queue_->AsyncNext(&tag, &ok, commits_wait || sends.Holds() ? kNow : NextSweep())) {
       case grpc::CompletionQueue::SHUTDOWN:
         store.EndToHelp();
         return;
-      case grpc::CompletionQueue::GOT_EVENT:
+      case grpc::CompletionQueue::GOT_EVENT: {
+        const SendCoalescer::Scope answering(sends);
         static_cast<Event*>(tag)->Proceed(ok);
         --events_left;
+        sends.FlushIfDue();
         break;
+      }
       case grpc::CompletionQueue::TIMEOUT:
+        sends.Flush();
         events_left = 0;
         break;
     }
