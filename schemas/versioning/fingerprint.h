@@ -10,9 +10,9 @@
 
 namespace strata::versioning {
 
-inline constexpr size_t kFingerprintSize = 16;
+inline constexpr size_t kFingerprintSize = 8;
 
-// The first 16 bytes of a SHA-256 over everything that decides what a write does: operation, names,
+// The first 8 bytes of a SHA-256 over everything that decides what a write does: operation, names,
 // change, precondition and the operation's own arguments in canonical form. Equal for a repeated
 // call whatever the order in which a client's protobuf library writes maps; encodings and limits on
 // attempts are no part of it. Empty for a request without id.

@@ -1,6 +1,7 @@
 #include "schemas/versioning/record_codec.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
@@ -57,9 +58,27 @@ bool ReadCommonMember(BsonReader& reader, VersionHeader& header, bool& corrupt) 
   return true;
 }
 
-void ReadHash(std::string_view bytes, document::Hash& hash, bool& corrupt) {
-  corrupt |= bytes.size() != hash.size();
-  std::copy_n(bytes.begin(), std::min(bytes.size(), hash.size()), hash.begin());
+// One member for three: they are random bytes, which nothing compresses, side by side.
+constexpr size_t kHashSize = std::tuple_size_v<document::Hash>;
+constexpr size_t kProofSize = kSaltSize + 2 * kHashSize;
+
+void AppendProof(const VersionHeader& header, BsonBuilder& builder) {
+  std::string proof;
+  proof.reserve(kProofSize);
+  proof.append(header.salt)
+      .append(document::HashBytes(header.content_hash))
+      .append(document::HashBytes(header.chain_hash));
+  builder.Binary("proof", proof);
+}
+
+void ReadProof(std::string_view proof, VersionHeader& header, bool& corrupt) {
+  if (proof.size() != kProofSize) {
+    corrupt = true;
+    return;
+  }
+  header.salt = proof.substr(0, kSaltSize);
+  std::copy_n(proof.begin() + kSaltSize, kHashSize, header.content_hash.begin());
+  std::copy_n(proof.begin() + kSaltSize + kHashSize, kHashSize, header.chain_hash.begin());
 }
 
 bool ValidKind(VersionKind kind) {
@@ -171,9 +190,7 @@ void AppendHeader(const VersionHeader& header, store::CommitPosition position,
   if (!header.request_id.empty()) {
     builder.String("request", header.request_id).Binary("fingerprint", header.request_fingerprint);
   }
-  builder.Binary("salt", header.salt)
-      .Binary("hash", document::HashBytes(header.content_hash))
-      .Binary("chain", document::HashBytes(header.chain_hash));
+  AppendProof(header, builder);
   if (position != 0) builder.Int64("position", position);
 }
 
@@ -203,12 +220,8 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
       create_time = reader.Int64();
     } else if (name == "fingerprint") {
       header.request_fingerprint = reader.Binary();
-    } else if (name == "salt") {
-      header.salt = reader.Binary();
-    } else if (name == "hash") {
-      ReadHash(reader.Binary(), header.content_hash, corrupt);
-    } else if (name == "chain") {
-      ReadHash(reader.Binary(), header.chain_hash, corrupt);
+    } else if (name == "proof") {
+      ReadProof(reader.Binary(), header, corrupt);
     } else if (name == "position") {
       record.version.position = reader.Int64();
     } else if (name == "current") {
@@ -230,28 +243,18 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
   return record;
 }
 
-std::string EncodeRequest(const VersionHeader& header) {
-  return BsonBuilder()
-      .Int64("version", header.version)
-      .Int64("time", header.commit_time)
-      .Binary("fingerprint", header.request_fingerprint)
-      .Take();
+std::string EncodeRequest(int64_t version) {
+  return BsonBuilder().Int64("version", version).Take();
 }
 
-absl::StatusOr<RequestRecord> DecodeRequest(std::string_view bytes) {
-  RequestRecord record;
+absl::StatusOr<int64_t> DecodeRequest(std::string_view bytes) {
+  int64_t version = 0;
   BsonReader reader(bytes);
   while (reader.Next()) {
-    if (reader.name() == "version") {
-      record.version = reader.Int64();
-    } else if (reader.name() == "time") {
-      record.time = reader.Int64();
-    } else if (reader.name() == "fingerprint") {
-      record.fingerprint = reader.Binary();
-    }
+    if (reader.name() == "version") version = reader.Int64();
   }
-  if (reader.corrupt() || record.version < 1) return Corrupt("request record");
-  return record;
+  if (reader.corrupt() || version < 1) return Corrupt("request record");
+  return version;
 }
 
 std::string EncodeLedgerEntry(std::string_view collection, int64_t incarnation, std::string_view id,

@@ -4,11 +4,11 @@
 //   version  = { version: int64, kind: int32, time: int64 (microseconds), created: int64 (absent:
 //   as time),
 //                actor, for, reason: string, labels: { name: string … },
-//                request: string, fingerprint: binary, salt: binary(16), hash: binary(32), chain:
-//                binary(32), position: int64 (absent: the position of the commit that wrote the
-//                record), … what the strategy adds …, content: document (absent: deletion, or coded
-//                otherwise) }
-//   request  = { version: int64, time: int64, fingerprint: binary }
+//                request: string, fingerprint: binary(8), proof: binary(80: salt 16, content hash
+//                32, chain hash 32), position: int64 (absent: the position of the commit that wrote
+//                the record), … what the strategy adds …, content: document (absent: deletion, or
+//                coded otherwise) }
+//   request  = { version: int64 }    what the request was stands in that version
 //   ledger   = { collection, incarnation: int64, id, version: int64, kind: int32, time: int64,
 //                actor, for, reason, labels, request }
 #pragma once
@@ -96,13 +96,9 @@ std::string EncodeVersion(const StoredVersion& version);
 absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
                                             store::CommitPosition record_position, Part part);
 
-struct RequestRecord {
-  int64_t version = 0;
-  UnixMicros time = 0;
-  std::string fingerprint;
-};
-std::string EncodeRequest(const VersionHeader& header);
-absl::StatusOr<RequestRecord> DecodeRequest(std::string_view bytes);
+// Of the version that the request made.
+std::string EncodeRequest(int64_t version);
+absl::StatusOr<int64_t> DecodeRequest(std::string_view bytes);
 
 struct LedgerEntry {
   std::string collection;

@@ -191,9 +191,9 @@ absl::StatusOr<std::string> DocumentCheck::RequestProblem(const ReadContext& con
                                                           std::string_view request_id,
                                                           const store::Record& record,
                                                           int64_t& version) const {
-  const absl::StatusOr<RequestRecord> request = DecodeRequest(record.value);
+  const absl::StatusOr<int64_t> request = DecodeRequest(record.value);
   if (!request.ok()) return "its record cannot be decoded";
-  version = request->version;
+  version = *request;
   if (head_unreadable_) return "";  // of that there is a finding
   if (head == nullptr) return "it names a version, and there is none";
   if (version > head->version.header.version) return "the version that it names does not exist";
@@ -201,12 +201,8 @@ absl::StatusOr<std::string> DocumentCheck::RequestProblem(const ReadContext& con
       context, {collection_->incarnation, id_}, *head, version, Part::kHeader);
   if (IsCorrupt(made.status())) return "";  // there is a finding of that version
   RETURN_IF_ERROR(made.status());
-  const VersionHeader& header = made->header;
-  if (header.request_id != request_id) {
+  if (made->header.request_id != request_id) {
     return "the version that it names was made by another request, or by none";
-  }
-  if (request->fingerprint != header.request_fingerprint || request->time != header.commit_time) {
-    return "it tells another time or other arguments than the version";
   }
   return "";
 }

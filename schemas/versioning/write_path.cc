@@ -10,6 +10,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/record_codec.h"
+#include "schemas/versioning/version_records.h"
 
 namespace strata::versioning {
 namespace {
@@ -297,8 +298,8 @@ void WritePath::Evaluate(Round& round, Pending& pending) {
 bool WritePath::Replay(Round& round, Pending& pending) {
   const WriteRequest& request = pending.request;
   if (request.request_id.empty()) return false;
-  const auto answer = [&](const StoredVersion& version, std::string_view fingerprint) {
-    if (fingerprint != request.request_fingerprint) {
+  const auto answer = [&](const StoredVersion& version) {
+    if (version.header.request_fingerprint != request.request_fingerprint) {
       pending.answer =
           Error(ErrorReason::kRequestIdReused,
                 "request_id was used for another request, which wrote version " +
@@ -319,16 +320,15 @@ bool WritePath::Replay(Round& round, Pending& pending) {
     return true;
   };
   for (size_t i = 0; i < round.planned.size(); ++i) {
-    const VersionHeader& header = round.planned[i].header;
-    if (header.request_id != request.request_id) continue;
+    if (round.planned[i].header.request_id != request.request_id) continue;
     pending.planned = i;  // its answer takes the position of that commit
-    return answer(round.planned[i], header.request_fingerprint);
+    return answer(round.planned[i]);
   }
   if (!round.head) return false;
   const VersionHeader& head = round.head->version.header;
   const UnixMicros forgotten = clock_.Now() - kRequestIdLifetime;
   if (head.request_id == request.request_id && head.commit_time > forgotten) {
-    return answer(round.head->version, head.request_fingerprint);
+    return answer(round.head->version);
   }
   const auto fail = [&](absl::Status status) {
     pending.answer = std::move(status);
@@ -338,13 +338,16 @@ bool WritePath::Replay(Round& round, Pending& pending) {
       round.reader->Get(Keyspace::kRequests, store::RequestKey(round.document, request.request_id));
   if (!record.ok()) return fail(record.status());
   if (!*record) return false;
-  const absl::StatusOr<RequestRecord> made = DecodeRequest((*record)->value);
+  const absl::StatusOr<int64_t> made = DecodeRequest((*record)->value);
   if (!made.ok()) return fail(made.status());
-  if (made->time <= forgotten) return false;
   const absl::StatusOr<StoredVersion> version = round.collection->strategy->ReadVersion(
-      {*round.reader, capabilities_}, round.document, *round.head, made->version, Part::kContent);
+      {*round.reader, capabilities_}, round.document, *round.head, *made, Part::kContent);
   if (!version.ok()) return fail(version.status());
-  return answer(*version, made->fingerprint);
+  if (version->header.request_id != request.request_id) {
+    return fail(CorruptVersion(*made, "was made by another request than its record names"));
+  }
+  if (version->header.commit_time <= forgotten) return false;
+  return answer(*version);
 }
 
 absl::Status WritePath::CheckPrecondition(const Round& round, const Pending& pending) const {
@@ -409,7 +412,7 @@ absl::StatusOr<store::WriteBatch> WritePath::PlanBatch(Round& round) {
     if (header.request_id.empty()) return;
     batch
         .Ensure(Keyspace::kRequests, store::RequestKey(round.document, header.request_id),
-                EncodeRequest(header))
+                EncodeRequest(header.version))
         .expire_time = header.commit_time + kRequestIdLifetime;
   };
   if (round.head) {

@@ -317,7 +317,7 @@ TEST_F(RocksDbStoreTest, AnUnknownFormatIsRefused) {
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
     rocksdb::DB* db = nullptr;
     ASSERT_TRUE(rocksdb::DB::Open(raw, options_.directory, families, &handles, &db).ok());
-    ASSERT_TRUE(db->Put(rocksdb::WriteOptions(), "format", "2").ok());
+    ASSERT_TRUE(db->Put(rocksdb::WriteOptions(), "format", "1").ok());
     for (auto* handle : handles) db->DestroyColumnFamilyHandle(handle);
     delete db;
   }

@@ -117,12 +117,9 @@ TEST_F(LayoutsTest, AHeader) {
       Header(versions_[2]),
       R"("version" : 3, "kind" : 2, "time" : 1704067202000000, "created" : 1704067200000000, )"
       R"("actor" : "ann", "reason" : "recount", )"
-      R"("salt" : { "$binary" : { "base64" : "AwMDAwMDAwMDAwMDAwMDAw==", )"
-      R"("subType" : "00" } }, )"
-      R"("hash" : { "$binary" : { "base64" : )"
-      R"("LE2zWqOe81LfnOu/1+ZQJ6gnUMYS8NDN90NbMjWrX4A=", "subType" : "00" } }, )"
-      R"("chain" : { "$binary" : { "base64" : )"
-      R"("RUemkhvk9kH1t3/1nYy32uRI+s9jB3UpWL5vAQkr540=", "subType" : "00" } })");
+      R"("proof" : { "$binary" : { "base64" : )"
+      R"("AwMDAwMDAwMDAwMDAwMDAyxNs1qjnvNS35zrv9fmUCeoJ1DGEvDQzfdDWzI1q1+A)"
+      R"(RUemkhvk9kH1t3/1nYy32uRI+s9jB3UpWL5vAQkr540=", "subType" : "00" } })");
 }
 
 TEST_F(LayoutsTest, FullCopies) {

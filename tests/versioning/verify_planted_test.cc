@@ -469,19 +469,19 @@ const std::vector<Plant>& Plants() {
       {"request record that lies",
        [](Scene& scene) -> Answer {
          scene.Put(Keyspace::kRequests, store::RequestKey(scene.key(), "r2"),
-                   EncodeRequest(scene.Read(3).header));
+                   EncodeRequest(scene.Read(3).header.version));
          return Expect(Kind::kRequestMismatch, 3);
        }},
       {"request record of no version",
        [](Scene& scene) -> Answer {
          scene.Put(Keyspace::kRequests, store::RequestKey(scene.key(), "r99"),
-                   EncodeRequest(scene.Next().header));
+                   EncodeRequest(scene.Next().header.version));
          return Expect(Kind::kRequestMismatch, kVersions + 1);
        }},
       {"request record of no document",
        [](Scene& scene) -> Answer {
          scene.Put(Keyspace::kRequests, store::RequestKey(scene.key().incarnation, "bb", "r1"),
-                   EncodeRequest(scene.Read(1).header));
+                   EncodeRequest(scene.Read(1).header.version));
          return Expect(Kind::kRequestMismatch, 1, false, "bb");
        }},
       {"request record that is none",

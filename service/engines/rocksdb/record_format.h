@@ -3,7 +3,8 @@
 // Each keyspace is a column family of its name (store::KeyspaceName); keys are the port's, as they
 // are. The column family "default" holds the engine's own two:
 //
-//   "format"   -> "1"          of this page; a database with another is not opened
+//   "format"   -> "2"          of this page and of the records that versioning stores; a database
+//                              with another is not opened
 //   "position" -> varint       the last commit's position, where the ledger does not tell: it is
 //                              written iff the last commit of a group has no ledger entry
 //
@@ -13,8 +14,9 @@
 //   flags    = byte            bit 0: `expires` follows; the others are 0
 //   position = varint          of the commit that wrote the record; its stamp, too. From 1
 //   expires  = varint          from this time on the record counts as absent, Unix microseconds.
-//   From 1 value    = the rest        a BSON document varint   = 1 to 9 bytes    7 bits each, least
-//   significant first, the top bit set on all but the
+//                              From 1
+//   value    = the rest        a BSON document
+//   varint   = 1 to 9 bytes    7 bits each, least significant first, the top bit set on all but the
 //                              last: an int64 from 0
 //
 // Against damage the file formats below have checksums; this one only refuses what was never
@@ -32,7 +34,7 @@
 namespace strata::engines::rocks {
 
 inline constexpr std::string_view kFormatKey = "format";
-inline constexpr std::string_view kFormat = "1";
+inline constexpr std::string_view kFormat = "2";
 inline constexpr std::string_view kPositionKey = "position";
 
 struct StoredRecord {

@@ -20,10 +20,10 @@ size_t BlockBytes(Keyspace keyspace) {
     case Keyspace::kHeads:
     case Keyspace::kVersions:
     case Keyspace::kLedger:
+    case Keyspace::kRequests:  // which are asked for only by calls that come twice
       // Neighbours are versions of one document or lines of one form: the more of them share a
       // block, the less zstd leaves of each.
       return 16 * kKiB;
-    case Keyspace::kRequests:
     case Keyspace::kCollections:
     case Keyspace::kMeta:
       return 4 * kKiB;
