@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "schemas/store/key_codec.h"
 #include "schemas/versioning/documents.h"
+#include "schemas/versioning/record_codec.h"
 #include "tests/documents/world.h"
+#include "tests/support/await_commit.h"
 #include "tests/support/hooked_store.h"
 #include "tests/support/status_matchers.h"
 
@@ -88,6 +91,19 @@ TEST_P(ExactlyOnceTest, IdsAreForgottenAfterADay) {
   ASSERT_OK_AND_ASSIGN(const WriteResult again, world->Update(Request("a", "r1"), Number(3)));
   EXPECT_TRUE(again.replayed);
   EXPECT_EQ(again.version.header.version, 3);
+}
+
+TEST_P(ExactlyOnceTest, ARecordThatNamesAnothersVersionIsRefused) {
+  ASSERT_THAT(world->Create(Request("a", "r1"), Number(1)), IsOk());
+  ASSERT_THAT(world->Update(Request("a", "r2"), Number(2)), IsOk());
+  ASSERT_THAT(world->Update(Request("a", "r3"), Number(3)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const CollectionPtr collection,
+                       world->documents().collections().Require(world->store(), kName.collection));
+  store::WriteBatch damage;
+  damage.Put(store::Keyspace::kRequests, store::RequestKey(collection->incarnation, kName.id, "r1"),
+             EncodeRequest(2));
+  ASSERT_TRUE(test_support::AwaitCommit(world->store(), std::move(damage)).committed);
+  EXPECT_THAT(world->Create(Request("a", "r1"), Number(1)), HasReason(ErrorReason::kRecordCorrupt));
 }
 
 // Whatever operation crashes wherever: after a restart the state is the one before or the one
