@@ -163,8 +163,15 @@ std::unique_ptr<Workload> Trial::Make(const Case& one, uint64_t seed) {
   return NewestTen(collection, id, one.form, one.depth);
 }
 
+// That nothing was answered is a failure, too.
+int64_t FailuresOf(const Measurement& measured) {
+  return measured.calls_per_second() > 0 ? measured.failures
+                                         : std::max<int64_t>(measured.failures, 1);
+}
+
 Measurement Trial::Run(const Case& one) {
   std::vector<Measurement> rounds;
+  int64_t failures = 0;
   for (int round = 0; round < settings_.rounds; ++round) {
     const std::unique_ptr<Workload> workload =
         Make(one, settings_.seed + static_cast<uint64_t>(round));
@@ -175,6 +182,7 @@ Measurement Trial::Run(const Case& one) {
     loop.server = empty_server_.pid();
     const std::unique_ptr<Workload> empty_calls = EmptyCalls();
     const Measurement empty = RunLoop(empty_channel_, *empty_calls, loop);
+    failures += FailuresOf(empty);
     loop.warm_up = Millis(settings_.warm_up);
     loop.duration = Millis(settings_.seconds);
     loop.server = process_;
@@ -185,14 +193,13 @@ Measurement Trial::Run(const Case& one) {
     measured.empty_calls_per_second = empty.calls_per_second();
     measured.empty_server_cpu_us = empty.server_cpu_us();
     measured.empty_p50_ms = empty.latency_ms(0.5);
+    failures += FailuresOf(measured);
     rounds.push_back(std::move(measured));
   }
   std::sort(rounds.begin(), rounds.end(), [](const Measurement& a, const Measurement& b) {
     return a.calls_per_second() * b.empty_calls_per_second <
            b.calls_per_second() * a.empty_calls_per_second;
   });
-  int64_t failures = 0;
-  for (const Measurement& round : rounds) failures += round.failures;
   Measurement median = std::move(rounds[rounds.size() / 2]);
   median.failures = failures;
   return median;

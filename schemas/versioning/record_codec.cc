@@ -236,7 +236,8 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
       corrupt = true;
     }
   }
-  if (corrupt || reader.corrupt() || header.version < 1 || !ValidKind(header.kind)) {
+  if (corrupt || reader.corrupt() || header.version < 1 || !ValidKind(header.kind) ||
+      header.salt.empty() || header.request_id.empty() != header.request_fingerprint.empty()) {
     return Corrupt("version record");
   }
   header.create_time = create_time.value_or(header.commit_time);

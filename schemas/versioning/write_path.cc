@@ -340,13 +340,19 @@ bool WritePath::Replay(Round& round, Pending& pending) {
   if (!*record) return false;
   const absl::StatusOr<int64_t> made = DecodeRequest((*record)->value);
   if (!made.ok()) return fail(made.status());
-  const absl::StatusOr<StoredVersion> version = round.collection->strategy->ReadVersion(
-      {*round.reader, capabilities_}, round.document, *round.head, *made, Part::kContent);
-  if (!version.ok()) return fail(version.status());
-  if (version->header.request_id != request.request_id) {
-    return fail(CorruptVersion(*made, "was made by another request than its record names"));
+  const auto read = [&](Part part) {
+    return round.collection->strategy->ReadVersion({*round.reader, capabilities_}, round.document,
+                                                   *round.head, *made, part);
+  };
+  // The header alone first: what became of a content a day ago stands in nobody's way.
+  const absl::StatusOr<StoredVersion> described = read(Part::kHeader);
+  if (!described.ok()) return fail(described.status());
+  if (described->header.request_id != request.request_id) {
+    return fail(CorruptVersion(*made, "is named by the record of a request that did not make it"));
   }
-  if (version->header.commit_time <= forgotten) return false;
+  if (described->header.commit_time <= forgotten) return false;
+  const absl::StatusOr<StoredVersion> version = read(Part::kContent);
+  if (!version.ok()) return fail(version.status());
   return answer(*version);
 }
 

@@ -3,8 +3,9 @@
 // gRPC 1.51 makes one sendmsg of each answer, and on a busy connection the kernel's way to the peer
 // costs more than all else that a small answer takes. So the linker leads gRPC's sendmsg through
 // here (--wrap), and while a thread answers, a send that closely follows another one to the same
-// socket finds it corked (TCP_CORK): the kernel keeps the bytes until the thread flushes. A lone
-// send, and the first in a row, goes out at once.
+// socket finds it corked (TCP_CORK): the kernel keeps the bytes, and what other threads send there,
+// until the thread flushes, for 200 ms at most. A lone send, and the first in a row, goes out at
+// once.
 //
 // Where gRPC is linked as a shared library its sends do not come by here, and are as they were.
 #pragma once
@@ -21,7 +22,8 @@ class SendCoalescer {
  public:
   // How closely two sends must follow each other.
   static constexpr std::chrono::microseconds kApartMax{50};
-  // How long a send is kept while the thread works on; some 25 small answers.
+  // How long a send is kept while the thread works on, and then until it is through with what it
+  // does; some 25 small answers.
   static constexpr std::chrono::microseconds kHeldMax{250};
 
   explicit SendCoalescer(const Clock& clock = Clock::System()) : clock_(clock) {}
@@ -29,8 +31,8 @@ class SendCoalescer {
   SendCoalescer(const SendCoalescer&) = delete;
   SendCoalescer& operator=(const SendCoalescer&) = delete;
 
-  // While one is there, what its thread sends may be kept. Not for a thread that polls: then it
-  // also sends what others wait for, such as room in a flow-control window.
+  // While one is there, what its thread sends may be kept. One at a time. Not for a thread that
+  // polls: then it also sends what others wait for, such as room in a flow-control window.
   class Scope {
    public:
     explicit Scope(SendCoalescer& coalescer);

@@ -93,6 +93,26 @@ TEST_P(ExactlyOnceTest, IdsAreForgottenAfterADay) {
   EXPECT_EQ(again.version.header.version, 3);
 }
 
+// What became of the version that it made matters no more.
+TEST_P(ExactlyOnceTest, AForgottenIdIsFreeWhateverBecameOfItsContent) {
+  ASSERT_THAT(world->Create(Request("a", "r1"), Number(1)), IsOk());
+  ASSERT_THAT(world->Update(Request("a", "r2"), Number(2)), IsOk());
+  ASSERT_OK_AND_ASSIGN(const CollectionPtr collection,
+                       world->documents().collections().Require(world->store(), kName.collection));
+  const std::string key = store::VersionKey(collection->incarnation, kName.id, 1);
+  ASSERT_OK_AND_ASSIGN(const auto stored, world->store().Get(store::Keyspace::kVersions, key));
+  if (!stored) GTEST_SKIP() << "versions are no records of their own";
+  ASSERT_OK_AND_ASSIGN(VersionRecord record, DecodeVersion(stored->value, 1, Part::kContent));
+  record.version.content.reset();
+  store::WriteBatch damage;
+  damage.Put(store::Keyspace::kVersions, key, EncodeVersion(record.version));
+  ASSERT_TRUE(test_support::AwaitCommit(world->store(), std::move(damage)).committed);
+  EXPECT_THAT(world->Create(Request("a", "r1"), Number(1)), HasReason(ErrorReason::kRecordCorrupt));
+  world.clock().Advance(std::chrono::hours(25));
+  ASSERT_OK_AND_ASSIGN(const WriteResult fresh, world->Update(Request("a", "r1"), Number(3)));
+  EXPECT_EQ(fresh.version.header.version, 3);
+}
+
 TEST_P(ExactlyOnceTest, ARecordThatNamesAnothersVersionIsRefused) {
   ASSERT_THAT(world->Create(Request("a", "r1"), Number(1)), IsOk());
   ASSERT_THAT(world->Update(Request("a", "r2"), Number(2)), IsOk());

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "schemas/store/key_codec.h"
+#include "schemas/versioning/fingerprint.h"
 #include "schemas/versioning/record_codec.h"
 #include "tests/fuzz/input.h"
 
@@ -77,6 +78,8 @@ document::Hash MakeHash(Input& input) {
   return hash;
 }
 
+constexpr size_t kFingerprint = versioning::kFingerprintSize;
+
 versioning::VersionHeader MakeHeader(Input& input) {
   versioning::VersionHeader header;
   header.version = std::max<int64_t>(NotNegative(input), 1);
@@ -86,7 +89,7 @@ versioning::VersionHeader MakeHeader(Input& input) {
   header.change = {input.Text(), input.Text(), input.Text(), {}};
   for (size_t i = input.Below(4); i > 0; --i) header.change.labels[input.Name()] = input.Text();
   header.request_id = input.Text();
-  if (!header.request_id.empty()) header.request_fingerprint = input.Raw(8);
+  if (!header.request_id.empty()) header.request_fingerprint = input.Raw(kFingerprint);
   header.salt = input.Raw(versioning::kSaltSize);
   header.content_hash = MakeHash(input);
   header.chain_hash = MakeHash(input);

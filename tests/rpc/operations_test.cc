@@ -363,5 +363,30 @@ TEST(EventLoops, SeveralServeAsOne) {
   EXPECT_EQ(server.Get(R"({"collection": "c", "id": "x"})").response.document().version(), 200);
 }
 
+// An answer that is kept, to share a send with the next one, goes out when there is no next one.
+// Where the loop forgot that, the kernel would let it go after 200 ms, here dozens of times; a
+// machine that stalls does so now and then.
+TEST(EventLoops, AnAnswerDoesNotWaitForTheNext) {
+  constexpr auto kKernelsLimit = std::chrono::milliseconds(190);
+  std::atomic<int> late = 0;
+  for (const int loops : {1, 2}) {
+    app::ServerOptions options = TestOptions();
+    options.loop.threads = loops;
+    TestServer server(options);
+    ASSERT_TRUE(server.Create(R"({"collection": "c", "id": "x", "content": {"json": {}}})").ok());
+    const auto call = [&] {
+      for (int i = 0; i < 3000; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        EXPECT_TRUE(server.Get(R"({"collection": "c", "id": "x"})").ok());
+        late += std::chrono::steady_clock::now() - start >= kKernelsLimit;
+      }
+    };
+    std::thread another(call);  // on the same connection
+    call();
+    another.join();
+  }
+  EXPECT_LT(late, 5);
+}
+
 }  // namespace
 }  // namespace strata::rpc_test

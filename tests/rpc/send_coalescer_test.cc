@@ -61,6 +61,14 @@ class Connection {
     ASSERT_EQ(sendmsg(server_, &message, MSG_NOSIGNAL), static_cast<ssize_t>(answer.size()));
   }
 
+  // Whether the kernel keeps what is sent.
+  bool corked() const {
+    int on = 0;
+    socklen_t size = sizeof on;
+    EXPECT_EQ(getsockopt(server_, IPPROTO_TCP, TCP_CORK, &on, &size), 0);
+    return on != 0;
+  }
+
   // Segments with data that have left.
   uint32_t segments() const {
     tcp_info info{};
@@ -104,10 +112,12 @@ class SendCoalescerTest : public testing::Test {
 TEST_F(SendCoalescerTest, SendsInARowShareSegments) {
   SendInARow(connection_, kSends);
   EXPECT_TRUE(sends_.Holds());
+  EXPECT_TRUE(connection_.corked());
   EXPECT_EQ(connection_.Receive(1), Answers(1)) << "the first goes out at once";
   EXPECT_THAT(connection_.segments(), Le(2U));
   sends_.Flush();
   EXPECT_FALSE(sends_.Holds());
+  EXPECT_FALSE(connection_.corked());
   EXPECT_EQ(connection_.Receive(kSends - 1), Answers(kSends - 1));
   EXPECT_THAT(connection_.segments(), Le(3U));
 }
@@ -130,6 +140,7 @@ TEST_F(SendCoalescerTest, WhatIsKeptGoesOutWhenItHasWaited) {
   clock_.Advance(std::chrono::microseconds(1));
   sends_.FlushIfDue();
   EXPECT_FALSE(sends_.Holds());
+  EXPECT_FALSE(connection_.corked());
   EXPECT_EQ(connection_.Receive(2), Answers(2));
 }
 
@@ -142,6 +153,7 @@ TEST_F(SendCoalescerTest, WhatIsKeptGoesOutInALongRow) {
     SendInARow(connection_, 1);
   }
   EXPECT_TRUE(sends_.Holds()) << "the last one begins anew";
+  EXPECT_THAT(connection_.segments(), Ge(2U));
   EXPECT_EQ(connection_.Receive(1 + kMore), Answers(1 + kMore));
 }
 
@@ -159,7 +171,11 @@ TEST_F(SendCoalescerTest, EachConnectionHasItsOwnRow) {
   EXPECT_FALSE(sends_.Holds());
   SendInARow(other, 2);
   SendInARow(connection_, 2);
+  EXPECT_TRUE(other.corked());
+  EXPECT_TRUE(connection_.corked());
   sends_.Flush();
+  EXPECT_FALSE(other.corked());
+  EXPECT_FALSE(connection_.corked());
   EXPECT_EQ(other.Receive(3), Answers(3));
   EXPECT_EQ(connection_.Receive(3), Answers(3));
 }
@@ -170,8 +186,10 @@ TEST_F(SendCoalescerTest, AConnectionThatIsGoneIsNoMatter) {
     SendInARow(gone, 2);
     EXPECT_TRUE(sends_.Holds());
   }
+  const Connection others;  // of the same numbers, as the kernel gives out the least that are free
   sends_.Flush();
   EXPECT_FALSE(sends_.Holds());
+  EXPECT_FALSE(others.corked());
 }
 
 TEST_F(SendCoalescerTest, WhatIsKeptGoesOutAtTheEnd) {
@@ -180,7 +198,9 @@ TEST_F(SendCoalescerTest, WhatIsKeptGoesOutAtTheEnd) {
     const SendCoalescer::Scope answering(sends);
     connection_.Send();
     connection_.Send();
+    EXPECT_TRUE(connection_.corked());
   }
+  EXPECT_FALSE(connection_.corked());
   EXPECT_EQ(connection_.Receive(2), Answers(2));
 }
 

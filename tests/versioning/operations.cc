@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "schemas/versioning/fingerprint.h"
 #include "schemas/versioning/record_codec.h"
 #include "tests/support/manual_clock.h"
 
@@ -165,7 +166,8 @@ StoredVersion NextVersion(std::string_view collection, std::string_view id,
   header.change = ChangeOf(operation.name);
   if ((Draw("shape", operation.name)[0] & 4) != 0) {
     header.request_id = "request " + operation.name;
-    header.request_fingerprint = document::HashBytes(Draw("fingerprint", operation.name));
+    header.request_fingerprint =
+        document::HashBytes(Draw("fingerprint", operation.name)).substr(0, kFingerprintSize);
   }
   header.salt = document::HashBytes(Draw("salt", operation.name)).substr(0, kSaltSize);
   next.content = std::move(outcome.content);

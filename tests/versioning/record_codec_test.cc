@@ -50,9 +50,36 @@ TEST(RecordCodec, LabelsThatAreNoDocumentAreCorrupt) {
 
 TEST(RecordCodec, AKindBeyondOneByteIsCorrupt) {
   for (const int64_t kind : {int64_t{0}, int64_t{5}, int64_t{257}, int64_t{-255}}) {
-    const std::string bytes = BsonBuilder().Int64("version", 1).Int64("kind", kind).Take();
+    const std::string bytes = BsonBuilder()
+                                  .Int64("version", 1)
+                                  .Int64("kind", kind)
+                                  .Binary("proof", std::string(80, 'p'))
+                                  .Take();
     const auto read = DecodeVersion(bytes, /*record_position=*/1, Part::kHeader);
     EXPECT_EQ(ReasonOf(read.status()), ErrorReason::kRecordCorrupt) << kind;
+  }
+}
+
+TEST(RecordCodec, AVersionWithoutItsWholeProofIsCorrupt) {
+  for (const size_t size : {size_t{0}, size_t{16}, size_t{79}, size_t{80}, size_t{81}}) {
+    BsonBuilder builder;
+    builder.Int64("version", 1).Int64("kind", 1);
+    if (size > 0) builder.Binary("proof", std::string(size, 'p'));
+    const auto read = DecodeVersion(builder.Take(), /*record_position=*/1, Part::kHeader);
+    EXPECT_EQ(read.ok(), size == 80) << size;
+  }
+}
+
+TEST(RecordCodec, ARequestHasItsFingerprint) {
+  for (const bool request : {false, true}) {
+    for (const bool fingerprint : {false, true}) {
+      BsonBuilder builder;
+      builder.Int64("version", 1).Int64("kind", 1).Binary("proof", std::string(80, 'p'));
+      if (request) builder.String("request", "r1");
+      if (fingerprint) builder.Binary("fingerprint", "12345678");
+      const auto read = DecodeVersion(builder.Take(), /*record_position=*/1, Part::kHeader);
+      EXPECT_EQ(read.ok(), request == fingerprint) << request << fingerprint;
+    }
   }
 }
 

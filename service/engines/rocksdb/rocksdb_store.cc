@@ -180,7 +180,8 @@ absl::Status Database::CheckFormat() {
   if (format == kFormat) return absl::OkStatus();
   if (format) {
     return Error(ErrorReason::kStoreUnavailable,
-                 "The data directory was written by a newer version of the store.");
+                 "The data directory was written by another version of the store: its format is " +
+                     *format + ", and this one reads " + std::string(kFormat) + ".");
   }
   const rocksdb::Status status = db_->Put(DurableWrite(), ToSlice(kFormatKey), ToSlice(kFormat));
   return status.ok() ? absl::OkStatus() : Translate(status, "making a new database");

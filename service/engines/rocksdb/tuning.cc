@@ -20,7 +20,7 @@ size_t BlockBytes(Keyspace keyspace) {
     case Keyspace::kHeads:
     case Keyspace::kVersions:
     case Keyspace::kLedger:
-    case Keyspace::kRequests:  // which are asked for only by calls that come twice
+    case Keyspace::kRequests:  // mostly asked for what is not there, which the filter answers
       // Neighbours are versions of one document or lines of one form: the more of them share a
       // block, the less zstd leaves of each.
       return 16 * kKiB;
