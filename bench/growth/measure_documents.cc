@@ -6,6 +6,7 @@
 #include "bench/growth/measure.h"
 #include "bench/growth/served.h"
 #include "bench/load/prepare.h"
+#include "bench/support/process.h"
 
 namespace strata::bench {
 namespace {
@@ -40,7 +41,7 @@ class DocumentsMeasurement {
     if (population_.versions.back() == 0) return false;
     point.fills_per_second = filled.calls_per_second();
     if (before == 0) MakeHistories();
-    served_.AwaitQuiet(kQuietMax);
+    AwaitQuiet(served_.pid(), kQuietMax);
     Take(Operation::kGet, *GetAtRandom(population_, 1), point);
     Population with_history = population_;
     with_history.versions.resize(kDocumentsWithHistory);

@@ -12,6 +12,7 @@
 #include "bench/growth/measure.h"
 #include "bench/growth/served.h"
 #include "bench/load/prepare.h"
+#include "bench/support/process.h"
 #include "strata/v1/document_service.grpc.pb.h"
 
 namespace strata::bench {
@@ -67,7 +68,7 @@ bool WriteNoise(const std::string& folder, int64_t bytes, int round, Steady::tim
     const grpc::Status status = stub->Update(&context, request, &response);
     if (!status.ok()) throw std::runtime_error("cannot fill: " + status.error_message());
   }
-  served.AwaitQuiet(kQuietMax);
+  AwaitQuiet(served.pid(), kQuietMax);
   served.Stop();
   return true;
 }

@@ -12,6 +12,7 @@
 #include "bench/growth/measure.h"
 #include "bench/growth/served.h"
 #include "bench/load/prepare.h"
+#include "bench/support/process.h"
 #include "bench/support/table.h"
 #include "bench/support/ten_fields.h"
 #include "strata/v1/document_service.grpc.pb.h"
@@ -66,7 +67,7 @@ class VersionsMeasurement {
   // machine meanwhile is not taken for growth.
   void Measure() {
     for (const Size& size : kSizes) FillOne(size);
-    served_.AwaitQuiet(kQuietMax);
+    AwaitQuiet(served_.pid(), kQuietMax);
     for (int round = 0; round < kRounds; ++round) {
       for (Subject& subject : subjects_) {
         Take(Operation::kGet, *GetAtRandom(subject.population, 1), kReadsInFlight, subject);

@@ -1,7 +1,5 @@
 #include "bench/growth/served.h"
 
-#include <thread>
-
 #include "bench/load/prepare.h"
 #include "bench/support/process.h"
 
@@ -14,17 +12,6 @@ Served::Served(const std::string& folder, const std::vector<std::string>& flags)
 int64_t Served::resident_bytes() const { return ResidentBytes(pid()); }
 
 IdleResult::Moment Served::Look() const { return {resident_bytes(), OpenFiles(pid())}; }
-
-void Served::AwaitQuiet(std::chrono::seconds at_most) const {
-  constexpr std::chrono::milliseconds kLook{100};
-  constexpr std::chrono::milliseconds kBusy{2};
-  const auto end = std::chrono::steady_clock::now() + at_most;
-  for (int quiet = 0; quiet < 2 && std::chrono::steady_clock::now() < end;) {
-    const auto before = CpuTime(pid());
-    std::this_thread::sleep_for(kLook);
-    quiet = CpuTime(pid()) - before < kBusy ? quiet + 1 : 0;
-  }
-}
 
 Population Served::MakePopulation(const std::string& collection, const std::string& strategy,
                                   const Form& form) {

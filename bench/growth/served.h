@@ -23,10 +23,6 @@ class Served {
   int64_t resident_bytes() const;
   IdleResult::Moment Look() const;
 
-  // Until the server does nothing any more, such as merging files of what was written last; that
-  // would be counted with the calls that come behind. At most so long.
-  void AwaitQuiet(std::chrono::seconds at_most) const;
-
   // A population without documents, its collection made.
   Population MakePopulation(const std::string& collection, const std::string& strategy,
                             const Form& form = {});

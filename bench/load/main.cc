@@ -18,6 +18,7 @@
 #include "bench/load/disk.h"
 #include "bench/load/prepare.h"
 #include "bench/load/workloads.h"
+#include "bench/support/process.h"
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "tests/fault/server_process.h"
 #include "tests/support/temporary_directory.h"
@@ -163,6 +164,8 @@ std::unique_ptr<Workload> Trial::Make(const Case& one, uint64_t seed) {
   return NewestTen(collection, id, one.form, one.depth);
 }
 
+constexpr std::chrono::seconds kQuietMax{10};
+
 // That nothing was answered is a failure, too.
 int64_t FailuresOf(const Measurement& measured) {
   return measured.calls_per_second() > 0 ? measured.failures
@@ -175,6 +178,8 @@ Measurement Trial::Run(const Case& one) {
   for (int round = 0; round < settings_.rounds; ++round) {
     const std::unique_ptr<Workload> workload =
         Make(one, settings_.seed + static_cast<uint64_t>(round));
+    // The first round does not pay for what was prepared, or for the workload before.
+    if (round == 0) AwaitQuiet(process_, kQuietMax);
     LoopSettings loop;
     loop.in_flight = one.in_flight;
     loop.warm_up = Millis(settings_.warm_up / 2);

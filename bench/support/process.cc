@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 namespace strata::bench {
 
@@ -36,6 +37,17 @@ std::chrono::nanoseconds CpuTimeOfFamily(pid_t process) {
   std::chrono::nanoseconds time(0);
   for (const pid_t member : FamilyOf(process)) time += CpuTime(member);
   return time;
+}
+
+void AwaitQuiet(pid_t process, std::chrono::seconds at_most) {
+  constexpr std::chrono::milliseconds kLook{100};
+  constexpr std::chrono::milliseconds kBusy{2};
+  const auto end = std::chrono::steady_clock::now() + at_most;
+  for (int quiet = 0; quiet < 2 && std::chrono::steady_clock::now() < end;) {
+    const auto before = CpuTime(process);
+    std::this_thread::sleep_for(kLook);
+    quiet = CpuTime(process) - before < kBusy ? quiet + 1 : 0;
+  }
 }
 
 int64_t ResidentBytes(pid_t process) {
