@@ -54,7 +54,8 @@ class Burst {
     queue_.Shutdown();
     std::vector<BurstAnswer> answers;
     for (const Call& call : calls_) {
-      answers.push_back({call.status.error_code(), call.status.error_message()});
+      answers.push_back({call.status.error_code(), call.status.error_message(),
+                         !call.status.error_details().empty()});
     }
     return answers;
   }

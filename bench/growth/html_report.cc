@@ -221,10 +221,13 @@ class Page {
 
   void WriteBursts() {
     if (figures_.bursts.empty()) return;
-    html_ += Heading("A burst of large updates",
-                     "What does not fit is refused with RESOURCE_EXHAUSTED and writes nothing; the "
-                     "server goes on. Its memory follows what may be in flight, which bounds what "
-                     "has arrived whole and, apart from it, what is still arriving.");
+    html_ += Heading(
+        "A burst of large updates",
+        "What does not fit is refused with RESOURCE_EXHAUSTED and writes nothing; the "
+        "server goes on. Calls that gRPC cuts off, because what is on its way in "
+        "passes its quota, end with the same code without a reason, and may have "
+        "taken effect. The server's memory follows what may be in flight, which bounds what "
+        "has arrived whole and, apart from it, what is still arriving.");
     BarPlot plot;
     plot.title = "Server memory at its peak, MiB";
     plot.parts = {"before", "more at the peak"};
@@ -239,14 +242,14 @@ class Page {
     html_ += "<div class=\"pair\">\n" +
              Figure(plot, "By connections and --in-flight-mib-max; resident, seen every 20 ms.") +
              "</div>\n";
-    html_ += TableHead({"burst", "accepted", "refused", "other answers", "took", "memory peak",
-                        "a second later", "Get behind"});
+    html_ += TableHead({"burst", "accepted", "refused", "cut off", "other answers", "took",
+                        "memory peak", "a second later", "Get behind"});
     for (const BurstResult& burst : figures_.bursts) {
       html_ += "<tr><td>" + Escaped(Describe(burst)) + "</td>" + Cell(Count(burst.accepted)) +
-               Cell(Count(burst.refused)) + Cell(Count(burst.others), burst.other) +
-               Cell(Digits(burst.seconds) + " s") + Cell(Mebibytes(burst.resident_peak)) +
-               Cell(Mebibytes(burst.resident_after)) + Cell(Duration(burst.get_ms * 1e3, true)) +
-               "</tr>\n";
+               Cell(Count(burst.refused)) + Cell(Count(burst.cut_off)) +
+               Cell(Count(burst.others), burst.other) + Cell(Digits(burst.seconds) + " s") +
+               Cell(Mebibytes(burst.resident_peak)) + Cell(Mebibytes(burst.resident_after)) +
+               Cell(Duration(burst.get_ms * 1e3, true)) + "</tr>\n";
     }
     html_ += kTableEnd;
   }

@@ -70,6 +70,7 @@ std::string Line(const BurstResult& burst) {
       .Add("connections", int64_t{burst.connections});
   object.Add("in_flight_mib_max", burst.in_flight_mib_max).Add("sent_bytes", burst.sent_bytes);
   object.Add("accepted", burst.accepted).Add("refused", burst.refused);
+  object.Add("cut_off", burst.cut_off);
   object.Add("others", burst.others).Add("seconds", burst.seconds);
   object.Add("resident_bytes_before", burst.resident_before);
   object.Add("resident_bytes_peak", burst.resident_peak);

@@ -137,7 +137,7 @@ class BurstMeasurement {
       if (answer.code == grpc::StatusCode::OK) {
         ++result_.accepted;
       } else if (answer.code == grpc::StatusCode::RESOURCE_EXHAUSTED) {
-        ++result_.refused;
+        ++(answer.has_reason ? result_.refused : result_.cut_off);
       } else if (result_.others++ == 0) {
         result_.other = std::to_string(answer.code) + " " + answer.message;
       }
@@ -149,7 +149,7 @@ class BurstMeasurement {
     }
   }
 
-  // What was accepted is there, and what was refused wrote nothing.
+  // What was accepted is there, and what was refused, with a reason, wrote nothing.
   void Look(const std::vector<BurstAnswer>& answers) {
     for (size_t i = 0; i < answers.size(); i += std::max<size_t>(1, answers.size() / kLooks)) {
       const grpc::Status status = Get("large", std::to_string(i));
@@ -159,7 +159,7 @@ class BurstMeasurement {
       const int code = answers[i].code;
       if (code == grpc::StatusCode::OK && !there) {
         result_.wrong.push_back("an accepted document is not there: " + std::to_string(i));
-      } else if (code == grpc::StatusCode::RESOURCE_EXHAUSTED && !absent) {
+      } else if (code == grpc::StatusCode::RESOURCE_EXHAUSTED && answers[i].has_reason && !absent) {
         result_.wrong.push_back("a refused document is there: " + std::to_string(i));
       }
     }

@@ -62,11 +62,11 @@ std::string IdleTable(const Figures& figures) {
 }
 
 std::string BurstTable(const Figures& figures) {
-  Table table({"burst", "OK", "RESOURCE_EXHAUSTED", "others", "s", "MiB before", "peak", "after",
-               "Get behind, ms"});
+  Table table({"burst", "OK", "RESOURCE_EXHAUSTED", "cut off", "others", "s", "MiB before", "peak",
+               "after", "Get behind, ms"});
   for (const BurstResult& burst : figures.bursts) {
-    table.Add({Describe(burst), Count(burst.accepted), Count(burst.refused), Count(burst.others),
-               Number(burst.seconds, 2), Mebibytes(burst.resident_before),
+    table.Add({Describe(burst), Count(burst.accepted), Count(burst.refused), Count(burst.cut_off),
+               Count(burst.others), Number(burst.seconds, 2), Mebibytes(burst.resident_before),
                Mebibytes(burst.resident_peak), Mebibytes(burst.resident_after),
                Number(burst.get_ms, 1)});
   }
