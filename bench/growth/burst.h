@@ -20,7 +20,7 @@ struct BurstSettings {
 struct BurstAnswer {
   int code = 0;  // grpc::StatusCode
   std::string message;
-  bool has_reason = false;  // the handler said so, and not gRPC
+  bool has_reason = false;  // Strata said so, and not gRPC by itself
 };
 
 // Sends them and waits for all answers, by call; the documents' bytes are shared, so that the

@@ -73,7 +73,7 @@ struct BurstResult {
   int64_t in_flight_mib_max = 0;  // what the server was told
   int64_t sent_bytes = 0;         // that the documents of all calls have together
   int64_t accepted = 0;
-  int64_t refused = 0;  // RESOURCE_EXHAUSTED
+  int64_t refused = 0;  // RESOURCE_EXHAUSTED, or cut off where nothing is sent to its end
   int64_t cut_off = 0;  // the same by gRPC, without a reason: the write may have taken effect
   int64_t others = 0;
   std::string other;  // the first of them

@@ -83,7 +83,8 @@ void LoopServer::Configure(grpc::ServerBuilder& builder) const {
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
   // What is counted in flight has arrived whole; what is arriving, gRPC bounds itself: past this it
-  // grants no more, and then resets calls, which their callers see as RESOURCE_EXHAUSTED.
+  // grants no more, and then resets calls, which their callers see as RESOURCE_EXHAUSTED without a
+  // reason. It picks from all that are open, so that one which is being handled may be among them.
   grpc::ResourceQuota quota("strata");
   quota.Resize(kArrivingBytesMin + options.bytes_in_flight_max);
   builder.SetResourceQuota(quota);
