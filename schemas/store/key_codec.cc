@@ -6,7 +6,6 @@ namespace strata::store {
 namespace {
 
 constexpr size_t kNumberSize = 8;
-constexpr size_t kIndexSize = 4;
 
 void AppendBigEndian(uint64_t number, size_t size, std::string& out) {
   for (size_t i = size; i-- > 0;) out += static_cast<char>((number >> (8 * i)) & 0xFF);
@@ -50,10 +49,9 @@ std::string RequestKey(int64_t incarnation, std::string_view id, std::string_vie
   return DocumentPrefix(incarnation, id, request_id.size()).append(request_id);
 }
 
-std::string LedgerKey(CommitPosition position, uint32_t index) {
+std::string LedgerKey(CommitPosition position) {
   std::string key;
   AppendBigEndian(static_cast<uint64_t>(position), kNumberSize, key);
-  AppendBigEndian(index, kIndexSize, key);
   return key;
 }
 
@@ -89,11 +87,9 @@ std::optional<ParsedVersionKey> ParseVersionKey(std::string_view key) {
   return ParsedVersionKey{*std::move(document), *version};
 }
 
-std::optional<ParsedLedgerKey> ParseLedgerKey(std::string_view key) {
-  if (key.size() != kNumberSize + kIndexSize) return std::nullopt;
-  const std::optional<int64_t> position = ReadNumber(key.substr(0, kNumberSize));
-  if (!position) return std::nullopt;
-  return ParsedLedgerKey{*position, static_cast<uint32_t>(ReadBigEndian(key.substr(kNumberSize)))};
+std::optional<CommitPosition> ParseLedgerKey(std::string_view key) {
+  if (key.size() != kNumberSize) return std::nullopt;
+  return ReadNumber(key);
 }
 
 }  // namespace strata::store

@@ -4,7 +4,7 @@
 //   heads        = incarnation document
 //   versions     = incarnation document version
 //   requests     = incarnation document request-id
-//   ledger       = position index
+//   ledger       = position             of the first commit of a block (ledger_block.h)
 //
 //   incarnation  = 8 bytes, big-endian      the collection's, never reused, so that a collection
 //                                           deleted and made again shares nothing with its
@@ -13,7 +13,6 @@
 //                                           "a" sorts before "a/b"
 //   version      = 8 bytes, big-endian      from 1
 //   position     = 8 bytes, big-endian
-//   index        = 4 bytes, big-endian      of the entry in its commit, from 0
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,7 @@ struct DocumentKey {
 std::string HeadKey(int64_t incarnation, std::string_view id);
 std::string VersionKey(int64_t incarnation, std::string_view id, int64_t version);
 std::string RequestKey(int64_t incarnation, std::string_view id, std::string_view request_id);
-std::string LedgerKey(CommitPosition position, uint32_t index);
+std::string LedgerKey(CommitPosition position);
 
 inline std::string HeadKey(const DocumentKey& document) {
   return HeadKey(document.incarnation, document.id);
@@ -62,10 +61,6 @@ struct ParsedVersionKey {
   int64_t version = 0;
 };
 std::optional<ParsedVersionKey> ParseVersionKey(std::string_view key);
-struct ParsedLedgerKey {
-  CommitPosition position = 0;
-  uint32_t index = 0;
-};
-std::optional<ParsedLedgerKey> ParseLedgerKey(std::string_view key);
+std::optional<CommitPosition> ParseLedgerKey(std::string_view key);
 
 }  // namespace strata::store

@@ -15,7 +15,8 @@ enum class Keyspace : uint8_t {
            // it
   kVersions,  // (incarnation, document, version) -> one version
   kRequests,  // (incarnation, document, request id) -> the version that the request made
-  kLedger,    // (position, index) -> who changed what and why; written by the engine
+  kLedger,    // position -> who changed what and why, in blocks (ledger_block.h); written by the
+              // engine
   kMeta,      // text -> counters, sweeps to finish
 };
 
@@ -52,7 +53,7 @@ using CommitPosition = int64_t;
 using Stamp = int64_t;
 
 struct Record {
-  std::string value;  // a BSON document
+  std::string value;  // a BSON document; in kLedger a block
   Stamp stamp = 0;
   CommitPosition position = 0;  // of the commit that wrote this record; 0 without commit positions
 };

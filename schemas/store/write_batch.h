@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schemas/base/clock.h"
+#include "schemas/store/ledger_block.h"
 #include "schemas/store/record.h"
 
 namespace strata::store {
@@ -66,12 +67,13 @@ class WriteBatch {
   // whose commit point is not marked commits with its last write.
   void MarkCommitPoint() { commit_point_ = writes_.size() - 1; }
 
-  // Adds a ledger entry (a BSON document). An engine with commit positions stores entry i of a
-  // commit under LedgerKey(position, i) if and only if the batch commits; others drop it.
-  void AppendToLedger(std::string entry) { ledger_.push_back(std::move(entry)); }
+  // Adds an entry to what the ledger tells of this commit. An engine with commit positions keeps
+  // it, in the order of positions and of these calls, if and only if the batch commits
+  // (ledger_block.h); others drop it.
+  void AppendToLedger(LedgerEntry entry) { ledger_.push_back(std::move(entry)); }
 
   const std::vector<Write>& writes() const { return writes_; }
-  const std::vector<std::string>& ledger() const { return ledger_; }
+  const std::vector<LedgerEntry>& ledger() const { return ledger_; }
   size_t commit_point() const {
     return commit_point_ == kUnmarked ? writes_.size() - 1 : commit_point_;
   }
@@ -86,7 +88,7 @@ class WriteBatch {
   }
 
   std::vector<Write> writes_;
-  std::vector<std::string> ledger_;
+  std::vector<LedgerEntry> ledger_;
   size_t commit_point_ = kUnmarked;
 };
 

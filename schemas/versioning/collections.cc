@@ -94,10 +94,7 @@ absl::StatusOr<std::optional<Collections::Stored>> Collections::Read(const store
   return stored;
 }
 
-CollectionPtr Collections::Cached(const Stored& stored) {
-  const std::lock_guard lock(mutex_);
-  CollectionPtr& cached = cache_[stored.name];
-  if (cached && cached->stamp == stored.stamp) return cached;
+CollectionPtr Collections::Make(const Stored& stored) {
   auto fresh = std::make_shared<Collection>();
   fresh->name = stored.name;
   fresh->incarnation = stored.incarnation;
@@ -107,6 +104,14 @@ CollectionPtr Collections::Cached(const Stored& stored) {
   fresh->used = stored.used;
   fresh->stamp = stored.stamp;
   fresh->strategy = stored.strategy->make(stored.options);
+  return fresh;
+}
+
+CollectionPtr Collections::Cached(const Stored& stored) {
+  const std::lock_guard lock(mutex_);
+  CollectionPtr& cached = cache_[stored.name];
+  if (cached && cached->stamp == stored.stamp) return cached;
+  CollectionPtr fresh = Make(stored);
   // An older snapshot's answer must not push out what a newer one found.
   if (!cached || cached->stamp < stored.stamp) cached = fresh;
   return fresh;
@@ -125,6 +130,15 @@ absl::StatusOr<CollectionPtr> Collections::Find(const store::Reader& reader,
   ASSIGN_OR_RETURN(const Stored stored, Stored::Decode(name, *record));
   if (stored.deleted) return CollectionPtr();
   return Cached(stored);
+}
+
+absl::StatusOr<CollectionPtr> Collections::FindIn(const store::Reader& reader,
+                                                  std::string_view name) {
+  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                   reader.Get(Keyspace::kCollections, name));
+  if (!record) return CollectionPtr();
+  ASSIGN_OR_RETURN(const Stored stored, Stored::Decode(name, *record));
+  return stored.deleted ? CollectionPtr() : Make(stored);
 }
 
 absl::StatusOr<CollectionPtr> Collections::Require(const store::Reader& reader,

@@ -64,6 +64,8 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // The collection, or null if there is none (or it is deleted). Reads its record through `reader`
   // each time; parsing it is cached. RECORD_CORRUPT, STORE_UNAVAILABLE.
   absl::StatusOr<CollectionPtr> Find(const store::Reader& reader, std::string_view name);
+  // As Find, of a store that is not open for writers yet: nothing is cached.
+  static absl::StatusOr<CollectionPtr> FindIn(const store::Reader& reader, std::string_view name);
   // As Find, with COLLECTION_NOT_FOUND for none.
   absl::StatusOr<CollectionPtr> Require(const store::Reader& reader, std::string_view name);
 
@@ -95,6 +97,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
 
   absl::StatusOr<std::optional<Stored>> Read(const store::Reader& reader,
                                              std::string_view name) const;
+  static CollectionPtr Make(const Stored& stored);
   CollectionPtr Cached(const Stored& stored);
   void Prepare(const std::string& name, const StrategyEntry& strategy, Callback done);
   void Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options, bool used,

@@ -8,7 +8,8 @@
 //                        chain_bytes: int64     … and their size; both absent: 0
 //   versions (id, v) = keyframe | delta
 //     keyframe       = version                  (of a deletion: without content)
-//     delta          = version without content, with `delta`
+//     delta          = version without content, with `delta` and `chain_length`, 0 too (absent:
+//                      stored by format 2)
 //
 // When the head is superseded it is stored as a keyframe if it has no delta, if keyframe_interval-1
 // deltas stand below it, or if the deltas since the last keyframe would outgrow its content; else
@@ -100,14 +101,15 @@ std::string EncodeSuperseded(const Coded& coded, int64_t keyframe_interval) {
   if (IsKeyframe(coded, keyframe_interval)) return EncodeVersion(*coded.version);
   BsonBuilder builder;
   AppendHeader(coded.version->header, coded.version->position, builder);
-  builder.Document("delta", coded.delta);
+  builder.Int64("chain_length", coded.chain_length).Document("delta", coded.delta);
   return builder.Take();
 }
 
 absl::StatusOr<Coded> DecodeCoded(const Head& head) {
   ASSIGN_OR_RETURN(const VersionRecord record,
                    DecodeVersion(head.record, head.version.position, Part::kHeader));
-  return Coded{&head.version, std::string(record.delta), record.chain_length, record.chain_bytes};
+  return Coded{&head.version, std::string(record.delta), record.chain_length.value_or(0),
+               record.chain_bytes};
 }
 
 // One record of the versions keyspace: `version` has content if it is a keyframe, and none if it is

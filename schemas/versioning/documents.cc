@@ -10,6 +10,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/fingerprint.h"
+#include "schemas/versioning/ledger.h"
 
 namespace strata::versioning {
 namespace {
@@ -517,21 +518,18 @@ bool Matches(const AuditQuery& query, const VersionHeader& header) {
 }
 
 // The index of a version in the ledger entries of its commit.
-absl::StatusOr<uint32_t> LedgerIndex(const store::Reader& reader,
-                                     const store::DocumentKey& document,
+absl::StatusOr<uint32_t> LedgerIndex(CommitEntries& entries, const store::DocumentKey& document,
                                      const StoredVersion& version) {
   if (version.position == 0) return 0;
-  store::Range range{store::LedgerKey(version.position, 0),
-                     store::LedgerKey(version.position + 1, 0), false};
-  auto cursor = reader.Scan(store::Keyspace::kLedger, range);
-  for (uint32_t index = 0; cursor->Valid(); cursor->Next(), ++index) {
-    ASSIGN_OR_RETURN(const LedgerEntry entry, DecodeLedgerEntry(cursor->value()));
+  RETURN_IF_ERROR(entries.Find(version.position));
+  while (entries.Next()) {
+    const store::LedgerEntryView& entry = entries.entry();
     if (entry.incarnation == document.incarnation && entry.id == document.id &&
-        entry.header.version == version.header.version) {
-      return index;
+        entry.version == version.header.version) {
+      return entries.index();
     }
   }
-  RETURN_IF_ERROR(cursor->status());
+  RETURN_IF_ERROR(entries.status());
   return Error(ErrorReason::kRecordCorrupt, "the ledger lacks an entry for a stored version")
       .With("id", document.id)
       .With("version", version.header.version)
@@ -565,14 +563,14 @@ absl::StatusOr<std::optional<LedgerPlace>> Documents::AuditDocument(
   const DocumentName name{query.collection, query.id};
   RETURN_IF_ERROR(WithDocument(name, [&](const DocumentView& view) -> absl::Status {
     int64_t examined = 0;
+    CommitEntries entries(view.context.reader);
     const auto visit = [&](StoredVersion&& version, const StoredVersion* before) {
       const int64_t number = version.header.version;
       const LedgerPlace here{0, 0, number};
       end = here;
       if (examined++ == kExaminedMax) return false;
       if (Matches(query, version.header)) {
-        const absl::StatusOr<uint32_t> index =
-            LedgerIndex(view.context.reader, view.document, version);
+        const absl::StatusOr<uint32_t> index = LedgerIndex(entries, view.document, version);
         inner = index.status();
         if (!inner.ok()) return false;
         AuditRow row{{version.position, *index, number}, name.collection, name.id, {}, {}};
@@ -601,17 +599,17 @@ class LedgerDetails {
       : collections_(collections), context_(context) {}
 
   // Leaves the row as it is if its collection has been deleted since.
-  absl::Status Fill(const LedgerEntry& entry, bool changes, AuditRow& row) {
+  absl::Status Fill(const store::LedgerEntryView& entry, bool changes, AuditRow& row) {
     ASSIGN_OR_RETURN(const CollectionPtr collection,
                      collections_.Find(context_.reader, entry.collection));
     if (!collection || collection->incarnation != entry.incarnation) return absl::OkStatus();
-    const store::DocumentKey document{entry.incarnation, entry.id};
+    const store::DocumentKey document{entry.incarnation, std::string(entry.id)};
     // Entries of one document often stand together.
     if (!head_ || !(document_ == document)) {
       ASSIGN_OR_RETURN(head_, collection->strategy->ReadHead(context_, document));
       document_ = document;
     }
-    const int64_t version = entry.header.version;
+    const int64_t version = entry.version;
     if (!head_ || head_->version.header.version < version) {
       return Error(ErrorReason::kRecordCorrupt, "the ledger names a version that is not stored")
           .With("collection", entry.collection)
@@ -646,30 +644,41 @@ absl::StatusOr<std::optional<LedgerPlace>> Documents::AuditLedger(
   const std::unique_ptr<store::Reader> reader = store_.Snapshot();
   const ReadContext context{*reader, capabilities_};
   LedgerDetails details(*collections_, context);
+  LedgerPlace begin = query.resume_at;
+  if (query.start_time) {
+    ASSIGN_OR_RETURN(const store::CommitPosition first,
+                     FirstPositionSince(*reader, *query.start_time));
+    if (first > begin.position) begin = {first, 0, 0};
+  }
+  ASSIGN_OR_RETURN(const store::LedgerTail end, ReadLedgerTail(*reader));
   int64_t examined = 0;
-  store::Range range;
-  range.begin = store::LedgerKey(query.resume_at.position, query.resume_at.index);
-  auto cursor = reader->Scan(store::Keyspace::kLedger, range);
-  for (; cursor->Valid(); cursor->Next()) {
-    const std::optional<store::ParsedLedgerKey> key = store::ParseLedgerKey(cursor->key());
-    if (!key) return Error(ErrorReason::kRecordCorrupt, "ledger key is damaged").ToStatus();
-    const LedgerPlace place{key->position, key->index, 0};
+  std::optional<store::LedgerTail> block;  // with the block before the entry's
+  LedgerCursor cursor(*reader, begin.position, begin.index);
+  while (cursor.Next()) {
+    // A block at a time: of each the ledger knows whether all that follows is too late.
+    if (query.end_time && block && block->last != cursor.tail().last &&
+        AllLater(*block, end, *query.end_time)) {
+      return std::nullopt;
+    }
+    block = cursor.tail();
+    const LedgerPlace place{cursor.position(), cursor.index(), 0};
     if (examined++ == kExaminedMax) return place;
-    ASSIGN_OR_RETURN(LedgerEntry entry, DecodeLedgerEntry(cursor->value()));
+    const store::LedgerEntryView& entry = cursor.entry();
     const bool named = (query.collection.empty() || entry.collection == query.collection) &&
                        (query.id.empty() || entry.id == query.id);
-    if (!named || !Matches(query, entry.header)) continue;
+    if (!named) continue;
     AuditRow row;
+    row.version.header = HeaderOf(entry);
+    if (!Matches(query, row.version.header)) continue;
     row.place = place;
-    row.place.version = entry.header.version;
-    row.version.header = entry.header;
+    row.place.version = entry.version;
     row.version.position = place.position;
     RETURN_IF_ERROR(details.Fill(entry, query.include_changes, row));
-    row.collection = std::move(entry.collection);
-    row.id = std::move(entry.id);
+    row.collection = entry.collection;
+    row.id = entry.id;
     if (!visitor(std::move(row))) return place;
   }
-  RETURN_IF_ERROR(cursor->status());
+  RETURN_IF_ERROR(cursor.status());
   return std::nullopt;
 }
 

@@ -22,6 +22,9 @@ enum class FindingKind : uint8_t {
   kLedgerEntryOrphan = 10,
   kLedgerMismatch = 11,
   kRequestMismatch = 12,
+  kLedgerBroken = 13,
+  kLedgerHeadMismatch = 14,
+  kRequestMissing = 15,
 };
 
 struct Finding {

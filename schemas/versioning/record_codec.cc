@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
@@ -31,7 +32,7 @@ void ReadLabels(std::string_view bytes, ChangeInfo& change, bool& corrupt) {
   corrupt |= reader.corrupt();
 }
 
-// Reads a member that version records and ledger entries share; false for any other.
+// Reads a member that version records and format 2's ledger entries share; false for any other.
 bool ReadCommonMember(BsonReader& reader, VersionHeader& header, bool& corrupt) {
   const std::string_view name = reader.name();
   if (name == "version") {
@@ -188,8 +189,11 @@ void AppendHeader(const VersionHeader& header, store::CommitPosition position,
   if (header.create_time != header.commit_time) builder.Int64("created", header.create_time);
   AppendChange(header.change, builder);
   if (!header.request_id.empty()) {
-    builder.String("request", header.request_id).Binary("fingerprint", header.request_fingerprint);
+    builder.String("request", header.request_id)
+        .Binary(header.fingerprint_chained ? "request_fingerprint" : "fingerprint",
+                header.request_fingerprint);
   }
+  if (!header.transaction_id.empty()) builder.String("transaction", header.transaction_id);
   AppendProof(header, builder);
   if (position != 0) builder.Int64("position", position);
 }
@@ -218,8 +222,11 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
       }
     } else if (name == "created") {
       create_time = reader.Int64();
-    } else if (name == "fingerprint") {
+    } else if (name == "request_fingerprint" || name == "fingerprint") {
       header.request_fingerprint = reader.Binary();
+      header.fingerprint_chained = name == "request_fingerprint";
+    } else if (name == "transaction") {
+      header.transaction_id = reader.String();
     } else if (name == "proof") {
       ReadProof(reader.Binary(), header, corrupt);
     } else if (name == "position") {
@@ -258,22 +265,9 @@ absl::StatusOr<int64_t> DecodeRequest(std::string_view bytes) {
   return version;
 }
 
-std::string EncodeLedgerEntry(std::string_view collection, int64_t incarnation, std::string_view id,
-                              const VersionHeader& header) {
-  BsonBuilder builder;
-  builder.String("collection", collection)
-      .Int64("incarnation", incarnation)
-      .String("id", id)
-      .Int64("version", header.version)
-      .Int32("kind", static_cast<int32_t>(header.kind))
-      .Int64("time", header.commit_time);
-  AppendChange(header.change, builder);
-  if (!header.request_id.empty()) builder.String("request", header.request_id);
-  return builder.Take();
-}
-
-absl::StatusOr<LedgerEntry> DecodeLedgerEntry(std::string_view bytes) {
-  LedgerEntry entry;
+absl::StatusOr<store::LedgerEntry> DecodeLedgerRecord(std::string_view bytes) {
+  store::LedgerEntry entry;
+  VersionHeader header;
   bool corrupt = false;
   BsonReader reader(bytes);
   while (reader.Next()) {
@@ -283,13 +277,22 @@ absl::StatusOr<LedgerEntry> DecodeLedgerEntry(std::string_view bytes) {
       entry.incarnation = reader.Int64();
     } else if (reader.name() == "id") {
       entry.id = reader.String();
-    } else if (!ReadCommonMember(reader, entry.header, corrupt)) {
+    } else if (!ReadCommonMember(reader, header, corrupt)) {
       corrupt = true;
     }
   }
-  if (corrupt || reader.corrupt() || entry.header.version < 1 || !ValidKind(entry.header.kind)) {
+  if (corrupt || reader.corrupt() || entry.incarnation < 1 || header.version < 1 ||
+      header.commit_time < 0 || !ValidKind(header.kind)) {
     return Corrupt("ledger entry");
   }
+  entry.kind = static_cast<uint8_t>(header.kind);
+  entry.version = header.version;
+  entry.time = header.commit_time;
+  entry.actor = std::move(header.change.actor);
+  entry.on_behalf_of = std::move(header.change.on_behalf_of);
+  entry.reason = std::move(header.change.reason);
+  entry.labels = std::move(header.change.labels);
+  entry.request_id = std::move(header.request_id);
   return entry;
 }
 

@@ -4,11 +4,20 @@
 //   version  = { version: int64, kind: int32, time: int64 (microseconds), created: int64 (absent:
 //   as time),
 //                actor, for, reason: string, labels: { name: string … },
-//                request: string, fingerprint: binary(8), proof: binary(80: salt 16, content hash
-//                32, chain hash 32), position: int64 (absent: the position of the commit that wrote
-//                the record), … what the strategy adds …, content: document (absent: deletion, or
-//                coded otherwise) }
+//                request: string, request_fingerprint: binary(8) (in the chain hash; `fingerprint`
+//                as format 2 wrote it is not), transaction: string, proof: binary(80: salt 16,
+//                content hash 32, chain hash 32), position: int64 (absent: the position of the
+//                commit that wrote the record), … what the strategy adds …, content: document
+//                (absent: deletion, or coded otherwise) }
 //   request  = { version: int64 }    what the request was stands in that version
+//
+// Names that are kept for what is to come, each with a feature of the format (format.h of the
+// engine): `mark` (what a two-phase transaction made of the version), `stub` (how and when content,
+// salt and fingerprint were forgotten; with it `proof` is binary(64), without the salt, and
+// `request_fingerprint` binary(32), the hash that the chain holds).
+//
+// Format 2 had a record for each entry of the ledger, which only its migration reads:
+//
 //   ledger   = { collection, incarnation: int64, id, version: int64, kind: int32, time: int64,
 //                actor, for, reason, labels, request }
 #pragma once
@@ -20,6 +29,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "schemas/store/ledger_block.h"
 #include "schemas/versioning/version.h"
 
 namespace strata::versioning {
@@ -77,10 +87,12 @@ class BsonReader {
 // The members of one `version` record.
 struct VersionRecord {
   StoredVersion version;
-  bool current = false;      // CURRENT_FLAG
-  std::string_view delta;    // DELTAS: a view into the record's bytes; empty: none
-  int64_t chain_length = 0;  // DELTAS, head: deltas since the last keyframe, this one not counted
-  int64_t chain_bytes = 0;   // … and their size
+  bool current = false;    // CURRENT_FLAG
+  std::string_view delta;  // DELTAS: a view into the record's bytes; empty: none
+  // DELTAS: deltas since the last keyframe, this one not counted. A head without is right above a
+  // keyframe, an older version's delta without was stored by format 2 and does not say.
+  std::optional<int64_t> chain_length;
+  int64_t chain_bytes = 0;  // … and their size; of the head only
 };
 
 enum class Part : uint8_t { kHeader, kContent };
@@ -100,14 +112,7 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
 std::string EncodeRequest(int64_t version);
 absl::StatusOr<int64_t> DecodeRequest(std::string_view bytes);
 
-struct LedgerEntry {
-  std::string collection;
-  int64_t incarnation = 0;
-  std::string id;
-  VersionHeader header;  // without salt, hashes, fingerprint and create_time
-};
-std::string EncodeLedgerEntry(std::string_view collection, int64_t incarnation, std::string_view id,
-                              const VersionHeader& header);
-absl::StatusOr<LedgerEntry> DecodeLedgerEntry(std::string_view bytes);
+// Of format 2; without chain.
+absl::StatusOr<store::LedgerEntry> DecodeLedgerRecord(std::string_view bytes);
 
 }  // namespace strata::versioning

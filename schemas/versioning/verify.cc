@@ -146,7 +146,7 @@ absl::StatusOr<VerifyStep> Verification::Walk::Next() {
            clock_.SteadyNow() < until);
   step.documents = documents_;
   step.versions = versions_ + (check_ ? check_->versions() : 0);
-  step.ledger_entries = ledger_ ? ledger_->entries() : ledger_entries_;
+  step.ledger_entries = ledger_ ? ledger_->place().entries : ledger_entries_;
   step.complete = stage_ == Stage::kDone;
   return step;
 }
@@ -154,7 +154,9 @@ absl::StatusOr<VerifyStep> Verification::Walk::Next() {
 // Checks on, on one snapshot, and mends when it is let go.
 absl::Status Verification::Walk::Pass(Time until, std::vector<Finding>& findings) {
   // Before the snapshot, which then holds all commits up to it.
-  if (stage_ == Stage::kLedger && !ledger_) ledger_.emplace(store_.LastPosition());
+  if (stage_ == Stage::kLedger && !ledger_) {
+    ledger_.emplace(LedgerCheck::Place{.last = store_.LastPosition()}, query_.expect_head);
+  }
   std::vector<Found> to_mend;
   {
     const std::unique_ptr<store::Reader> reader = store_.Snapshot();
@@ -164,7 +166,7 @@ absl::Status Verification::Walk::Pass(Time until, std::vector<Finding>& findings
     if (stage_ == Stage::kDocuments) {
       RETURN_IF_ERROR(CheckDocuments(context, allowance, findings, to_mend));
     } else {
-      RETURN_IF_ERROR(ledger_->Run(context, *collection_, allowance, findings));
+      RETURN_IF_ERROR(ledger_->Run(context, collection_.get(), allowance, findings));
       if (ledger_->complete()) stage_ = Stage::kDone;
     }
   }

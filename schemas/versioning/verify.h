@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/finding.h"
+#include "schemas/versioning/ledger.h"
 
 namespace strata::versioning {
 
@@ -33,6 +35,8 @@ struct VerifyQuery {
   std::string collection;
   std::string id;  // empty: every document, and the ledger
   bool repair = false;
+  // What the ledger must lead to. With it the collection may be empty: then the ledger alone.
+  std::optional<LedgerHead> expect_head{};
 };
 
 struct VerifyStep {

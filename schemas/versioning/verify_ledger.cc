@@ -1,6 +1,6 @@
 #include "schemas/versioning/verify_ledger.h"
 
-#include <limits>
+#include <algorithm>
 #include <utility>
 
 #include "schemas/base/error.h"
@@ -21,14 +21,33 @@ bool IsCorrupt(const absl::Status& status) {
 }
 
 // What the entry says otherwise than the version; empty: nothing.
-std::string_view Difference(const LedgerEntry& entry, const Collection& collection,
+std::string_view Difference(const store::LedgerEntry& entry, const Collection& collection,
                             const VersionHeader& header) {
-  if (entry.collection != collection.name) return "collection";
-  if (entry.header.kind != header.kind) return "kind";
-  if (entry.header.commit_time != header.commit_time) return "commit time";
-  if (!(entry.header.change == header.change)) return "actor, reason or labels";
-  if (entry.header.request_id != header.request_id) return "request id";
+  const store::LedgerEntry right =
+      MakeLedgerEntry(collection.name, collection.incarnation, entry.id, header);
+  if (entry.collection != right.collection) return "collection";
+  if (entry.kind != right.kind) return "kind";
+  if (entry.time != right.time) return "commit time";
+  if (entry.actor != right.actor || entry.on_behalf_of != right.on_behalf_of ||
+      entry.reason != right.reason || entry.labels != right.labels) {
+    return "actor, reason or labels";
+  }
+  if (entry.request_id != right.request_id) return "request id";
+  if (entry.transaction_id != right.transaction_id) return "transaction id";
   return "";
+}
+
+bool ChainBroken(const std::vector<Fault>& faults) {
+  return std::any_of(faults.begin(), faults.end(),
+                     [](const Fault& fault) { return fault.kind == FindingKind::kChainBroken; });
+}
+
+Finding OfLedger(FindingKind kind, store::CommitPosition position, std::string problem) {
+  Finding finding;
+  finding.kind = kind;
+  finding.position = position;
+  finding.problem = std::move(problem);
+  return finding;
 }
 
 }  // namespace
@@ -44,7 +63,13 @@ absl::StatusOr<bool> LedgerLookup::Check(const StoredVersion& version, std::vect
          "the ledger has no entry of it at commit position " + std::to_string(version.position)});
     return false;
   }
-  const std::string_view difference = Difference(found->second, collection_, version.header);
+  const store::LedgerEntry& entry = found->second;
+  std::string_view difference = Difference(entry, collection_, version.header);
+  // A version whose own hash is wrong is a finding already.
+  if (difference.empty() && !entry.chain.empty() && entry.chain != LedgerChain(version.header) &&
+      !ChainBroken(faults)) {
+    difference = "chain hash";
+  }
   if (!difference.empty()) {
     faults.push_back({FindingKind::kLedgerMismatch, number,
                       "its ledger entry tells another " + std::string(difference)});
@@ -56,60 +81,103 @@ absl::Status LedgerLookup::Load(store::CommitPosition position) {
   entries_.clear();
   loaded_ = position;
   // A position that no commit can have: whatever record it stood in is damaged.
-  if (position < 1 || position == std::numeric_limits<store::CommitPosition>::max()) {
-    return absl::OkStatus();
+  if (position < 1) return absl::OkStatus();
+  absl::Status found = commit_.Find(position);
+  if (found.ok()) {
+    while (commit_.Next()) {
+      const store::LedgerEntryView& entry = commit_.entry();
+      if (entry.incarnation == collection_.incarnation && entry.id == id_) {
+        entries_.emplace(entry.version, entry.ToEntry());
+      }
+    }
   }
-  const std::string begin = store::LedgerKey(position, 0);
-  const std::string end = store::LedgerKey(position + 1, 0);
-  if (cursor_ == nullptr) {
-    cursor_ = context_.reader.Scan(Keyspace::kLedger, {});
-  }
-  cursor_->Seek(begin);
-  for (; cursor_->Valid() && cursor_->key() < end; cursor_->Next()) {
-    absl::StatusOr<LedgerEntry> entry = DecodeLedgerEntry(cursor_->value());
-    // The walk over the ledger names it; here it is as good as missing.
-    if (!entry.ok() || entry->incarnation != collection_.incarnation || entry->id != id_) continue;
-    const int64_t version = entry->header.version;
-    entries_.emplace(version, *std::move(entry));
-  }
-  return IsCorrupt(cursor_->status()) ? absl::OkStatus() : cursor_->status();
+  // The walk over the ledger names what is damaged; here it is as good as missing.
+  return IsCorrupt(found) ? absl::OkStatus() : found;
 }
 
-absl::Status LedgerCheck::Run(const ReadContext& context, const Collection& collection,
+absl::Status LedgerCheck::Run(const ReadContext& context, const Collection* collection,
                               Allowance& allowance, std::vector<Finding>& findings) {
-  store::Range range{.begin = next_, .end = store::LedgerKey(last_ + 1, 0)};
-  const auto cursor = context.reader.Scan(Keyspace::kLedger, range);
-  for (; cursor->Valid(); cursor->Next()) {
-    RETURN_IF_ERROR(CheckEntry(context, collection, *cursor, findings));
-    next_ = cursor->key();
-    next_ += '\0';
-    allowance.Take();
+  LedgerBlocks blocks(context.reader, place_.next);
+  for (; blocks.Valid() && blocks.key() <= place_.last; blocks.Next()) {
+    // The walk begins anew with what it could not read; of that there is a finding.
+    if (!blocks.header() && blocks.key() < place_.next) continue;
+    RETURN_IF_ERROR(CheckBlock(context, collection, blocks, allowance, findings));
     if (allowance.used_up()) return absl::OkStatus();
   }
-  RETURN_IF_ERROR(cursor->status());
+  RETURN_IF_ERROR(blocks.status());
+  if (expected_ && !place_.head_passed) {
+    findings.push_back(OfLedger(FindingKind::kLedgerHeadMismatch, expected_->position,
+                                "the ledger ends before the position of the expected head"));
+  }
   complete_ = true;
   return absl::OkStatus();
 }
 
-absl::Status LedgerCheck::CheckEntry(const ReadContext& context, const Collection& collection,
-                                     const store::Cursor& cursor, std::vector<Finding>& findings) {
-  Finding finding;
-  if (const auto key = store::ParseLedgerKey(cursor.key())) finding.position = key->position;
-  const absl::StatusOr<LedgerEntry> entry = DecodeLedgerEntry(cursor.value());
-  if (!entry.ok()) {
-    // Whose it was, nobody can tell.
-    finding.problem = "a ledger entry cannot be decoded";
-    findings.push_back(std::move(finding));
+absl::Status LedgerCheck::CheckBlock(const ReadContext& context, const Collection* collection,
+                                     const LedgerBlocks& blocks, Allowance& allowance,
+                                     std::vector<Finding>& findings) {
+  allowance.Take();
+  if (!blocks.header()) {
+    findings.push_back(OfLedger(FindingKind::kRecordCorrupt, blocks.key(),
+                                "a block of the ledger cannot be read"));
+    place_.next = blocks.key() + 1;
+    place_.before.reset();
     return absl::OkStatus();
   }
-  if (entry->incarnation != collection.incarnation) return absl::OkStatus();
-  ++entries_;
-  finding.id = entry->id;
-  finding.version = entry->header.version;
+  const store::LedgerTail& tail = blocks.header()->tail;
+  if (place_.before && store::LedgerBlockHash(*place_.before, blocks.bytes()) != tail.hash) {
+    findings.push_back(
+        OfLedger(FindingKind::kLedgerBroken, blocks.key(),
+                 "the ledger's running hash does not hold: entries of positions " +
+                     std::to_string(blocks.key()) + " to " + std::to_string(tail.last) +
+                     ", or of the block right before, were changed, added or removed"));
+  }
+  // As stored: what the next block stands on, whatever became of this one.
+  place_.before = tail.hash;
+  CheckHead(tail, findings);
+  store::LedgerBlockReader entries(blocks.bytes());
+  while (entries.Next()) {
+    allowance.Take();
+    if (collection == nullptr) {
+      ++place_.entries;
+    } else if (entries.entry().incarnation == collection->incarnation) {
+      ++place_.entries;
+      RETURN_IF_ERROR(CheckEntry(context, *collection, entries, findings));
+    }
+  }
+  if (entries.corrupt()) {
+    findings.push_back(OfLedger(FindingKind::kRecordCorrupt, blocks.key(),
+                                "entries of a block of the ledger cannot be read"));
+  }
+  place_.next = tail.last + 1;
+  return absl::OkStatus();
+}
+
+// Holds the end of a block against the head that somebody wrote down.
+void LedgerCheck::CheckHead(const store::LedgerTail& tail, std::vector<Finding>& findings) {
+  if (!expected_ || place_.head_passed || tail.last < expected_->position) return;
+  place_.head_passed = true;
+  if (LedgerHead{tail.last, tail.hash} == *expected_) return;
+  findings.push_back(OfLedger(
+      FindingKind::kLedgerHeadMismatch, expected_->position,
+      tail.last == expected_->position
+          ? "the ledger's hash at the position of the expected head is another: something up to "
+            "there was changed, added or removed"
+          : "no block of the ledger ends at the position of the expected head: something up to "
+            "there was changed, added or removed, or it was never a head"));
+}
+
+absl::Status LedgerCheck::CheckEntry(const ReadContext& context, const Collection& collection,
+                                     const store::LedgerBlockReader& entries,
+                                     std::vector<Finding>& findings) {
+  const store::LedgerEntryView& entry = entries.entry();
+  if (entry.version == 0) return absl::OkStatus();
+  Finding finding = OfLedger(FindingKind::kLedgerEntryOrphan, entries.position(),
+                             "the ledger names the version, and it is not stored");
+  finding.id = entry.id;
+  finding.version = entry.version;
   ASSIGN_OR_RETURN(const bool stored, Stored(context, collection, finding.id, finding.version));
   if (stored) return absl::OkStatus();
-  finding.kind = FindingKind::kLedgerEntryOrphan;
-  finding.problem = "the ledger names the version, and it is not stored";
   if (!ValidateName("id", finding.id).ok()) {
     finding.id.clear();
     finding.problem = "the ledger names what no document can be called";

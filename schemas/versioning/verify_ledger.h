@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -13,20 +13,20 @@
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/finding.h"
+#include "schemas/versioning/ledger.h"
 #include "schemas/versioning/strategy.h"
 
 namespace strata::versioning {
 
-// Finds the ledger entries of one document's versions. Versions of one commit stand together, so
-// each commit's entries are read once.
+// Finds the ledger entries of one document's versions.
 class LedgerLookup {
  public:
   // All must outlive it.
   LedgerLookup(const ReadContext& context, const Collection& collection, const std::string& id)
-      : context_(context), collection_(collection), id_(id) {}
+      : context_(context), collection_(collection), id_(id), commit_(context.reader) {}
 
-  // Adds what is wrong with the entry of `version`. True if there is one; false always on engines
-  // without a ledger.
+  // Adds what is wrong with the entry of `version`, of which `faults` are known. True if there is
+  // one; false always on engines without a ledger.
   absl::StatusOr<bool> Check(const StoredVersion& version, std::vector<Fault>& faults);
 
  private:
@@ -35,34 +35,50 @@ class LedgerLookup {
   const ReadContext& context_;
   const Collection& collection_;
   const std::string& id_;
-  std::unique_ptr<store::Cursor> cursor_;
+  CommitEntries commit_;
   store::CommitPosition loaded_ = 0;
-  std::map<int64_t, LedgerEntry> entries_;  // of that commit and this document, by version
+  std::map<int64_t, store::LedgerEntry> entries_;  // of that commit and this document, by version
 };
 
-// The walk over the ledger, for entries whose version is not stored. Not thread-safe.
+// The walk over the ledger: that its running hash holds from the first block to the last, that it
+// leads to the head that was expected, and that the versions of its entries are stored. Not
+// thread-safe.
 class LedgerCheck {
  public:
-  // Entries behind `last` are not looked at: the ledger grows while it is walked.
-  explicit LedgerCheck(store::CommitPosition last) : last_(last) {}
+  // Where the walk stands, at the border of a block.
+  struct Place {
+    store::CommitPosition last = 0;  // blocks behind it are not looked at: the ledger grows
+    store::CommitPosition next = 0;  // begin with the block at or behind it
+    // The hash that the next block must stand on; nothing behind one that could not be read.
+    std::optional<Hash> before = store::kNoHash;
+    bool head_passed = false;  // the expected head was held against the ledger
+    int64_t entries = 0;
+  };
 
-  // Checks on until all was checked (then `complete`) or the allowance is used up.
-  absl::Status Run(const ReadContext& context, const Collection& collection,
+  LedgerCheck(const Place& place, const std::optional<LedgerHead>& expected)
+      : place_(place), expected_(expected) {}
+
+  // Checks on until all was checked (then `complete`) or the allowance is used up. Without a
+  // collection it looks at no versions.
+  absl::Status Run(const ReadContext& context, const Collection* collection,
                    class Allowance& allowance, std::vector<Finding>& findings);
 
   bool complete() const { return complete_; }
-  int64_t entries() const { return entries_; }
+  const Place& place() const { return place_; }
 
  private:
+  absl::Status CheckBlock(const ReadContext& context, const Collection* collection,
+                          const LedgerBlocks& blocks, class Allowance& allowance,
+                          std::vector<Finding>& findings);
   absl::Status CheckEntry(const ReadContext& context, const Collection& collection,
-                          const store::Cursor& cursor, std::vector<Finding>& findings);
+                          const store::LedgerBlockReader& entries, std::vector<Finding>& findings);
+  void CheckHead(const store::LedgerTail& tail, std::vector<Finding>& findings);
   absl::StatusOr<bool> Stored(const ReadContext& context, const Collection& collection,
                               const std::string& id, int64_t version);
 
-  const store::CommitPosition last_;
-  std::string next_;  // key; empty: from the first
+  Place place_;
+  const std::optional<LedgerHead> expected_;
   bool complete_ = false;
-  int64_t entries_ = 0;
   // The greatest version of documents met lately: it only grows, so a look suffices until an entry
   // names a greater one.
   std::unordered_map<std::string, int64_t> heads_;

@@ -1,6 +1,29 @@
 #include "schemas/versioning/version.h"
 
 namespace strata::versioning {
+namespace {
+
+// The numbers are part of the chain hash.
+constexpr char kFingerprintHash = 1;
+constexpr char kTransactionId = 2;
+
+// What versions may have beyond the parts that all have.
+std::string MoreOf(const VersionHeader& header) {
+  std::string more;
+  if (header.fingerprint_chained) {
+    const document::Hash hash =
+        document::PartHasher().Add(header.salt).Add(header.request_fingerprint).Finish();
+    more += kFingerprintHash;
+    more += document::HashBytes(hash);
+  }
+  if (!header.transaction_id.empty()) {
+    more += kTransactionId;
+    more += header.transaction_id;
+  }
+  return more;
+}
+
+}  // namespace
 
 document::Hash ContentHashOf(std::string_view salt,
                              const std::optional<document::Content>& content) {
@@ -24,6 +47,7 @@ document::Hash ChainHash(const document::Hash& previous, const VersionHeader& he
       .Add(header.request_id);
   for (const auto& [name, value] : header.change.labels) hasher.Add(name).Add(value);
   hasher.Add(document::HashBytes(header.content_hash));
+  if (const std::string more = MoreOf(header); !more.empty()) hasher.Add(more);
   return hasher.Finish();
 }
 

@@ -36,7 +36,10 @@ struct VersionHeader {
   ChangeInfo change;
   std::string request_id;           // empty: none
   std::string request_fingerprint;  // of the request's arguments; empty without a request id
-  std::string salt;                 // of the content hash; kSaltSize bytes
+  // The fingerprint is proven by the chain hash. Not so in versions that format 2 wrote.
+  bool fingerprint_chained = false;
+  std::string transaction_id;  // of the unit that the version is part of; empty: none
+  std::string salt;            // of the content hash; kSaltSize bytes
   document::Hash content_hash{};
   document::Hash chain_hash{};
 
@@ -63,8 +66,16 @@ document::Hash ContentHashOf(std::string_view salt,
 document::Hash ChainStart(std::string_view collection, std::string_view id);
 
 // chain(v): SHA-256 of chain(v-1), version, kind, time, actor, on_behalf_of, reason, request id,
-// labels sorted by name (each name and value), content hash: parts as PartHasher frames them. No
-// strategy, position or layout is in it, so a document may be stored anew in another layout and
+// labels sorted by name (each name and value), content hash: parts as PartHasher frames them; and
+// where there is any of the following, one part more:
+//
+//   more = [0x01 SHA-256 of the salt and the request's fingerprint, 32 bytes] [0x02 transaction id]
+//
+// Without it the number of parts is odd and with it even, so no labels can pass for it, and the
+// hashes of versions that have neither stay what they were. The fingerprint is in it by a hash of
+// its own, so that both it and the salt can be forgotten and the chain still be proven.
+//
+// No strategy, position or layout is in it, so a document may be stored anew in another layout and
 // still prove its history.
 document::Hash ChainHash(const document::Hash& previous, const VersionHeader& header);
 

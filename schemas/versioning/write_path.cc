@@ -9,6 +9,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
+#include "schemas/versioning/ledger.h"
 #include "schemas/versioning/record_codec.h"
 #include "schemas/versioning/version_records.h"
 
@@ -398,6 +399,7 @@ StoredVersion WritePath::NextVersion(const Round& round, const WriteRequest& req
   header.change = request.change;
   header.request_id = request.request_id;
   header.request_fingerprint = request.request_fingerprint;
+  header.fingerprint_chained = !request.request_id.empty();
   header.salt = entropy_.Bytes(kSaltSize);
   header.content_hash = ContentHashOf(header.salt, next.content);
   header.chain_hash =
@@ -431,8 +433,8 @@ absl::StatusOr<store::WriteBatch> WritePath::PlanBatch(Round& round) {
       strategy.Plan(round.document, round.head ? &*round.head : nullptr, round.planned, batch));
   if (capabilities_.commit_positions) {
     for (const StoredVersion& version : round.planned) {
-      batch.AppendToLedger(EncodeLedgerEntry(collection.name, collection.incarnation,
-                                             round.document.id, version.header));
+      batch.AppendToLedger(MakeLedgerEntry(collection.name, collection.incarnation,
+                                           round.document.id, version.header));
     }
   }
   return batch;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "schemas/versioning/ledger_migration.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/enrollment/enrollments.h"
@@ -143,6 +144,7 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
   engines::OpenOptions open;
+  open.convert_ledger_entry = versioning::LedgerConverter();
   open.directory = options.data;
   open.clock = options.clock;
   open.block_cache_bytes = options.block_cache_bytes;

@@ -28,6 +28,7 @@
 #include "schemas/store/key_codec.h"
 #include "schemas/store/store.h"
 #include "service/engines/engines.h"
+#include "tests/support/ledger_entries.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/seeded_entropy.h"
@@ -39,6 +40,9 @@ namespace strata::store {
 namespace {
 
 using test_support::AwaitCommit;
+using test_support::EntryThatSays;
+using test_support::LedgerOf;
+using test_support::SaidAt;
 using test_support::HasReason;
 using test_support::IsOk;
 using test_support::ManualClock;
@@ -438,7 +442,7 @@ TEST_P(StoreConformanceTest, ARefusedBatchLeavesNothingWhicheverWriteFailed) {
       }
       if (i == 1) batch.MarkCommitPoint();
     }
-    batch.AppendToLedger("entry");
+    batch.AppendToLedger(EntryThatSays("entry"));
     ExpectRefused(Commit(batch), 0);
     EXPECT_THAT(Keys(store(), {}), ElementsAre("taken"));
     EXPECT_THAT(Keys(store(), {}, Keyspace::kLedger), IsEmpty());
@@ -762,31 +766,29 @@ TEST_P(StoreConformanceTest, TheLedgerHoldsTheEntriesOfWhatCommitted) {
   REQUIRES_CAPABILITY(commit_positions);
   WriteBatch two;
   two.Put(kKeyspace, "a", "1");
-  two.AppendToLedger("first");
-  two.AppendToLedger("second");
+  two.AppendToLedger(EntryThatSays("first"));
+  two.AppendToLedger(EntryThatSays("second"));
   const CommitPosition p = Commit(two).position;
   WriteBatch none;
   none.Put(kKeyspace, "b", "1");
   Commit(none);
   WriteBatch refused;
   refused.Insert(kKeyspace, "a", "2");
-  refused.AppendToLedger("never");
+  refused.AppendToLedger(EntryThatSays("never"));
   ExpectRefused(Commit(refused), 0);
   WriteBatch one;
   one.Put(kKeyspace, "c", "1");
-  one.AppendToLedger("third");
+  one.AppendToLedger(EntryThatSays("third"));
   const CommitPosition q = Commit(one).position;
-  EXPECT_THAT(Walk(store(), {}, Keyspace::kLedger),
-              ElementsAre(Pair(LedgerKey(p, 0), "first"), Pair(LedgerKey(p, 1), "second"),
-                          Pair(LedgerKey(q, 0), "third")));
-  EXPECT_EQ(Find(LedgerKey(p, 1), Keyspace::kLedger)->position, p);
+  EXPECT_THAT(LedgerOf(store()),
+              ElementsAre(SaidAt(p, 0, "first"), SaidAt(p, 1, "second"), SaidAt(q, 0, "third")));
 }
 
 TEST_P(StoreConformanceTest, WithoutPositionsThereIsNoLedgerAndEveryPositionIsZero) {
   REQUIRES_NO_CAPABILITY(commit_positions);
   WriteBatch batch;
   batch.Put(kKeyspace, "a", "1");
-  batch.AppendToLedger("entry");
+  batch.AppendToLedger(EntryThatSays("entry"));
   const CommitResult result = Commit(batch);
   ExpectCommitted(result, 1);
   EXPECT_EQ(result.position, 0);
@@ -808,7 +810,7 @@ TEST_P(StoreConformanceTest, WhenAPositionIsReadableAllBelowAre) {
       for (int i = 0; i < kCommits; ++i) {
         WriteBatch batch;
         batch.Put(kKeyspace, std::to_string(t), std::to_string(i));
-        batch.AppendToLedger("entry");
+        batch.AppendToLedger(EntryThatSays("entry"));
         AwaitCommit(store(), std::move(batch));
       }
       --running;
@@ -818,8 +820,7 @@ TEST_P(StoreConformanceTest, WhenAPositionIsReadableAllBelowAre) {
   const auto check = [&] {
     const CommitPosition announced = store().LastPosition();
     CommitPosition expected = 1;
-    for (const std::string& key : Keys(store(), {}, Keyspace::kLedger))
-      ASSERT_EQ(ParseLedgerKey(key)->position, expected++);
+    for (const auto& [position, index, said] : LedgerOf(store())) ASSERT_EQ(position, expected++);
     ASSERT_GE(expected - 1, announced);
   };
   while (running > 0) check();
@@ -963,7 +964,7 @@ TEST_P(StoreConformanceTest, WhatIsAcknowledgedOutlivesTheStore) {
   WriteBatch batch;
   batch.Put(Keyspace::kHeads, "a", "1");
   batch.Put(Keyspace::kVersions, std::string("a\0b", 3), std::string(100'000, 'x'));
-  batch.AppendToLedger("entry");
+  batch.AppendToLedger(EntryThatSays("entry"));
   const CommitResult result = Commit(batch);
   Put("deleted", "1");
   Delete("deleted");
@@ -980,7 +981,7 @@ TEST_P(StoreConformanceTest, WhatIsAcknowledgedOutlivesTheStore) {
     EXPECT_EQ(Find("deleted"), std::nullopt);
     EXPECT_EQ(store().LastPosition(), last);
     if (store().capabilities().commit_positions) {
-      EXPECT_EQ(Find(LedgerKey(result.position, 0), Keyspace::kLedger)->value, "entry");
+      EXPECT_THAT(LedgerOf(store()), ElementsAre(SaidAt(result.position, 0, "entry")));
     }
   }
   // Neither stamps nor positions start again.

@@ -20,14 +20,12 @@ int64_t NotNegative(Input& input) { return input.Integer() & std::numeric_limits
 struct KeyParts {
   explicit KeyParts(Input& input)
       : document{NotNegative(input), input.Text()},
-        version(NotNegative(input)),
-        index(input.Take<uint32_t>()) {}
+        version(NotNegative(input)) {}
 
   auto Tuple() const { return std::tie(document.incarnation, document.id, version); }
 
   store::DocumentKey document;
   int64_t version;
-  uint32_t index;
 };
 
 void CheckKey(const KeyParts& parts) {
@@ -37,8 +35,7 @@ void CheckKey(const KeyParts& parts) {
   const auto version = store::ParseVersionKey(key);
   Require(version && version->document == parts.document && version->version == parts.version,
           "a version's key reads back");
-  const auto ledger = store::ParseLedgerKey(store::LedgerKey(parts.version, parts.index));
-  Require(ledger && ledger->position == parts.version && ledger->index == parts.index,
+  Require(store::ParseLedgerKey(store::LedgerKey(parts.version)) == parts.version,
           "a ledger's key reads back");
   const store::Range range = store::IncarnationRange(parts.document.incarnation);
   Require(key >= range.begin && (range.end.empty() || key < range.end),
@@ -50,8 +47,7 @@ void CheckOrder(const KeyParts& a, const KeyParts& b) {
   const std::string key_b = store::VersionKey(b.document, b.version);
   Require((key_a < key_b) == (a.Tuple() < b.Tuple()), "versions' keys sort as what they name");
   Require((key_a == key_b) == (a.Tuple() == b.Tuple()), "no two versions share a key");
-  const bool before = std::tie(a.version, a.index) < std::tie(b.version, b.index);
-  Require((store::LedgerKey(a.version, a.index) < store::LedgerKey(b.version, b.index)) == before,
+  Require((store::LedgerKey(a.version) < store::LedgerKey(b.version)) == (a.version < b.version),
           "the ledger's keys sort as what they name");
 }
 
@@ -65,7 +61,7 @@ void CheckHostileKey(const std::string& bytes) {
             "a version has one key");
   }
   if (const auto ledger = store::ParseLedgerKey(bytes)) {
-    Require(store::LedgerKey(ledger->position, ledger->index) == bytes, "an entry has one key");
+    Require(store::LedgerKey(*ledger) == bytes, "a block has one key");
   }
   const std::string end = store::PrefixEnd(bytes);
   Require(end.empty() || end > bytes, "a prefix ends behind itself");
@@ -89,7 +85,11 @@ versioning::VersionHeader MakeHeader(Input& input) {
   header.change = {input.Text(), input.Text(), input.Text(), {}};
   for (size_t i = input.Below(4); i > 0; --i) header.change.labels[input.Name()] = input.Text();
   header.request_id = input.Text();
-  if (!header.request_id.empty()) header.request_fingerprint = input.Raw(kFingerprint);
+  if (!header.request_id.empty()) {
+    header.request_fingerprint = input.Raw(kFingerprint);
+    header.fingerprint_chained = input.Chance(2);
+  }
+  if (input.Chance(4)) header.transaction_id = input.Text();
   header.salt = input.Raw(versioning::kSaltSize);
   header.content_hash = MakeHash(input);
   header.chain_hash = MakeHash(input);
@@ -109,25 +109,13 @@ void CheckRecords(Input& input) {
   const auto request = versioning::DecodeRequest(versioning::EncodeRequest(version.header.version));
   Require(request.ok() && *request == version.header.version, "a request's record reads back");
 
-  const std::string name = input.Text();
-  const auto entry =
-      versioning::DecodeLedgerEntry(versioning::EncodeLedgerEntry(name, 7, name, version.header));
-  versioning::VersionHeader known = version.header;  // what a ledger entry keeps
-  known.create_time = 0;
-  known.request_fingerprint.clear();
-  known.salt.clear();
-  known.content_hash = known.chain_hash = {};
-  Require(entry.ok() && entry->collection == name && entry->incarnation == 7 && entry->id == name &&
-              entry->header == known,
-          "a ledger entry reads back");
 }
 
 // A record's bytes, damaged: read as a record, or refused.
 void CheckHostileRecords(Input& input) {
   versioning::StoredVersion version{MakeHeader(input), input.Document(), 1};
   const std::string good[] = {versioning::EncodeVersion(version),
-                              versioning::EncodeRequest(version.header.version),
-                              versioning::EncodeLedgerEntry("c", 1, "d", version.header)};
+                              versioning::EncodeRequest(version.header.version)};
   std::string bytes = good[input.Below(std::size(good))];
   for (size_t i = input.Below(6); i > 0 && !bytes.empty(); --i) {
     const size_t at = input.Take<uint16_t>() % bytes.size();
@@ -141,7 +129,7 @@ void CheckHostileRecords(Input& input) {
       Require(kind >= 1 && kind <= 4, "a version is of one of the kinds");
     }
     (void)versioning::DecodeRequest(hostile);
-    (void)versioning::DecodeLedgerEntry(hostile);
+    (void)versioning::DecodeLedgerRecord(hostile);
   }
 }
 

@@ -27,7 +27,7 @@ TEST(KeyCodec, TheLiteralBytesOfEachKey) {
                                            12));
   EXPECT_EQ(VersionKey(1, "174", 3), HeadKey(1, "174") + std::string("\0\0\0\0\0\0\0\x03", 8));
   EXPECT_EQ(RequestKey(1, "174", "r-1"), HeadKey(1, "174") + "r-1");
-  EXPECT_EQ(LedgerKey(258, 2), std::string("\0\0\0\0\0\0\x01\x02\0\0\0\x02", 12));
+  EXPECT_EQ(LedgerKey(258), std::string("\0\0\0\0\0\0\x01\x02", 8));
 }
 
 TEST(KeyCodec, KeysSortAsWhatTheyName) {
@@ -47,12 +47,9 @@ TEST(KeyCodec, KeysSortAsWhatTheyName) {
     for (const std::string& id : ids) heads.push_back(HeadKey(incarnation, id));
   }
   EXPECT_TRUE(std::is_sorted(heads.begin(), heads.end()));
-  std::vector<std::string> entries;
-  for (const int64_t position : numbers) {
-    for (const uint32_t index : {0u, 1u, 255u, 256u, 0xFFFFFFFFu})
-      entries.push_back(LedgerKey(position, index));
-  }
-  EXPECT_TRUE(std::is_sorted(entries.begin(), entries.end()));
+  std::vector<std::string> blocks;
+  for (const int64_t position : numbers) blocks.push_back(LedgerKey(position));
+  EXPECT_TRUE(std::is_sorted(blocks.begin(), blocks.end()));
 }
 
 TEST(KeyCodec, WhatIsWrittenIsParsed) {
@@ -65,10 +62,7 @@ TEST(KeyCodec, WhatIsWrittenIsParsed) {
       EXPECT_EQ(version->document, document);
       EXPECT_EQ(version->version, number);
     }
-    const auto entry = ParseLedgerKey(LedgerKey(number, 7));
-    ASSERT_TRUE(entry);
-    EXPECT_EQ(entry->position, number);
-    EXPECT_EQ(entry->index, 7u);
+    EXPECT_EQ(ParseLedgerKey(LedgerKey(number)), number);
   }
 }
 
@@ -85,8 +79,8 @@ TEST(KeyCodec, HostileBytesAreRefusedOrRoundTrip) {
   EXPECT_EQ(ParseHeadKey(std::string(8, '\xFF') + std::string(1, '\0')), std::nullopt);
   EXPECT_FALSE(ParseVersionKey(""));
   EXPECT_FALSE(ParseVersionKey(std::string(16, '\0')));
-  EXPECT_FALSE(ParseLedgerKey(std::string(12, '\xFF')));
-  EXPECT_FALSE(ParseLedgerKey(std::string(13, '\0')));
+  EXPECT_FALSE(ParseLedgerKey(std::string(8, '\xFF')));
+  EXPECT_FALSE(ParseLedgerKey(std::string(9, '\0')));
 
   const uint64_t seed = test_support::TestSeed();
   STRATA_TRACE_SEED(seed);
@@ -103,8 +97,8 @@ TEST(KeyCodec, HostileBytesAreRefusedOrRoundTrip) {
       ASSERT_EQ(VersionKey(version->document, version->version), key);
       ++parsed;
     }
-    if (const auto entry = ParseLedgerKey(key)) {
-      ASSERT_EQ(LedgerKey(entry->position, entry->index), key);
+    if (const auto position = ParseLedgerKey(key)) {
+      ASSERT_EQ(LedgerKey(*position), key);
       ++parsed;
     }
   }

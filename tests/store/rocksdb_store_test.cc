@@ -23,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "schemas/store/key_codec.h"
 #include "tests/store/fault_file_system.h"
+#include "tests/support/ledger_entries.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/seeded_entropy.h"
@@ -38,6 +39,7 @@ using store::CommitResult;
 using store::Keyspace;
 using store::WriteBatch;
 using test_support::AwaitCommit;
+using test_support::EntryThatSays;
 using test_support::HasReason;
 using test_support::IsOk;
 using testing::HasSubstr;
@@ -60,10 +62,10 @@ class RocksDbStoreTest : public testing::Test {
     Open();
   }
 
-  CommitResult Put(std::string key, std::string value, std::string ledger_entry = "") {
+  CommitResult Put(std::string key, std::string value, const std::string& ledger_entry = "") {
     WriteBatch batch;
     batch.Put(Keyspace::kMeta, std::move(key), std::move(value));
-    if (!ledger_entry.empty()) batch.AppendToLedger(std::move(ledger_entry));
+    if (!ledger_entry.empty()) batch.AppendToLedger(EntryThatSays(ledger_entry));
     return AwaitCommit(*store_, std::move(batch));
   }
   static std::string ValueAt(const store::Reader& reader, std::string_view key) {
@@ -148,7 +150,7 @@ TEST_F(RocksDbStoreTest, PositionsGoOnAfterReopeningWhateverTheLastCommitWas) {
     }
     WriteBatch refused;
     refused.Insert(Keyspace::kMeta, "a", "2");
-    refused.AppendToLedger("never");
+    refused.AppendToLedger(EntryThatSays("never"));
     EXPECT_FALSE(AwaitCommit(*store_, refused).committed);
     if (round % 4 == 3) {
       ASSERT_THAT(store_->CompactAll(), IsOk());
@@ -162,7 +164,7 @@ TEST_F(RocksDbStoreTest, PositionsGoOnAfterTheLedgerWasEmptied) {
   Open();
   const store::CommitPosition first = Put("a", "1", "entry").position;
   WriteBatch prune;
-  prune.Delete(Keyspace::kLedger, store::LedgerKey(first, 0));
+  prune.Delete(Keyspace::kLedger, store::LedgerKey(first));
   const store::CommitPosition last = AwaitCommit(*store_, prune).position;
   Reopen();
   EXPECT_EQ(store_->LastPosition(), last);
@@ -175,7 +177,7 @@ TEST_F(RocksDbStoreTest, CompactionDropsWhatHasExpiredAndNothingElse) {
   batch.Put(Keyspace::kRequests, "soon", "1").expire_time = clock_.Now() + 1'000'000;
   batch.Put(Keyspace::kRequests, "later", "1").expire_time = clock_.Now() + 9'000'000;
   batch.Put(Keyspace::kRequests, "never", "1");
-  batch.AppendToLedger("entry");
+  batch.AppendToLedger(EntryThatSays("entry"));
   ASSERT_TRUE(AwaitCommit(*store_, batch).committed);
   const auto keys = [this] {
     std::vector<std::string> found;

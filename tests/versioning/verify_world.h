@@ -32,7 +32,10 @@ inline std::string_view KindName(FindingKind kind) {
                                          "LEDGER_ENTRY_MISSING",
                                          "LEDGER_ENTRY_ORPHAN",
                                          "LEDGER_MISMATCH",
-                                         "REQUEST_MISMATCH"};
+                                         "REQUEST_MISMATCH",
+                                         "LEDGER_BROKEN",
+                                         "LEDGER_HEAD_MISMATCH",
+                                         "REQUEST_MISSING"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -26,6 +26,7 @@ using store::Keyspace;
 struct State {
   std::array<Tree, store::kAllKeyspaces.size()> trees;
   store::CommitPosition position = 0;
+  store::LedgerTail ledger;
 
   const Tree& tree(Keyspace keyspace) const { return trees[static_cast<size_t>(keyspace)]; }
   Tree& tree(Keyspace keyspace) { return trees[static_cast<size_t>(keyspace)]; }
@@ -181,11 +182,14 @@ store::CommitResult MemoryStore::Apply(const store::WriteBatch& batch) {
           Item{write.key, {write.value, position, position}, write.expire_time}));
     }
   }
-  Tree& ledger = next->tree(Keyspace::kLedger);
-  uint32_t index = 0;
-  for (const std::string& entry : batch.ledger()) {
+  if (!batch.ledger().empty()) {
+    store::LedgerBlockWriter writer(next->ledger);
+    writer.Add(position, batch.ledger());
+    store::LedgerBlockWriter::Block block = writer.Finish(position);
+    next->ledger = block.tail;
+    Tree& ledger = next->tree(Keyspace::kLedger);
     ledger = ledger.With(std::make_shared<Item>(
-        Item{store::LedgerKey(position, index++), {entry, position, position}, 0}));
+        Item{store::LedgerKey(block.first), {std::move(block.value), position, position}, 0}));
   }
   DropExpired(*next, now);
   for (const store::Write& write : batch.writes()) {

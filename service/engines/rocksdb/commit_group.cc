@@ -31,13 +31,15 @@ absl::Status CheckSize(const store::WriteBatch& batch) {
 }  // namespace
 
 CommitGroup::CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces,
-                         RecordCache& cache, store::CommitPosition last_position, UnixMicros now)
+                         RecordCache& cache, store::CommitPosition last_position,
+                         const store::LedgerTail& ledger, UnixMicros now)
     : database_(database),
       cache_(cache),
       keyspaces_(keyspaces),
       now_(now),
       first_position_(last_position),
       last_position_(last_position),
+      ledger_(ledger),
       writes_(/*reserved_bytes=*/0, /*max_bytes=*/0, DurableWrite().protection_bytes_per_key,
               /*default_cf_ts_sz=*/0) {}
 
@@ -57,7 +59,6 @@ store::CommitResult CommitGroup::Add(const store::WriteBatch& batch) {
   }
   Collect(batch, position);
   last_position_ = position;
-  last_is_in_ledger_ = !batch.ledger().empty();
   result.committed = true;
   result.applied = batch.writes().size();
   result.position = position;
@@ -128,14 +129,6 @@ void CommitGroup::Undo() {
 }
 
 void CommitGroup::Collect(const store::WriteBatch& batch, store::CommitPosition position) {
-  // RocksDB's Put and Delete fail only for sizes beyond what CheckSize lets pass.
-  const auto put = [this](store::Keyspace keyspace, std::string_view key, std::string_view header,
-                          std::string_view value) {
-    const rocksdb::Slice key_slice = ToSlice(key);
-    const rocksdb::Slice parts[] = {ToSlice(header), ToSlice(value)};
-    writes_.Put(keyspaces_[static_cast<size_t>(keyspace)], rocksdb::SliceParts(&key_slice, 1),
-                rocksdb::SliceParts(parts, 2));
-  };
   const std::string header = RecordHeader(position, 0);
   for (size_t i = 0; i < batch.writes().size(); ++i) {
     if (!writes_to_do_[i]) continue;
@@ -149,20 +142,42 @@ void CommitGroup::Collect(const store::WriteBatch& batch, store::CommitPosition 
     if (write.kind == store::WriteKind::kDelete) {
       writes_.Delete(keyspaces_[static_cast<size_t>(write.keyspace)], ToSlice(write.key));
     } else if (write.expire_time > 0) {
-      put(write.keyspace, write.key, RecordHeader(position, write.expire_time), write.value);
+      Put(write.keyspace, write.key, RecordHeader(position, write.expire_time), write.value);
     } else {
-      put(write.keyspace, write.key, header, write.value);
+      Put(write.keyspace, write.key, header, write.value);
     }
   }
-  uint32_t index = 0;
-  for (const std::string& entry : batch.ledger())
-    put(store::Keyspace::kLedger, store::LedgerKey(position, index++), header, entry);
+  if (batch.ledger().empty()) return;
+  if (block_ && block_->full()) EndBlock();
+  if (!block_) block_.emplace(ledger_);
+  block_->Add(position, batch.ledger());
+}
+
+// RocksDB's Put and Delete fail only for sizes beyond what CheckSize lets pass.
+void CommitGroup::Put(store::Keyspace keyspace, std::string_view key, std::string_view header,
+                      std::string_view value) {
+  const rocksdb::Slice key_slice = ToSlice(key);
+  const rocksdb::Slice parts[] = {ToSlice(header), ToSlice(value)};
+  writes_.Put(keyspaces_[static_cast<size_t>(keyspace)], rocksdb::SliceParts(&key_slice, 1),
+              rocksdb::SliceParts(parts, 2));
+}
+
+// Writes the block, which vouches for all positions up to the group's last.
+void CommitGroup::EndBlock() {
+  const store::LedgerBlockWriter::Block block = block_->Finish(last_position_);
+  block_.reset();
+  ledger_ = block.tail;
+  Put(store::Keyspace::kLedger, store::LedgerKey(block.first), RecordHeader(block.tail.last, 0),
+      block.value);
 }
 
 rocksdb::Status CommitGroup::Write() {
-  // The last ledger key tells the position for nothing; only without one it costs a key.
-  if (!last_is_in_ledger_)
+  // The last block tells the position for nothing; only without one it costs a key.
+  if (block_) {
+    EndBlock();
+  } else {
     writes_.Put(ToSlice(kPositionKey), rocksdb::Slice(EncodePosition(last_position_)));
+  }
   cache_.BeginWrite(cached_places_);
   rocksdb::Status status = database_.Write(DurableWrite(), &writes_);
   if (!status.ok()) cached_entries_.clear();

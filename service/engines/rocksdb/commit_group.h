@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "schemas/store/ledger_block.h"
 #include "schemas/store/store.h"
 #include "schemas/store/write_batch.h"
 #include "service/engines/rocksdb/record_cache.h"
@@ -25,10 +26,10 @@ using KeyspaceHandles = std::array<rocksdb::ColumnFamilyHandle*, store::kAllKeys
 // database must have no other writer while the group lives.
 class CommitGroup {
  public:
-  // `last_position` is of the last commit before the group; what has expired at `now` counts as
-  // absent.
+  // `last_position` is of the last commit before the group, `ledger` where the ledger ends there;
+  // what has expired at `now` counts as absent.
   CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces, RecordCache& cache,
-              store::CommitPosition last_position, UnixMicros now);
+              store::CommitPosition last_position, const store::LedgerTail& ledger, UnixMicros now);
 
   // Decides `batch` against the database and what the group has accepted so far. The result holds
   // once the group is durable: committed with its position, or refused by a guard, or failed
@@ -43,6 +44,8 @@ class CommitGroup {
   // Writes all that was accepted, with one sync, and brings the cache along. REQUIRES: !empty().
   // Call once, after the last Add.
   rocksdb::Status Write();
+  // Where the ledger ends after a Write that succeeded.
+  const store::LedgerTail& ledger() const { return ledger_; }
 
  private:
   struct Place {
@@ -66,6 +69,9 @@ class CommitGroup {
   void Set(const Place& place, StoredStamp stamp);
   void Undo();
   void Collect(const store::WriteBatch& batch, store::CommitPosition position);
+  void Put(store::Keyspace keyspace, std::string_view key, std::string_view header,
+           std::string_view value);
+  void EndBlock();
 
   rocksdb::DB& database_;
   RecordCache& cache_;
@@ -73,7 +79,8 @@ class CommitGroup {
   const UnixMicros now_;
   const store::CommitPosition first_position_;
   store::CommitPosition last_position_;
-  bool last_is_in_ledger_ = true;
+  store::LedgerTail ledger_;
+  std::optional<store::LedgerBlockWriter> block_;  // none: nothing of the group is in the ledger
   rocksdb::WriteBatch writes_;
   // What the cache is to keep of them; in the order of the writes, so that of two under one key the
   // later one stays.

@@ -1,30 +1,11 @@
 #include "service/engines/rocksdb/record_format.h"
 
+#include "schemas/base/varint.h"
+
 namespace strata::engines::rocks {
 namespace {
 
 constexpr uint8_t kExpires = 1;
-constexpr int kVarintBytesMax = 9;  // 63 bits
-
-void AppendVarint(int64_t number, std::string& out) {
-  auto rest = static_cast<uint64_t>(number);
-  while (rest >= 0x80) {
-    out += static_cast<char>(rest | 0x80);
-    rest >>= 7;
-  }
-  out += static_cast<char>(rest);
-}
-
-std::optional<int64_t> TakeVarint(std::string_view& in) {
-  uint64_t number = 0;
-  for (int i = 0; i < kVarintBytesMax && !in.empty(); ++i) {
-    const auto byte = static_cast<uint8_t>(in.front());
-    in.remove_prefix(1);
-    number |= uint64_t{byte & 0x7Fu} << (7 * i);
-    if (byte < 0x80) return static_cast<int64_t>(number);
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 

@@ -3,12 +3,11 @@
 // Each keyspace is a column family of its name (store::KeyspaceName); keys are the port's, as they
 // are. The column family "default" holds the engine's own two:
 //
-//   "format"   -> "2"          of this page and of the records that versioning stores; a database
-//                              with another is not opened
+//   "format"   -> format.h
 //   "position" -> varint       the last commit's position, where the ledger does not tell: it is
-//                              written iff the last commit of a group has no ledger entry
+//                              written iff no commit of a group has a ledger entry
 //
-// So the last position of a database is the greater of "position" and the last ledger key's.
+// So the last position of a database is the greater of "position" and the last ledger block's.
 //
 //   stored   = flags position [expires] value
 //   flags    = byte            bit 0: `expires` follows; the others are 0
@@ -16,8 +15,7 @@
 //   expires  = varint          from this time on the record counts as absent, Unix microseconds.
 //                              From 1
 //   value    = the rest        a BSON document
-//   varint   = 1 to 9 bytes    7 bits each, least significant first, the top bit set on all but the
-//                              last: an int64 from 0
+//   varint   = 1 to 9 bytes    base/varint.h
 //
 // Against damage the file formats below have checksums; this one only refuses what was never
 // written.
@@ -33,8 +31,6 @@
 
 namespace strata::engines::rocks {
 
-inline constexpr std::string_view kFormatKey = "format";
-inline constexpr std::string_view kFormat = "2";
 inline constexpr std::string_view kPositionKey = "position";
 
 struct StoredRecord {

@@ -28,6 +28,7 @@
 #include "service/engines/rocksdb/data_directory.h"
 #include "service/engines/rocksdb/driver.h"
 #include "service/engines/rocksdb/expiry_filter.h"
+#include "service/engines/rocksdb/format.h"
 #include "service/engines/rocksdb/log_file_system.h"
 #include "service/engines/rocksdb/record_cache.h"
 #include "service/engines/rocksdb/record_format.h"
@@ -60,6 +61,8 @@ class Database {
   }
   // Of the last commit that the database holds.
   store::CommitPosition recovered_position() const { return recovered_position_; }
+  // Where its ledger ends.
+  const store::LedgerTail& recovered_ledger() const { return recovered_ledger_; }
 
  private:
   Database(DataDirectory directory, const Clock& clock)
@@ -75,7 +78,8 @@ class Database {
                              const std::shared_ptr<rocksdb::Cache>& cache);
   static absl::Status CheckReached(const RocksDbOptions& options, store::CommitPosition position);
   void CloseFiles();
-  absl::Status CheckFormat();
+  absl::Status CheckKeyspaces(const RocksDbOptions& options) const;
+  absl::StatusOr<Format> ReadFormat() const;
   absl::StatusOr<store::CommitPosition> RecoverPosition() const;
   absl::StatusOr<std::optional<std::string>> GetOwn(std::string_view key) const;
 
@@ -86,16 +90,23 @@ class Database {
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // "default" first, then by keyspace
   KeyspaceHandles keyspaces_ = {};
   store::CommitPosition recovered_position_ = 0;
+  store::LedgerTail recovered_ledger_;
 };
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& options) {
   ASSIGN_OR_RETURN(DataDirectory directory, DataDirectory::Take(options.directory));
   std::unique_ptr<Database> database(new Database(std::move(directory), *options.clock));
   RETURN_IF_ERROR(database->OpenFiles(options));
-  RETURN_IF_ERROR(database->CheckFormat());
+  ASSIGN_OR_RETURN(const Format format, database->ReadFormat());
   ASSIGN_OR_RETURN(database->recovered_position_, database->RecoverPosition());
   // A log file that is gone leaves nothing to stumble over.
   RETURN_IF_ERROR(CheckReached(options, database->recovered_position_));
+  if (format.number != kFormatNumber) {
+    RETURN_IF_ERROR(
+        Migrate(database->db(), database->keyspaces(), format, options.convert_ledger_entry));
+  }
+  ASSIGN_OR_RETURN(database->recovered_ledger_,
+                   ReadLedgerTail(database->db(), database->keyspace(Keyspace::kLedger)));
   return database;
 }
 
@@ -106,6 +117,7 @@ absl::Status Database::OpenFiles(const RocksDbOptions& options) {
       options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default()));
   const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes -
                                           options.block_cache_bytes / kRecordCacheShare);
+  RETURN_IF_ERROR(CheckKeyspaces(options));
   rocksdb::Status status = OpenWith(options, cache, WalMode::kAbsoluteConsistency, false);
   if (status.IsCorruption()) {
     RETURN_IF_ERROR(CheckTornTail(options, cache));
@@ -175,16 +187,31 @@ void Database::CloseFiles() {
   db_.reset();
 }
 
-absl::Status Database::CheckFormat() {
-  ASSIGN_OR_RETURN(const std::optional<std::string> format, GetOwn(kFormatKey));
-  if (format == kFormat) return absl::OkStatus();
-  if (format) {
-    return Error(ErrorReason::kStoreUnavailable,
-                 "The data directory was written by another version of the store: its format is " +
-                     *format + ", and this one reads " + std::string(kFormat) + ".");
+// A keyspace of a later build is a feature, and RocksDB opens no database without it.
+absl::Status Database::CheckKeyspaces(const RocksDbOptions& options) const {
+  rocksdb::DBOptions database_options;
+  database_options.env = env_.get();
+  std::vector<std::string> names;
+  // Of a new database there are none; what else is wrong, opening says better.
+  if (!rocksdb::DB::ListColumnFamilies(database_options, options.directory, &names).ok()) {
+    return absl::OkStatus();
   }
-  const rocksdb::Status status = db_->Put(DurableWrite(), ToSlice(kFormatKey), ToSlice(kFormat));
-  return status.ok() ? absl::OkStatus() : Translate(status, "making a new database");
+  for (const std::string& name : names) {
+    const bool known =
+        name == rocksdb::kDefaultColumnFamilyName ||
+        std::any_of(store::kAllKeyspaces.begin(), store::kAllKeyspaces.end(),
+                    [&](Keyspace each) { return store::KeyspaceName(each) == name; });
+    if (!known) return UnknownFormat("the keyspace " + name + ", which this one does not know");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Format> Database::ReadFormat() const {
+  ASSIGN_OR_RETURN(const std::optional<std::string> text, GetOwn(kFormatKey));
+  if (!text) return Format{};
+  ASSIGN_OR_RETURN(Format format, Format::Parse(*text));
+  RETURN_IF_ERROR(CheckReadable(format));
+  return format;
 }
 
 absl::StatusOr<store::CommitPosition> Database::RecoverPosition() const {
@@ -195,13 +222,9 @@ absl::StatusOr<store::CommitPosition> Database::RecoverPosition() const {
     if (!parsed) return UnreadableRecord();
     position = *parsed;
   }
-  const auto ledger = ScanRecords(*db_, keyspace(Keyspace::kLedger), nullptr,
-                                  {.begin = "", .end = "", .reverse = true});
-  RETURN_IF_ERROR(ledger->status());
-  if (!ledger->Valid()) return position;
-  const std::optional<store::ParsedLedgerKey> last = store::ParseLedgerKey(ledger->key());
-  if (!last || last->position != ledger->position()) return UnreadableRecord();
-  return std::max(position, last->position);
+  ASSIGN_OR_RETURN(const store::LedgerTail ledger,
+                   ReadLedgerTail(*db_, keyspace(Keyspace::kLedger)));
+  return std::max(position, ledger.last);
 }
 
 absl::StatusOr<std::optional<std::string>> Database::GetOwn(std::string_view key) const {
@@ -277,7 +300,7 @@ class RocksDbSnapshot final : public store::Reader {
 size_t BytesOf(const store::WriteBatch& batch) {
   size_t bytes = 0;
   for (const store::Write& write : batch.writes()) bytes += write.key.size() + write.value.size();
-  for (const std::string& entry : batch.ledger()) bytes += entry.size();
+  for (const store::LedgerEntry& entry : batch.ledger()) bytes += entry.bytes();
   return bytes;
 }
 
@@ -309,6 +332,7 @@ class CommittingStore final : public RocksDbStore {
         clock_(*options.clock),
         database_(std::move(database)),
         reads_(*database_, options.block_cache_bytes / kRecordCacheShare),
+        ledger_(database_->recovered_ledger()),
         committer_([this] { Run(); }) {}
 
   // Before the first commit.
@@ -378,7 +402,9 @@ class CommittingStore final : public RocksDbStore {
   const Clock& clock_;
   const std::unique_ptr<Database> database_;
   mutable CachedReads reads_;
-  bool failed_ = false;  // the committer's: a write did not succeed
+  // The committer's:
+  store::LedgerTail ledger_;
+  bool failed_ = false;  // a write did not succeed
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
@@ -488,12 +514,13 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
     return results;
   }
   CommitGroup group(database_->db(), database_->keyspaces(), reads_.cache(), reads_.last_position(),
-                    clock_.Now());
+                    ledger_, clock_.Now());
   for (const Waiting& each : waiting) results.push_back(group.Add(each.batch));
   if (group.empty()) return results;
 
   const rocksdb::Status status = group.Write();
   if (status.ok()) {
+    ledger_ = group.ledger();
     reads_.SetLastPosition(group.last_position());
     return results;
   }
@@ -586,6 +613,7 @@ absl::StatusOr<std::unique_ptr<store::Store>> OpenRocksDb(const OpenOptions& opt
   engine_options.directory = options.directory;
   engine_options.clock = options.clock;
   engine_options.block_cache_bytes = options.block_cache_bytes;
+  engine_options.convert_ledger_entry = options.convert_ledger_entry;
   return rocks::RocksDbStore::Open(engine_options);
 }
 

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/store/store.h"
+#include "service/engines/engines.h"
 
 namespace rocksdb {
 class FileSystem;
@@ -44,15 +45,17 @@ struct RocksDbOptions {
   // store's own thread.
   std::chrono::microseconds helped_wait_max{1000};
   std::shared_ptr<rocksdb::FileSystem> file_system;  // none: the machine's
+  LedgerEntryConverter convert_ledger_entry;         // engines.h
 };
 
 // Has every capability of the port but blocking reads. Its records' stamps are their positions. Not
 // to be destroyed from a callback; the destructor completes what waits, callbacks included.
 class RocksDbStore : public store::Store {
  public:
-  // Makes the directory and the database if they are missing. STORE_UNAVAILABLE, naming the
-  // directory: it cannot be used, or is in use; RECORD_CORRUPT: the database, its log included, is
-  // damaged; nothing is repaired or dropped.
+  // Makes the directory and the database if they are missing, and migrates one of an older format
+  // (format.h). STORE_UNAVAILABLE, naming the directory: it cannot be used, or is in use, or has a
+  // form that this build does not know; RECORD_CORRUPT: the database, its log included, is damaged;
+  // nothing is repaired or dropped.
   static absl::StatusOr<std::unique_ptr<RocksDbStore>> Open(const RocksDbOptions& options);
 
   // Compacts everything now, and so drops what has expired. Takes as long as rewriting all data.

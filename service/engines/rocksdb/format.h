@@ -1,0 +1,56 @@
+// Which stored form a database has, and the way from an older one to this build's.
+//
+//   "format" = number (" " feature)*     in the column family "default"
+//
+// The number counts what every database of this build has: record_format.h, the keys of
+// key_codec.h, the ledger's blocks, the records that versioning stores. A feature names a form of
+// record, or a keyspace, that came later and that a database may have or not; it is set when it is
+// first used, so that going back to an older build stays possible until then. A number that is
+// higher and a feature that is unknown are refused by name.
+#pragma once
+
+#include <rocksdb/db.h>
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/store/ledger_block.h"
+#include "service/engines/engines.h"
+#include "service/engines/rocksdb/commit_group.h"
+
+namespace strata::engines::rocks {
+
+inline constexpr std::string_view kFormatKey = "format";
+inline constexpr int kFormatNumber = 3;
+
+struct Format {
+  int number = 0;  // 0: a new database, which has none
+  std::set<std::string, std::less<>> features;
+
+  static absl::StatusOr<Format> Parse(std::string_view text);
+  std::string ToText() const;
+};
+
+// STORE_UNAVAILABLE: `what` of a database is nothing that this build knows.
+absl::Status UnknownFormat(std::string_view what);
+
+// OK if this build reads databases of that format, perhaps after migrating them.
+// STORE_UNAVAILABLE, naming what it does not know.
+absl::Status CheckReadable(const Format& format);
+
+// Brings a database of an older format to this one, in steps of which each is durable with those
+// before it: killed at any moment and started again, it goes on. The log must be whole.
+//
+// From 2 to 3: the ledger's records, one an entry and BSON, become blocks; `convert` reads them.
+absl::Status Migrate(rocksdb::DB& database, const KeyspaceHandles& keyspaces, const Format& from,
+                     const LedgerEntryConverter& convert);
+
+// The newest position that the ledger vouches for, whatever the format, and where the next block
+// goes on. RECORD_CORRUPT.
+absl::StatusOr<store::LedgerTail> ReadLedgerTail(rocksdb::DB& database,
+                                                 rocksdb::ColumnFamilyHandle* ledger);
+
+}  // namespace strata::engines::rocks

@@ -1,0 +1,330 @@
+// Data directories of earlier formats: each is opened, migrated and found whole, however often the
+// migration is killed; what this build does not know is refused by name.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rocksdb/db.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "schemas/versioning/ledger_migration.h"
+#include "service/engines/engines.h"
+#include "service/engines/rocksdb/record_format.h"
+#include "tests/support/ledger_entries.h"
+#include "tests/versioning/verify_world.h"
+
+namespace strata::versioning::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using store::Keyspace;
+using test_support::HasReason;
+using test_support::IsOk;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::string_view kFolder = STRATA_FORMATS_FOLDER;
+
+engines::OpenOptions OptionsFor(const std::string& directory) {
+  engines::OpenOptions options;
+  options.directory = directory;
+  options.convert_ledger_entry = LedgerConverter();
+  return options;
+}
+
+// One line of versions.txt: what the build that made the directory said of a version.
+struct Told {
+  store::CommitPosition position = 0;
+  uint32_t index = 0;
+  std::string collection;
+  std::string id;
+  int64_t version = 0;
+  std::string kind;
+  std::string chain;  // hexadecimal; "-": its collection is gone
+};
+
+std::vector<Told> ReadTold(const fs::path& path) {
+  std::vector<Told> all;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("#")) continue;
+    std::istringstream words(line);
+    Told told;
+    words >> told.position >> told.index >> told.collection >> told.id >> told.version >>
+        told.kind >> told.chain;
+    all.push_back(told);
+  }
+  return all;
+}
+
+std::string_view KindWord(VersionKind kind) {
+  constexpr std::string_view kWords[] = {"", "created", "updated", "deleted", "restored"};
+  return kWords[static_cast<size_t>(kind)];
+}
+
+// A copy of a directory of tests/data/formats, with all that is above an engine.
+class FormatsTest : public ::testing::TestWithParam<int> {
+ protected:
+  FormatsTest() {
+    for (const auto& file : fs::directory_iterator(Folder())) {
+      if (file.path().extension() != ".txt") fs::copy(file.path(), directory_.path());
+    }
+  }
+  ~FormatsTest() override { executor_.Stop(); }
+
+  fs::path Folder() const { return fs::path(kFolder) / std::to_string(GetParam()); }
+
+  void Open() {
+    documents_.reset();
+    store_.reset();
+    auto opened = engines::OpenEngine("rocksdb", OptionsFor(std::string(directory_.path())));
+    ASSERT_THAT(opened, IsOk());
+    store_ = *std::move(opened);
+    documents_ = std::make_unique<Documents>(*store_, Clock::System(), Entropy::System(),
+                                             executor_, DocumentsOptions{});
+  }
+
+  std::vector<Told> Tell() {
+    std::vector<Told> all;
+    std::optional<LedgerPlace> place;
+    do {
+      AuditQuery query;
+      if (place) query.resume_at = *place;
+      const auto end = documents_->Audit(query, [&](AuditRow&& row) {
+        const VersionHeader& header = row.version.header;
+        const std::string chain(HashBytes(header.chain_hash));
+        all.push_back({row.place.position, row.place.index, row.collection, row.id, header.version,
+                       std::string(KindWord(header.kind)),
+                       header.chain_hash == Hash{} ? "-" : absl::BytesToHexString(chain)});
+        return true;
+      });
+      EXPECT_THAT(end, IsOk());
+      place = *end;
+    } while (place);
+    return all;
+  }
+
+  test_support::TemporaryDirectory directory_;
+  test_support::ThreadExecutor executor_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<Documents> documents_;
+};
+
+TEST_P(FormatsTest, IsOpenedWithAllThatItHolds) {
+  const std::vector<Told> expected = ReadTold(Folder() / "versions.txt");
+  ASSERT_GT(expected.size(), 200u);
+  for (int open = 0; open < 2; ++open) {
+    ASSERT_NO_FATAL_FAILURE(Open());
+    const std::vector<Told> told = Tell();
+    ASSERT_EQ(told.size(), expected.size());
+    for (size_t i = 0; i < told.size(); ++i) {
+      const auto all = [](const Told& one) {
+        return std::tie(one.position, one.index, one.collection, one.id, one.version, one.kind,
+                        one.chain);
+      };
+      EXPECT_EQ(all(told[i]), all(expected[i])) << i;
+    }
+  }
+}
+
+TEST_P(FormatsTest, IsWholeAndGoesOn) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  for (int round = 0; round < 2; ++round) {
+    int collections = 0;
+    ASSERT_THAT(documents_->collections().List("",
+                                               [&](const Collection& collection) {
+                                                 ++collections;
+                                                 const auto verified =
+                                                     Verify(*store_, documents_->collections(),
+                                                            Clock::System(), {collection.name, "", false});
+                                                 EXPECT_THAT(verified, IsOk());
+                                                 EXPECT_THAT(verified->findings, IsEmpty())
+                                                     << collection.name;
+                                                 return true;
+                                               }),
+                IsOk());
+    EXPECT_EQ(collections, 8);
+    if (round > 0) break;
+    for (const StrategyEntry& strategy : AllStrategies()) {
+      WriteRequest request;
+      request.name = {std::string(strategy.name), "css/selectors/highlight"};
+      request.request_id = "after-migration";
+      Answer answer;
+      documents_->Update(request, Number(1), false, answer.Callback());
+      EXPECT_THAT(answer.Wait(), IsOk());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, FormatsTest, ::testing::Values(2));
+
+// A database of format 2 whose ledger makes several blocks.
+class MigrationTest : public ::testing::Test {
+ protected:
+  static constexpr int64_t kCommits = 5'000;
+
+  static void SetUpTestSuite() {
+    template_ = new test_support::TemporaryDirectory();
+    // What the ledger does not hold is as this build writes it.
+    ASSERT_THAT(engines::OpenEngine("rocksdb", OptionsFor(Template())), IsOk());
+    std::vector<std::string> names;
+    ASSERT_TRUE(rocksdb::DB::ListColumnFamilies({}, Template(), &names).ok());
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open({}, Template(), families, &handles, &db).ok());
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i] == "ledger") WriteEntries(*db, handles[i]);
+    }
+    ASSERT_TRUE(db->Put({}, "format", "2").ok());
+    for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+    ASSERT_TRUE(db->Close().ok());
+    delete db;
+  }
+  static void TearDownTestSuite() { delete template_; }
+
+  static std::string Template() { return std::string(template_->path()) + "/data"; }
+
+  static void WriteEntries(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* ledger) {
+    for (int64_t position = 1; position <= kCommits; ++position) {
+      for (int64_t index = 0; index < position % 3; ++index) {
+        const std::string entry = BsonBuilder()
+                                      .String("collection", "gone")
+                                      .Int64("incarnation", 1)
+                                      .String("id", "document " + std::to_string(position))
+                                      .Int64("version", index + 1)
+                                      .Int32("kind", 2)
+                                      .Int64("time", position * 1000)
+                                      .String("reason", Said(position, index))
+                                      .Take();
+        const std::string key = store::LedgerKey(position) + std::string(3, '\0') +
+                                static_cast<char>(index);
+        ASSERT_TRUE(db.Put({}, ledger, key, engines::rocks::RecordHeader(position, 0) + entry).ok());
+      }
+    }
+  }
+  static std::string Said(int64_t position, int64_t index) {
+    return std::string(40, 'x') + std::to_string(position) + "/" + std::to_string(index);
+  }
+
+  static std::map<std::string, std::string> Blocks(const store::Store& store) {
+    std::map<std::string, std::string> blocks;
+    for (auto cursor = store.Scan(Keyspace::kLedger, {}); cursor->Valid(); cursor->Next()) {
+      blocks.emplace(cursor->key(), cursor->value());
+    }
+    return blocks;
+  }
+
+  static test_support::TemporaryDirectory* template_;
+  test_support::TemporaryDirectory directory_;
+};
+
+test_support::TemporaryDirectory* MigrationTest::template_ = nullptr;
+
+TEST_F(MigrationTest, KilledAtAnyMomentItGoesOn) {
+  const std::string straight = directory_.Join("straight");
+  fs::copy(Template(), straight);
+  const auto expected = engines::OpenEngine("rocksdb", OptionsFor(straight));
+  ASSERT_THAT(expected, IsOk());
+  const auto blocks = Blocks(**expected);
+  ASSERT_GE(blocks.size(), 3u) << "so that it is killed between blocks, too";
+
+  const std::string killed = directory_.Join("killed");
+  fs::copy(Template(), killed);
+  int deaths = 0;
+  for (int64_t after = 100;; after = after * 5 / 4) {
+    const pid_t child = fork();
+    if (child == 0) {
+      engines::OpenOptions options = OptionsFor(killed);
+      options.convert_ledger_entry = [&, left = after](const store::Reader& reader,
+                                                       std::string_view record) mutable {
+        if (--left == 0) kill(getpid(), SIGKILL);
+        return LedgerMigration().Convert(reader, record);
+      };
+      const bool opened = engines::OpenEngine("rocksdb", options).ok();
+      _exit(opened ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status)) {
+      ASSERT_EQ(WEXITSTATUS(status), 0);
+      break;
+    }
+    ++deaths;
+    ASSERT_LT(deaths, 30);
+  }
+  EXPECT_GE(deaths, 3);
+  const auto migrated = engines::OpenEngine("rocksdb", OptionsFor(killed));
+  ASSERT_THAT(migrated, IsOk());
+  EXPECT_EQ(Blocks(**migrated), blocks);
+  EXPECT_EQ((*migrated)->LastPosition(), kCommits);
+  std::vector<test_support::SaidAt> said;
+  for (int64_t position = 1; position <= kCommits; ++position) {
+    for (int64_t index = 0; index < position % 3; ++index) {
+      said.emplace_back(position, static_cast<uint32_t>(index), Said(position, index));
+    }
+  }
+  EXPECT_EQ(test_support::LedgerOf(**migrated), said);
+}
+
+// Opens the template's database with another format record, or with one keyspace more.
+class UnknownFormatTest : public MigrationTest {
+ protected:
+  absl::Status OpenWith(const std::string& format, const std::string& keyspace = "") {
+    const std::string data = directory_.Join("data");
+    fs::remove_all(data);
+    fs::copy(Template(), data);
+    std::vector<std::string> names;
+    EXPECT_TRUE(rocksdb::DB::ListColumnFamilies({}, data, &names).ok());
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    if (!keyspace.empty()) families.emplace_back(keyspace, rocksdb::ColumnFamilyOptions());
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    rocksdb::DBOptions options;
+    options.create_missing_column_families = true;
+    EXPECT_TRUE(rocksdb::DB::Open(options, data, families, &handles, &db).ok());
+    EXPECT_TRUE(db->Put({}, "format", format).ok());
+    for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+    delete db;
+    return engines::OpenEngine("rocksdb", OptionsFor(data)).status();
+  }
+};
+
+TEST_F(UnknownFormatTest, IsRefusedByName) {
+  EXPECT_THAT(OpenWith("2"), IsOk());
+  for (const auto& [format, name] : std::map<std::string, std::string>{
+           {"1", "format 1"},
+           {"4", "format 4"},
+           {"3 stubs", "the feature stubs"},
+           {"three", "cannot be read"},
+           {"", "cannot be read"},
+       }) {
+    const absl::Status refused = OpenWith(format);
+    EXPECT_THAT(refused, HasReason(ErrorReason::kStoreUnavailable));
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(name));
+  }
+  const absl::Status refused = OpenWith("3", "queues");
+  EXPECT_THAT(refused, HasReason(ErrorReason::kStoreUnavailable));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("the keyspace queues"));
+}
+
+TEST_F(UnknownFormatTest, AnOlderOneIsRefusedWhereNothingReadsItsLedger) {
+  engines::OpenOptions options = OptionsFor(Template());
+  options.convert_ledger_entry = nullptr;
+  const absl::Status refused = engines::OpenEngine("rocksdb", options).status();
+  EXPECT_THAT(refused, HasReason(ErrorReason::kStoreUnavailable));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("format 2"));
+}
+
+}  // namespace
+}  // namespace strata::versioning::testing
