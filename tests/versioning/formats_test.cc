@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -88,8 +89,8 @@ class FormatsTest : public ::testing::TestWithParam<int> {
     auto opened = engines::OpenEngine("rocksdb", OptionsFor(std::string(directory_.path())));
     ASSERT_THAT(opened, IsOk());
     store_ = *std::move(opened);
-    documents_ = std::make_unique<Documents>(*store_, Clock::System(), Entropy::System(),
-                                             executor_, DocumentsOptions{});
+    documents_ = std::make_unique<Documents>(*store_, Clock::System(), Entropy::System(), executor_,
+                                             DocumentsOptions{});
   }
 
   std::vector<Told> Tell() {
@@ -139,17 +140,16 @@ TEST_P(FormatsTest, IsWholeAndGoesOn) {
   ASSERT_NO_FATAL_FAILURE(Open());
   for (int round = 0; round < 2; ++round) {
     int collections = 0;
-    ASSERT_THAT(documents_->collections().List("",
-                                               [&](const Collection& collection) {
-                                                 ++collections;
-                                                 const auto verified =
-                                                     Verify(*store_, documents_->collections(),
-                                                            Clock::System(), {collection.name, "", false});
-                                                 EXPECT_THAT(verified, IsOk());
-                                                 EXPECT_THAT(verified->findings, IsEmpty())
-                                                     << collection.name;
-                                                 return true;
-                                               }),
+    ASSERT_THAT(documents_->collections().List(
+                    "",
+                    [&](const Collection& collection) {
+                      ++collections;
+                      const auto verified = Verify(*store_, documents_->collections(),
+                                                   Clock::System(), {collection.name, "", false});
+                      EXPECT_THAT(verified, IsOk());
+                      EXPECT_THAT(verified->findings, IsEmpty()) << collection.name;
+                      return true;
+                    }),
                 IsOk());
     EXPECT_EQ(collections, 8);
     if (round > 0) break;
@@ -178,7 +178,8 @@ class MigrationTest : public ::testing::Test {
     std::vector<std::string> names;
     ASSERT_TRUE(rocksdb::DB::ListColumnFamilies({}, Template(), &names).ok());
     std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    for (const std::string& name : names)
+      families.emplace_back(name, rocksdb::ColumnFamilyOptions());
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
     rocksdb::DB* db = nullptr;
     ASSERT_TRUE(rocksdb::DB::Open({}, Template(), families, &handles, &db).ok());
@@ -206,9 +207,10 @@ class MigrationTest : public ::testing::Test {
                                       .Int64("time", position * 1000)
                                       .String("reason", Said(position, index))
                                       .Take();
-        const std::string key = store::LedgerKey(position) + std::string(3, '\0') +
-                                static_cast<char>(index);
-        ASSERT_TRUE(db.Put({}, ledger, key, engines::rocks::RecordHeader(position, 0) + entry).ok());
+        const std::string key =
+            store::LedgerKey(position) + std::string(3, '\0') + static_cast<char>(index);
+        ASSERT_TRUE(
+            db.Put({}, ledger, key, engines::rocks::RecordHeader(position, 0) + entry).ok());
       }
     }
   }
@@ -230,6 +232,22 @@ class MigrationTest : public ::testing::Test {
 
 test_support::TemporaryDirectory* MigrationTest::template_ = nullptr;
 
+// Run by the test below, in a process that is to die.
+constexpr char kVictim[] = "STRATA_MIGRATION_VICTIM";
+constexpr char kDiesAfter[] = "STRATA_MIGRATION_DIES_AFTER";
+
+TEST_F(MigrationTest, Victim) {
+  const char* const directory = std::getenv(kVictim);
+  if (directory == nullptr) GTEST_SKIP() << "has nothing to migrate";
+  engines::OpenOptions options = OptionsFor(directory);
+  options.convert_ledger_entry = [left = std::atoll(std::getenv(kDiesAfter))](
+                                     const store::Reader& reader, std::string_view record) mutable {
+    if (--left == 0) kill(getpid(), SIGKILL);
+    return LedgerMigration().Convert(reader, record);
+  };
+  EXPECT_THAT(engines::OpenEngine("rocksdb", options), IsOk());
+}
+
 TEST_F(MigrationTest, KilledAtAnyMomentItGoesOn) {
   const std::string straight = directory_.Join("straight");
   fs::copy(Template(), straight);
@@ -244,14 +262,11 @@ TEST_F(MigrationTest, KilledAtAnyMomentItGoesOn) {
   for (int64_t after = 100;; after = after * 5 / 4) {
     const pid_t child = fork();
     if (child == 0) {
-      engines::OpenOptions options = OptionsFor(killed);
-      options.convert_ledger_entry = [&, left = after](const store::Reader& reader,
-                                                       std::string_view record) mutable {
-        if (--left == 0) kill(getpid(), SIGKILL);
-        return LedgerMigration().Convert(reader, record);
-      };
-      const bool opened = engines::OpenEngine("rocksdb", options).ok();
-      _exit(opened ? 0 : 1);
+      // A process of its own: this one's threads are not in a copy.
+      setenv(kVictim, killed.c_str(), 1);
+      setenv(kDiesAfter, std::to_string(after).c_str(), 1);
+      execl("/proc/self/exe", "formats_test", "--gtest_filter=MigrationTest.Victim", nullptr);
+      _exit(127);
     }
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -286,7 +301,8 @@ class UnknownFormatTest : public MigrationTest {
     std::vector<std::string> names;
     EXPECT_TRUE(rocksdb::DB::ListColumnFamilies({}, data, &names).ok());
     std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    for (const std::string& name : names)
+      families.emplace_back(name, rocksdb::ColumnFamilyOptions());
     if (!keyspace.empty()) families.emplace_back(keyspace, rocksdb::ColumnFamilyOptions());
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
     rocksdb::DB* db = nullptr;

@@ -196,7 +196,7 @@ TEST_F(LayoutsTest, Deltas) {
   EXPECT_EQ(Records(Keyspace::kVersions),
             (Texts{
                 R"({ <v1>, "position" : 1, "content" : { "docId" : 174, "attr1" : 165 } })",
-                R"({ <v2>, "position" : 2, "delta" : { "+/attr2" : "A-1" } })",
+                R"({ <v2>, "position" : 2, "chain_length" : 0, "delta" : { "+/attr2" : "A-1" } })",
             }));
 }
 

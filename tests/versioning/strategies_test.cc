@@ -65,7 +65,11 @@ class StrategiesTest : public testing::Test {
       if (!record) break;
       EXPECT_EQ(record->delta.empty(),
                 record->version.content.has_value() || record->version.deleted());
-      EXPECT_EQ(record->chain_length, 0) << "belongs into the head";
+      // A delta says how far its keyframe is.
+      EXPECT_EQ(record->chain_length, record->delta.empty()
+                                          ? std::nullopt
+                                          : std::optional(version - keyframes.back() - 1));
+      EXPECT_EQ(record->chain_bytes, 0) << "belongs into the head";
       (record->delta.empty() ? keyframes : deltas).push_back(version);
     }
   }

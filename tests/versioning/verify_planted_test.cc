@@ -236,10 +236,10 @@ class Scene {
 };
 
 // What is to be found of one fault, in order; nothing where the layout cannot have it.
-using Answer = std::vector<Finding>;
+using Findings = std::vector<Finding>;
 
-Answer Expect(FindingKind kind, int64_t version, bool recoverable = false,
-              std::string_view id = kId) {
+Findings Expect(FindingKind kind, int64_t version, bool recoverable = false,
+                std::string_view id = kId) {
   Finding finding;
   finding.id = id;
   finding.version = version;
@@ -257,31 +257,31 @@ void FlipContent(VersionRecord& record) {
 // Plants one corruption and says what is to be found.
 struct Plant {
   const char* name;
-  std::function<Answer(Scene&)> plant;
+  std::function<Findings(Scene&)> plant;
 };
 
 const std::vector<Plant>& Plants() {
   using Kind = FindingKind;
   static const auto* const plants = new std::vector<Plant>{
       {"hole in the versions",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Replace(4, std::nullopt);
          return Expect(Kind::kVersionMissing, 4);
        }},
       {"record that is no version",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Replace(4, Nonsense());
          return Expect(Kind::kRecordCorrupt, 4);
        }},
       {"record of another version",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (scene.embedded()) return {};  // an element says itself which it is
          const std::string key = store::VersionKey(scene.key(), 3);
          scene.Replace(4, scene.Get(Keyspace::kVersions, key).value);
          return Expect(Kind::kRecordCorrupt, 4);
        }},
       {"head that cannot be decoded",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (!scene.with_heads()) {
            scene.Replace(kVersions, Nonsense());
            return Expect(Kind::kRecordCorrupt, kVersions);
@@ -290,39 +290,39 @@ const std::vector<Plant>& Plants() {
          return Expect(Kind::kRecordCorrupt, 0);
        }},
       {"two currents",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (!scene.flagged()) return {};
          scene.Edit(kVersions - 1, [](VersionRecord& record) { record.current = true; });
          return Expect(Kind::kWrongFlag, kVersions - 1, true);
        }},
       {"flag far below the head",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (!scene.flagged()) return {};
          scene.Edit(3, [](VersionRecord& record) { record.current = true; });
          return Expect(Kind::kWrongFlag, 3, true);
        }},
       {"head without flag",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (!scene.flagged()) return {};
          scene.Edit(kVersions, [](VersionRecord& record) { record.current = false; });
          return Expect(Kind::kWrongFlag, kVersions, true);
        }},
       {"stray head",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (scene.with_heads()) return {};
          scene.Put(Keyspace::kHeads, store::HeadKey(scene.key()),
                    EncodeVersion(scene.ReadHead().version));
          return Expect(Kind::kOrphan, 0);
        }},
       {"version above the head",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (!scene.with_heads()) return {};  // it would be the head
          scene.Put(Keyspace::kVersions, store::VersionKey(scene.key(), kVersions + 4),
                    EncodeVersion(scene.ReadHead().version));
          return Expect(Kind::kOrphan, kVersions + 4);
        }},
       {"versions without a head",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (!scene.with_heads()) return {};  // they would be a document
          for (const int64_t version : {2, 3, 7}) {
            scene.Put(Keyspace::kVersions, store::VersionKey(scene.key().incarnation, "bb", version),
@@ -331,61 +331,63 @@ const std::vector<Plant>& Plants() {
          return Expect(Kind::kOrphan, 2, false, "bb");
        }},
       {"key that is no version's",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Put(Keyspace::kVersions, store::VersionKey(scene.key(), 0), Nonsense());
          return Expect(Kind::kOrphan, 0);
        }},
       {"key that names no document",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          std::string key = store::HeadKey(scene.key().incarnation, "bb");
          key.pop_back();
          scene.Put(Keyspace::kHeads, key, Nonsense());
          return Expect(Kind::kOrphan, 0, false, "");
        }},
       {"flipped content bit",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          const int64_t version = scene.deltas() ? 1 : 4;  // a keyframe, and its followers
          scene.Edit(version, FlipContent);
          return Expect(Kind::kContentMismatch, version);
        }},
       {"flipped content bit of the head",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Edit(kVersions, FlipContent);
          return Expect(Kind::kContentMismatch, kVersions);
        }},
       {"lost content",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          const int64_t version = scene.deltas() ? 1 : 4;
          scene.Edit(version, [](VersionRecord& record) { record.version.content.reset(); });
          return Expect(Kind::kContentMismatch, version);
        }},
       {"wrong delta",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (!scene.deltas()) return {};
          const std::string other = BsonBuilder().Int64("=/n", 77).Take();
          scene.Edit(4, [&](VersionRecord& record) { record.delta = other; });
          return Expect(Kind::kContentMismatch, 4);
        }},
       {"wrong delta of the head",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (!scene.deltas()) return {};
          const std::string other = BsonBuilder().Int64("=/n", 77).Take();
          scene.Edit(kVersions, [&](VersionRecord& record) { record.delta = other; });
          return Expect(Kind::kContentMismatch, kVersions);
        }},
       {"head that miscounts deltas",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (!scene.deltas()) return {};
-         scene.Edit(kVersions, [](VersionRecord& record) { ++*record.chain_length; });
+         scene.Edit(kVersions, [](VersionRecord& record) {
+           record.chain_length = record.chain_length.value_or(0) + 1;
+         });
          return Expect(Kind::kRecordCorrupt, kVersions);
        }},
       {"cut chain",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Edit(4, [](VersionRecord& record) { record.version.header.chain_hash[0] ^= 1; });
          return Expect(Kind::kChainBroken, 4);
        }},
       {"altered salt",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Edit(4, [](VersionRecord& record) {
            char& first = record.version.header.salt[0];
            first = static_cast<char>(first ^ 1);
@@ -394,7 +396,7 @@ const std::vector<Plant>& Plants() {
          return {Expect(Kind::kContentMismatch, 4).front(), Expect(Kind::kChainBroken, 4).front()};
        }},
       {"re-written version, its own hash right",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          const StoredVersion below = scene.Read(3);
          const StoredVersion version = scene.Read(4);
          scene.Edit(4, [&](VersionRecord& record) {
@@ -407,50 +409,50 @@ const std::vector<Plant>& Plants() {
          return {Expect(Kind::kLedgerMismatch, 4).front(), Expect(Kind::kChainBroken, 5).front()};
        }},
       {"commit time going back",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          const StoredVersion next =
              scene.Next([](VersionHeader& header) { header.commit_time -= 1000; });
          scene.Write(next, {scene.Entry(next.header)});
          return Expect(Kind::kChainBroken, kVersions + 1);
        }},
       {"creation of what exists",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          const StoredVersion next =
              scene.Next([](VersionHeader& header) { header.kind = VersionKind::kCreated; });
          scene.Write(next, {scene.Entry(next.header)});
          return Expect(Kind::kChainBroken, kVersions + 1);
        }},
       {"altered creation time",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Edit(4, [](VersionRecord& record) { --record.version.header.create_time; });
          return Expect(Kind::kRecordCorrupt, 4);
        }},
       {"early copy",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (!scene.copies()) return {};
          scene.Put(Keyspace::kVersions, store::VersionKey(scene.key(), kVersions),
                    scene.RightCopy());
          return Expect(Kind::kEarlyCopy, kVersions, true);
        }},
       {"wrong copy",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (!scene.copies()) return {};
          scene.Put(Keyspace::kVersions, store::VersionKey(scene.key(), kVersions),
                    EncodeVersion(scene.Read(kVersions - 1)));
          return Expect(Kind::kWrongCopy, kVersions, true);
        }},
       {"version at another commit",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Edit(4, [](VersionRecord& record) { record.version.position = 1; });
          return Expect(Kind::kLedgerEntryMissing, 4);
        }},
       {"version without ledger entry",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Write(scene.Next(), {});
          return Expect(Kind::kLedgerEntryMissing, kVersions + 1);
        }},
       {"ledger entry without version",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          store::WriteBatch batch;
          batch.Put(Keyspace::kMeta, "test/plant", Nonsense());
          batch.AppendToLedger(scene.Entry(scene.Next().header));
@@ -458,7 +460,7 @@ const std::vector<Plant>& Plants() {
          return Expect(Kind::kLedgerEntryOrphan, kVersions + 1);
        }},
       {"ledger entry that differs",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          const StoredVersion next = scene.Next();
          VersionHeader other = next.header;
          other.change.actor = "bob";
@@ -466,7 +468,7 @@ const std::vector<Plant>& Plants() {
          return Expect(Kind::kLedgerMismatch, kVersions + 1);
        }},
       {"newest version lost",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          if (scene.with_heads()) return {};  // the head is one record
          scene.Replace(kVersions, std::nullopt);
          if (scene.flagged()) {
@@ -475,25 +477,25 @@ const std::vector<Plant>& Plants() {
          return Expect(Kind::kLedgerEntryOrphan, kVersions);
        }},
       {"request record that lies",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Put(Keyspace::kRequests, store::RequestKey(scene.key(), "r2"),
                    EncodeRequest(scene.Read(3).header.version));
          return Expect(Kind::kRequestMismatch, 3);
        }},
       {"request record of no version",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Put(Keyspace::kRequests, store::RequestKey(scene.key(), "r99"),
                    EncodeRequest(scene.Next().header.version));
          return Expect(Kind::kRequestMismatch, kVersions + 1);
        }},
       {"request record of no document",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Put(Keyspace::kRequests, store::RequestKey(scene.key().incarnation, "bb", "r1"),
                    EncodeRequest(scene.Read(1).header.version));
          return Expect(Kind::kRequestMismatch, 1, false, "bb");
        }},
       {"request record that is none",
-       [](Scene& scene) -> Answer {
+       [](Scene& scene) -> Findings {
          scene.Put(Keyspace::kRequests, store::RequestKey(scene.key(), "r2"), Nonsense());
          return Expect(Kind::kRecordCorrupt, 0);
        }},
@@ -508,7 +510,7 @@ std::string CheckPlant(World& world, std::string_view strategy, const Plant& pla
   auto verified = scene.Run();
   EXPECT_THAT(verified, IsOk());
   EXPECT_THAT(verified->findings, IsEmpty()) << "before";
-  const Answer all_expected = plant.plant(scene);
+  const Findings all_expected = plant.plant(scene);
   if (all_expected.empty()) return "-";
   const Finding* const expected = &all_expected.front();
 
@@ -646,7 +648,7 @@ TEST(Verify, AHoleOfABillionVersionsIsOneFinding) {
               EncodeVersion(far));
     ASSERT_OK_AND_ASSIGN(const Verified verified, scene.Run());
     EXPECT_THAT(verified.findings,
-                ::testing::Contains(Expect(FindingKind::kVersionMissing, kVersions + 1)));
+                ::testing::Contains(Expect(FindingKind::kVersionMissing, kVersions + 1).front()));
     EXPECT_LE(verified.findings.size(), 4u);
     EXPECT_EQ(verified.last.versions, 3 * kVersions + 4);
   }
@@ -723,7 +725,7 @@ TEST(Verify, AMendThatLosesItsGuardLooksAgain) {
 }
 
 TEST(Verify, TheFirstBrokenDocumentIsNamed) {
-  Finding finding = Expect(FindingKind::kChainBroken, 3);
+  Finding finding = Expect(FindingKind::kChainBroken, 3).front();
   finding.problem = "it is broken";
   const absl::Status status = BrokenBy({"books", "", false}, finding, 2);
   EXPECT_THAT(status, HasReason(ErrorReason::kChainBroken));
