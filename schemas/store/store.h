@@ -107,7 +107,8 @@ class Store : public Reader {
 
   // Applies the writes in order, each if its guard holds against what is stored, this batch's
   // earlier writes included, and stops at the first guard that fails. With atomic batches nothing
-  // is applied then. When `done` is called with `committed`, the batch is durable and visible.
+  // is applied then. What has expired counts as absent for guards, a record that the batch itself
+  // has just written too. When `done` is called with `committed`, the batch is durable and visible.
   // Returns at once; `done` is called exactly once, on any thread (perhaps this one, before the
   // return), with no lock held; it may call Commit. Batches from one thread on one key take effect
   // in the order of their calls. REQUIRES: the batch has a write; no two writes of one batch put or
