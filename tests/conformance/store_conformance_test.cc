@@ -549,6 +549,29 @@ TEST_P(StoreConformanceTest, TheCommitPointIsTheLastWriteUnlessMarked) {
   ExpectRefused(Commit(batch), 1);
 }
 
+TEST_P(StoreConformanceTest, ABatchWhoseDeadlineHasPassedIsNotBegun) {
+  const auto put = [this](const char* key, std::chrono::microseconds left) {
+    WriteBatch batch;
+    batch.Put(kKeyspace, key, "1");
+    batch.Put(kKeyspace, std::string(key) + " too", "1");
+    batch.AppendToLedger("entry");
+    batch.set_deadline(clock_.SteadyNow() + left);
+    return Commit(std::move(batch));
+  };
+  const CommitPosition last = store().LastPosition();
+  for (const int left : {-1, 0}) {
+    const CommitResult result = put("late", std::chrono::microseconds(left));
+    EXPECT_THAT(result, HasReason(ErrorReason::kDeadlineExceeded));
+    EXPECT_FALSE(result.committed);
+    EXPECT_EQ(result.applied, 0u);
+  }
+  EXPECT_THAT(Walk(store(), {}), IsEmpty());
+  EXPECT_THAT(Walk(store(), {}, Keyspace::kLedger), IsEmpty());
+  EXPECT_EQ(store().LastPosition(), last);
+  ExpectCommitted(put("in time", std::chrono::microseconds(1)), 2);
+  ExpectCommitted(Put("without", "1"), 1);
+}
+
 TEST_P(StoreConformanceTest, TwoRefusalsInARowLeaveNoTraceForTheNext) {
   // An engine that decides many batches together must forget what it assumed for a refused one.
   Put("a", "1");
