@@ -79,7 +79,8 @@ class Reader {
 struct CommitResult {
   // OK: decided, see `committed`. OUTCOME_UNKNOWN: it may or may not be stored, now or later. Any
   // other: nothing of the batch was written (STORE_UNAVAILABLE; OVERLOADED; LAYOUT_LIMIT for a
-  // record the engine cannot hold).
+  // record the engine cannot hold; DEADLINE_EXCEEDED if the batch's deadline had passed before the
+  // engine began with it, and never else).
   absl::Status status;
   // The commit point was applied (or skipped by its `ensure`); false with OK: a guard failed before
   // it, the batch lost a race.
@@ -107,7 +108,9 @@ class Store : public Reader {
 
   // Applies the writes in order, each if its guard holds against what is stored, this batch's
   // earlier writes included, and stops at the first guard that fails. With atomic batches nothing
-  // is applied then. When `done` is called with `committed`, the batch is durable and visible.
+  // is applied then. What has expired counts as absent for guards, a record that the batch itself
+  // has just written too. A batch that waits in the engine beyond its deadline is dropped. When
+  // `done` is called with `committed`, the batch is durable and visible.
   // Returns at once; `done` is called exactly once, on any thread (perhaps this one, before the
   // return), with no lock held; it may call Commit. Batches from one thread on one key take effect
   // in the order of their calls. REQUIRES: the batch has a write; no two writes of one batch put or

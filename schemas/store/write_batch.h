@@ -1,6 +1,7 @@
 // The unit of writing: ordered, guarded record writes with one commit point.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -72,6 +73,12 @@ class WriteBatch {
   // (ledger_block.h); others drop it.
   void AppendToLedger(LedgerEntry entry) { ledger_.push_back(std::move(entry)); }
 
+  // From this moment on, by the engine's clock (steady), the engine does not begin with the batch:
+  // one that waited so long is dropped, DEADLINE_EXCEEDED, and nothing was written. What was begun
+  // before is finished, however long that takes. Unset: never.
+  void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
+  std::chrono::steady_clock::time_point deadline() const { return deadline_; }
+
   const std::vector<Write>& writes() const { return writes_; }
   const std::vector<LedgerEntry>& ledger() const { return ledger_; }
   size_t commit_point() const {
@@ -90,6 +97,7 @@ class WriteBatch {
   std::vector<Write> writes_;
   std::vector<LedgerEntry> ledger_;
   size_t commit_point_ = kUnmarked;
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
 };
 
 }  // namespace strata::store

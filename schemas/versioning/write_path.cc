@@ -62,11 +62,11 @@ struct WritePath::Pending {
   int64_t lost_against =
       -1;  // head version that the last lost commit was planned on; -1: none lost
 
-  // Of the current round:
+  // Of the current round; no answer: left for the next one.
   std::optional<absl::StatusOr<WriteResult>> answer;
-  std::optional<size_t>
-      planned;             // index into Round::planned; the answer holds once that is committed
-  bool undecided = false;  // left for the next round
+  // Index into Round::planned of the version that this request makes, itself or as the repetition
+  // of a request before it: the answer holds once that is committed, and fails with it.
+  std::optional<size_t> planned;
 };
 
 struct WritePath::Line {
@@ -75,27 +75,44 @@ struct WritePath::Line {
   // Guarded by the shard's mutex:
   std::deque<std::unique_ptr<Pending>> waiting;
   // Of the thread that runs the line; there is one at a time:
-  bool one_by_one = false;  // the next round plans one version only
+  std::optional<size_t> next_round_max;  // the next round takes no more writes than that
 };
 
 // The writes of one document that are decided together, on one read of its head.
 struct WritePath::Round {
-  std::vector<std::unique_ptr<Pending>> group;
+  std::vector<std::unique_ptr<Pending>> group;  // that are not answered yet
   size_t versions_max = 1;
 
   std::unique_ptr<store::Reader> reader;
   CollectionPtr collection;  // null: there is none
   store::DocumentKey document;
   std::optional<Head> head;
+  UnixMicros forgotten = 0;  // what requests did until then is not remembered
   std::vector<StoredVersion> planned;
-  std::vector<const WriteRequest*> planned_by;
   size_t planned_bytes = 0;
+  // The earliest of those who planned: the versions come together or not at all.
+  Deadline deadline = Deadline::max();
 
   const StoredVersion* current() const {
     if (!planned.empty()) return &planned.back();
     return head ? &head->version : nullptr;
   }
   int64_t head_version() const { return head ? head->version.header.version : 0; }
+
+  // Answers, in their order, those who have an answer that holds; the others stay.
+  template <typename Holds>
+  void Answer(Holds holds) {
+    size_t kept = 0;
+    for (auto& pending : group) {
+      if (pending->answer && holds(*pending)) {
+        const std::unique_ptr<Pending> answered = std::move(pending);
+        answered->done(*std::move(answered->answer));
+      } else {
+        std::swap(group[kept++], pending);
+      }
+    }
+    group.resize(kept);
+  }
 };
 
 struct WritePath::Shard {
@@ -164,34 +181,16 @@ void WritePath::Run(LinePtr line) {
       EvaluateAll(*round);
     }
     AnswerDecided(*round);
-    bool finished = true;
-    if (round->planned.empty()) {
-      PutBack(*line, *round);
-    } else if (!round->collection || !round->collection->used) {
-      finished = PrepareCollection(line, round);
-    } else if (absl::StatusOr<store::WriteBatch> batch = PlanBatch(*round); batch.ok()) {
-      finished = Commit(line, round, *std::move(batch));
-    } else if (round->planned.size() > 1) {
-      // One of several versions does not fit; alone, each finds out for itself.
-      line->one_by_one = true;
-      PutBack(*line, *round);
-    } else {
-      for (auto& pending : round->group) {
-        if (pending->planned) pending->answer = batch.status();
-      }
-      round->planned.clear();
-      AnswerDecided(*round);
-      PutBack(*line, *round);
-    }
-    if (!finished) return;  // whoever finishes it runs the line on
+    if (!CommitPlanned(line, round)) return;  // whoever ends the round runs the line on
   }
 }
 
 // Takes the writes that wait; false, and the line is gone, if there are none.
 bool WritePath::TakeRound(Line& line, Round& round) {
-  const bool combining = options_.combining && capabilities_.atomic_batches && !line.one_by_one;
+  const bool combining = options_.combining && capabilities_.atomic_batches;
   round.versions_max = combining ? static_cast<size_t>(options_.group_versions_max) : 1;
-  line.one_by_one = false;
+  if (line.next_round_max) round.versions_max = std::min(round.versions_max, *line.next_round_max);
+  line.next_round_max.reset();
   const std::lock_guard lock(line.shard->mutex);
   if (line.waiting.empty()) {
     line.shard->lines.erase(LineKey(line.name));
@@ -205,17 +204,20 @@ bool WritePath::TakeRound(Line& line, Round& round) {
   return true;
 }
 
-// Puts what is not answered back to the front of the line, in its order.
+// Puts what is not answered back to the front of the line, in its order, to be decided anew.
 void WritePath::PutBack(Line& line, Round& round) {
   const std::lock_guard lock(line.shard->mutex);
   for (auto pending = round.group.rbegin(); pending != round.group.rend(); ++pending) {
-    if (*pending) line.waiting.push_front(std::move(*pending));
+    (*pending)->answer.reset();
+    (*pending)->planned.reset();
+    line.waiting.push_front(std::move(*pending));
   }
   round.group.clear();
 }
 
 absl::Status WritePath::Prepare(Round& round) {
   const DocumentName& name = round.group.front()->request.name;
+  round.forgotten = clock_.Now() - kRequestIdLifetime;
   round.reader = store_.Snapshot();
   ASSIGN_OR_RETURN(round.collection, collections_->Find(*round.reader, name.collection));
   if (!round.collection) {
@@ -230,11 +232,11 @@ absl::Status WritePath::Prepare(Round& round) {
 
 void WritePath::EvaluateAll(Round& round) {
   for (auto& pending : round.group) {
-    pending->answer.reset();
-    pending->planned.reset();
-    pending->undecided = round.planned.size() >= round.versions_max ||
-                         round.planned_bytes >= options_.group_bytes_max;
-    if (!pending->undecided) Evaluate(round, *pending);
+    if (round.planned.size() >= round.versions_max ||
+        round.planned_bytes >= options_.group_bytes_max) {
+      return;  // the rest is left for the next round
+    }
+    Evaluate(round, *pending);
   }
 }
 
@@ -288,7 +290,7 @@ void WritePath::Evaluate(Round& round, Pending& pending) {
       pending.planned = round.planned.size();
       round.planned_bytes += result.version.content ? result.version.content->size() : 0;
       round.planned.push_back(result.version);
-      round.planned_by.push_back(&request);
+      round.deadline = std::min(round.deadline, request.deadline);
     }
   }
   pending.answer = std::move(result);
@@ -321,14 +323,15 @@ bool WritePath::Replay(Round& round, Pending& pending) {
     return true;
   };
   for (size_t i = 0; i < round.planned.size(); ++i) {
-    if (round.planned[i].header.request_id != request.request_id) continue;
-    pending.planned = i;  // its answer takes the position of that commit
+    const VersionHeader& header = round.planned[i].header;
+    if (header.request_id != request.request_id) continue;
+    const bool repeated = header.request_fingerprint == request.request_fingerprint;
+    if (repeated && !request.validate_only) pending.planned = i;
     return answer(round.planned[i]);
   }
   if (!round.head) return false;
   const VersionHeader& head = round.head->version.header;
-  const UnixMicros forgotten = clock_.Now() - kRequestIdLifetime;
-  if (head.request_id == request.request_id && head.commit_time > forgotten) {
+  if (head.request_id == request.request_id && head.commit_time > round.forgotten) {
     return answer(round.head->version);
   }
   const auto fail = [&](absl::Status status) {
@@ -351,7 +354,7 @@ bool WritePath::Replay(Round& round, Pending& pending) {
   if (described->header.request_id != request.request_id) {
     return fail(CorruptVersion(*made, "is named by the record of a request that did not make it"));
   }
-  if (described->header.commit_time <= forgotten) return false;
+  if (described->header.commit_time <= round.forgotten) return false;
   const absl::StatusOr<StoredVersion> version = read(Part::kContent);
   if (!version.ok()) return fail(version.status());
   return answer(*version);
@@ -413,11 +416,13 @@ absl::StatusOr<store::WriteBatch> WritePath::PlanBatch(Round& round) {
   const Collection& collection = *round.collection;
   const Strategy& strategy = *collection.strategy;
   store::WriteBatch batch;
+  batch.set_deadline(round.deadline);
   if (capabilities_.atomic_batches) {
     batch.Check(Keyspace::kCollections, collection.name, collection.stamp);
   }
   const auto remember = [&](const VersionHeader& header) {
-    if (header.request_id.empty()) return;
+    // A forgotten id may be used anew in this very batch, and a key is written once in it.
+    if (header.request_id.empty() || header.commit_time <= round.forgotten) return;
     batch
         .Ensure(Keyspace::kRequests, store::RequestKey(round.document, header.request_id),
                 EncodeRequest(header.version))
@@ -443,95 +448,154 @@ absl::StatusOr<store::WriteBatch> WritePath::PlanBatch(Round& round) {
 // Gives the answers that hold already: those decided before the first version that is only planned.
 void WritePath::AnswerDecided(Round& round) {
   bool durable = true;
-  for (auto& pending : round.group) {
-    if (!pending) continue;
-    durable = durable && (!pending->planned || round.planned.empty());
-    if (!durable || !pending->answer) continue;
-    const std::unique_ptr<Pending> answered = std::move(pending);
-    answered->done(*std::move(answered->answer));
-  }
+  round.Answer([&](const Pending& pending) { return durable = durable && !pending.planned; });
 }
 
-// Commits the batch. True if the round is finished when this returns; false if the commit's
-// callback will finish it and run the line on. (Whichever of the two comes second goes on: engines
-// may call back at once, and recursion would be as deep as the line is long.)
+// Commits what the round planned, if it planned anything. True if the round is over when this
+// returns; false if it ends later, and the line is then run on.
+bool WritePath::CommitPlanned(const LinePtr& line, const std::shared_ptr<Round>& round) {
+  if (round->planned.empty()) {
+    PutBack(*line, *round);
+    return true;
+  }
+  if (!round->collection || !round->collection->used) return PrepareCollection(line, round);
+  absl::StatusOr<store::WriteBatch> batch = PlanBatch(*round);
+  if (batch.ok()) return Commit(line, round, *std::move(batch));
+  if (round->planned.size() > 1) {
+    // One of several versions does not fit; alone, each finds out for itself.
+    line->next_round_max = 1;
+    PutBack(*line, *round);
+  } else {
+    EndFailed(*line, *round, batch.status());
+  }
+  return true;
+}
+
 bool WritePath::Commit(const LinePtr& line, const std::shared_ptr<Round>& round,
                        store::WriteBatch batch) {
   for (auto& pending : round->group) {
-    if (pending && pending->planned) ++pending->attempts;
+    if (pending->planned) ++pending->attempts;
   }
   // Let go of the snapshot; the commit may take long.
   round->reader.reset();
-  auto first_is_through = std::make_shared<std::atomic<bool>>(false);
-  store_.Commit(std::move(batch), [self = shared_from_this(), line, round,
-                                   first_is_through](const store::CommitResult& result) {
-    const bool lost = result.status.ok() && !result.committed;
-    int attempts = 0;
-    for (const auto& pending : round->group) {
-      if (pending && pending->planned) attempts = std::max(attempts, pending->attempts);
-    }
-    self->Finish(*line, *round, result);
-    if (lost) {
-      self->executor_.Schedule(self->Backoff(attempts), [self, line] { self->Run(line); });
-    } else if (first_is_through->exchange(true)) {
-      self->Run(line);
-    }
-    // After a lost race the executor runs the line on, so the exchange must not happen here: the
-    // caller, seeing itself first, returns.
-  });
-  return first_is_through->exchange(true);
+  const auto turn = std::make_shared<Turn>(false);
+  store_.Commit(std::move(batch),
+                [self = shared_from_this(), line, round, turn](const store::CommitResult& result) {
+                  if (result.status.ok() && !result.committed) return self->EndLost(line, *round);
+                  self->Continue(line, round, *turn, [self, line, round, result] {
+                    if (!result.status.ok()) {
+                      self->EndFailed(*line, *round, result.status);
+                    } else if (!self->CollectionUnchanged(*round)) {
+                      self->EndFailed(*line, *round, OutcomeUnknown());
+                    } else {
+                      self->EndCommitted(*line, *round, result.position);
+                    }
+                  });
+                });
+  return turn->exchange(true);
 }
 
 // Makes the collection that the round needs; then the round is decided anew. As Commit.
 bool WritePath::PrepareCollection(const LinePtr& line, const std::shared_ptr<Round>& round) {
   round->reader.reset();
-  auto first_is_through = std::make_shared<std::atomic<bool>>(false);
+  const auto turn = std::make_shared<Turn>(false);
   collections_->PrepareForWrite(line->name.collection, *options_.default_strategy,
-                                [self = shared_from_this(), line, round, first_is_through](
-                                    const absl::StatusOr<CollectionPtr>& collection) {
-                                  if (!collection.ok()) {
-                                    for (auto& pending : round->group) {
-                                      if (pending && pending->planned)
-                                        pending->answer = collection.status();
-                                    }
-                                    round->planned.clear();
-                                    self->AnswerDecided(*round);
-                                  }
-                                  self->PutBack(*line, *round);
-                                  if (first_is_through->exchange(true)) self->Run(line);
+                                [self = shared_from_this(), line, round,
+                                 turn](const absl::StatusOr<CollectionPtr>& collection) {
+                                  self->Continue(line, round, *turn,
+                                                 [self, line, round, status = collection.status()] {
+                                                   if (status.ok())
+                                                     return self->PutBack(*line, *round);
+                                                   self->EndFailed(*line, *round, status);
+                                                 });
                                 });
-  return first_is_through->exchange(true);
+  return turn->exchange(true);
 }
 
-// Answers what the commit decided; the rest goes back into the line.
-void WritePath::Finish(Line& line, Round& round, const store::CommitResult& result) {
-  absl::Status failure = result.status;
-  if (failure.ok() && result.committed && !CollectionUnchanged(round)) failure = OutcomeUnknown();
-  if (failure.ok() && !result.committed) {
-    for (auto& pending : round.group) {
-      if (pending && pending->planned) pending->lost_against = round.head_version();
-    }
-    return PutBack(line, round);
+// Ends a round whose commit is decided, by `end`, and runs the line on: here, or on the executor
+// where that is much work, since the commits of all other documents wait for this thread. (Here,
+// whichever of Commit's return and its callback comes second goes on: engines may call back at
+// once, and recursion would be as deep as the line is long.)
+template <typename End>
+void WritePath::Continue(const LinePtr& line, const std::shared_ptr<Round>& round, Turn& turn,
+                         End end) {
+  if (IsMuchWork(*line, *round)) {
+    executor_.Schedule([self = shared_from_this(), line, end = std::move(end)] {
+      end();
+      self->Run(line);
+    });
+    return;  // the caller, seeing itself first, leaves the line to the executor
   }
+  end();
+  if (turn.exchange(true)) Run(line);
+}
+
+// Whether answering the round and deciding the next one goes through much content.
+bool WritePath::IsMuchWork(Line& line, const Round& round) const {
+  const StoredVersion& current = *round.current();
+  const size_t content_bytes = current.content ? current.content->size() : 0;
+  const size_t once_bytes = round.planned_bytes + (round.head ? round.head->record.size() : 0);
+  const auto writes_max = static_cast<size_t>(options_.group_versions_max);
+  if (once_bytes + content_bytes * writes_max <= options_.direct_bytes_max) return false;
+  size_t waiting = 0;
+  {
+    const std::lock_guard lock(line.shard->mutex);
+    waiting = line.waiting.size();
+  }
+  return once_bytes + content_bytes * std::min(waiting, writes_max) > options_.direct_bytes_max;
+}
+
+// All answers of the round hold.
+void WritePath::EndCommitted(Line& line, Round& round, store::CommitPosition position) {
+  round.Answer([&](Pending& pending) {
+    if (!pending.answer->ok()) return true;
+    WriteResult& answer = **pending.answer;
+    answer.attempts = pending.attempts;
+    const bool stored = pending.planned || !answer.changed || answer.replayed;
+    // A no-op and a repetition too may answer with a version that this commit made.
+    if (stored && answer.version.header.version > round.head_version()) {
+      answer.version.position = position;
+    }
+    if (stored && answer.changed) answer.position = answer.version.position;
+    return true;
+  });
+  PutBack(line, round);
+}
+
+// Another was faster: everything is decided anew, on what that left, after a moment.
+void WritePath::EndLost(const LinePtr& line, Round& round) {
+  int attempts = 0;
   for (auto& pending : round.group) {
-    if (!pending || !pending->answer) continue;
-    if (!failure.ok()) {
-      // What was decided on a lost version is decided anew; only who would have written it hears of
-      // the failure.
-      if (!pending->planned) continue;
-      pending->answer = failure;
-    } else if (pending->answer->ok()) {
-      WriteResult& answer = **pending->answer;
-      answer.attempts = pending->attempts;
-      if (pending->planned) answer.position = answer.version.position = result.position;
-      // A version made by this commit may also be what a later no-op or replay answered with.
-      if (answer.version.position == 0 && answer.version.header.version > round.head_version()) {
-        answer.version.position = result.position;
-      }
-    }
-    const std::unique_ptr<Pending> answered = std::move(pending);
-    answered->done(*std::move(answered->answer));
+    if (!pending->planned) continue;
+    pending->lost_against = round.head_version();
+    attempts = std::max(attempts, pending->attempts);
   }
+  PutBack(*line, round);
+  // The executor runs the line on, so the caller of Commit, seeing itself first, does not.
+  executor_.Schedule(Backoff(attempts), [self = shared_from_this(), line] { self->Run(line); });
+}
+
+// The planned versions are not stored, or nobody knows: only who would have made them hears of it.
+// What else was decided, was decided on versions that never were, or after them, and is decided
+// anew.
+void WritePath::EndFailed(Line& line, Round& round, const absl::Status& failure) {
+  const bool expired = ReasonOf(failure) == ErrorReason::kDeadlineExceeded;
+  for (auto& pending : round.group) {
+    pending->answer.reset();
+    if (!pending->planned) continue;
+    if (!expired) {
+      pending->answer = failure;
+      continue;
+    }
+    // Nobody took part in a race. Those who still have time go on without those who have not.
+    --pending->attempts;
+    if (pending->request.deadline <= round.deadline) {
+      pending->answer = DeadlineExceeded(pending->attempts);
+    }
+  }
+  round.Answer([](const Pending&) { return true; });
+  // Without newcomers, who might be as short of time.
+  if (expired && !round.group.empty()) line.next_round_max = round.group.size();
   PutBack(line, round);
 }
 

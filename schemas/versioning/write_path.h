@@ -6,11 +6,12 @@
 // versions of one batch (on engines with atomic batches; elsewhere one version a commit). So
 // writers in one process never fight each other, and a hot document costs one fsync for a group;
 // compare-and-swap remains for writers in other processes. An answer that was decided on a version
-// which is not durable yet waits for that commit; if it is lost, the line starts again from a fresh
-// read.
+// which is not durable yet waits for that commit; if nothing comes of it, the line starts again
+// from a fresh read, and only who would have made that version hears why.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -100,6 +101,9 @@ struct WriteOptions {
   bool combining = true;           // several versions a batch, where the engine can
   int group_versions_max = 128;
   size_t group_bytes_max = size_t{8} << 20;
+  // With more content than that to go through, the thread that brings a commit's answer leaves the
+  // answers and the next commit to the executor: about a millisecond's work.
+  size_t direct_bytes_max = size_t{256} << 10;
   std::chrono::microseconds backoff_first{500};
   std::chrono::microseconds backoff_max{50'000};
 };
@@ -116,7 +120,8 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
 
   // Writes one version of a document, or nothing, and calls `done` once, perhaps before it returns.
   // VERSION_CONFLICT, FILTER_NOT_MATCHED, RETRIES_EXHAUSTED, REQUEST_ID_REUSED,
-  // COLLECTION_NOT_FOUND, LAYOUT_LIMIT, DEADLINE_EXCEEDED (no write starts after it),
+  // COLLECTION_NOT_FOUND, LAYOUT_LIMIT, DEADLINE_EXCEEDED (no write starts after it, nor does the
+  // engine begin one that it was handed before),
   // OUTCOME_UNKNOWN, STORE_UNAVAILABLE, OVERLOADED, RECORD_CORRUPT, and whatever `mutator` answers.
   void Modify(WriteRequest request, Mutator mutator, WriteCallback done);
 
@@ -126,6 +131,8 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
   struct Round;
   struct Shard;
   using LinePtr = std::shared_ptr<Line>;
+  using Deadline = std::chrono::steady_clock::time_point;
+  using Turn = std::atomic<bool>;  // set by the first of two that pass
 
   void Run(LinePtr line);
   bool TakeRound(Line& line, Round& round);
@@ -138,9 +145,15 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
   StoredVersion NextVersion(const Round& round, const WriteRequest& request, Mutation mutation);
   absl::StatusOr<store::WriteBatch> PlanBatch(Round& round);
   void AnswerDecided(Round& round);
+  bool CommitPlanned(const LinePtr& line, const std::shared_ptr<Round>& round);
   bool Commit(const LinePtr& line, const std::shared_ptr<Round>& round, store::WriteBatch batch);
   bool PrepareCollection(const LinePtr& line, const std::shared_ptr<Round>& round);
-  void Finish(Line& line, Round& round, const store::CommitResult& result);
+  template <typename End>
+  void Continue(const LinePtr& line, const std::shared_ptr<Round>& round, Turn& turn, End end);
+  bool IsMuchWork(Line& line, const Round& round) const;
+  void EndCommitted(Line& line, Round& round, store::CommitPosition position);
+  void EndLost(const LinePtr& line, Round& round);
+  void EndFailed(Line& line, Round& round, const absl::Status& failure);
   bool CollectionUnchanged(const Round& round);
   std::chrono::microseconds Backoff(int attempts);
 

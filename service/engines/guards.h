@@ -1,10 +1,13 @@
-// What the guard of a write says about the record that is stored: one rule for every engine that
-// decides by itself.
+// Whether a batch is begun, and what the guard of a write says about the record that is stored: one
+// rule for every engine that decides by itself.
 #pragma once
 
+#include <chrono>
 #include <optional>
 
 #include "schemas/base/clock.h"
+#include "schemas/base/error.h"
+#include "schemas/store/store.h"
 #include "schemas/store/write_batch.h"
 
 namespace strata::engines {
@@ -12,6 +15,19 @@ namespace strata::engines {
 // Whether a record that expires at `expire_time` (0: never) counts as absent at `now`.
 inline bool Expired(UnixMicros expire_time, UnixMicros now) {
   return expire_time != 0 && expire_time <= now;
+}
+
+// Whether the batch waited too long to be begun at `now`.
+inline bool TooLate(const store::WriteBatch& batch, std::chrono::steady_clock::time_point now) {
+  return batch.deadline() <= now;
+}
+
+// The result of such a batch.
+inline store::CommitResult DroppedTooLate() {
+  store::CommitResult result;
+  result.status = Error(ErrorReason::kDeadlineExceeded,
+                        "The write waited for other commits until its deadline; it was not done.");
+  return result;
 }
 
 enum class Verdict {

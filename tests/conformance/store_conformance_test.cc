@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
@@ -130,6 +131,34 @@ class StoreConformanceTest : public testing::TestWithParam<Configuration> {
   }
 
   CommitResult Commit(WriteBatch batch) { return AwaitCommit(store(), std::move(batch)); }
+
+  // Commits them one after the other; in one group, if the engine makes groups of what waits.
+  std::vector<CommitResult> CommitTogether(const std::vector<WriteBatch>& batches) {
+    std::vector<CommitResult> results(batches.size());
+    if (decorator_ != nullptr) {
+      for (size_t i = 0; i < batches.size(); ++i) results[i] = Commit(batches[i]);
+      return results;
+    }
+    std::mutex mutex;
+    std::condition_variable changed;
+    size_t answers = 0;
+    WriteBatch first;
+    first.Put(kKeyspace, "first", "1");
+    // While a callback runs nothing is committed, so what it commits waits.
+    store().Commit(std::move(first), [&](const CommitResult&) {
+      for (size_t i = 0; i < batches.size(); ++i) {
+        store().Commit(batches[i], [&, i](CommitResult result) {
+          const std::lock_guard lock(mutex);
+          results[i] = std::move(result);
+          ++answers;
+          changed.notify_one();
+        });
+      }
+    });
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return answers == batches.size(); });
+    return results;
+  }
 
   CommitResult Put(std::string key, std::string value) {
     WriteBatch batch;
@@ -359,6 +388,44 @@ TEST_P(StoreConformanceTest, GuardsCountAnExpiredRecordAsAbsent) {
   EXPECT_EQ(ValueAt("a"), "ensured");
 }
 
+// Whether it was stored before, or has just been written.
+TEST_P(StoreConformanceTest, WhatIsWrittenExpiredCountsAsAbsentForTheRestOfItsBatch) {
+  REQUIRES_CAPABILITY(atomic_batches);
+  WriteBatch batch;
+  batch.Ensure(kKeyspace, "ensured", "1").expire_time = clock_.Now() - 1;
+  batch.Put(kKeyspace, "put", "1").expire_time = clock_.Now();
+  for (const char* const key : {"ensured", "put"}) {
+    batch.Check(kKeyspace, key, 0).guard = Guard::kAbsent;
+  }
+  ExpectCommitted(Commit(batch), 4);
+}
+
+TEST_P(StoreConformanceTest, WhatIsWrittenExpiredCountsAsAbsentForTheBatchesBehind) {
+  WriteBatch expired;
+  expired.Ensure(kKeyspace, "a", "old").expire_time = clock_.Now() - 1;
+  expired.Ensure(kKeyspace, "b", "old").expire_time = clock_.Now();
+  expired.Ensure(kKeyspace, "c", "old").expire_time = clock_.Now() + 1'000'000;
+  WriteBatch ensure;
+  for (const char* const key : {"a", "b", "c"}) ensure.Ensure(kKeyspace, key, "new");
+  WriteBatch insert;
+  insert.Insert(kKeyspace, "d", "new");
+  WriteBatch taken;
+  taken.Insert(kKeyspace, "c", "new");
+  WriteBatch expired_too;
+  expired_too.Ensure(kKeyspace, "d", "old").expire_time = clock_.Now() - 1;
+  const std::vector<CommitResult> results =
+      CommitTogether({expired, ensure, expired_too, insert, taken});
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_THAT(results[i], IsOk());
+    EXPECT_TRUE(results[i].committed) << i;
+  }
+  ExpectRefused(results[4], 0);
+  EXPECT_EQ(ValueAt("a"), "new");
+  EXPECT_EQ(ValueAt("b"), "new");
+  EXPECT_EQ(ValueAt("c"), "old");
+  EXPECT_EQ(ValueAt("d"), "new");
+}
+
 // --- Batches -----------------------------------------------------------------------------------
 
 TEST_P(StoreConformanceTest, ABatchAppliesAllItsWrites) {
@@ -484,6 +551,29 @@ TEST_P(StoreConformanceTest, TheCommitPointIsTheLastWriteUnlessMarked) {
   batch.Put(kKeyspace, "a", "1");
   batch.Insert(kKeyspace, "taken", "2");
   ExpectRefused(Commit(batch), 1);
+}
+
+TEST_P(StoreConformanceTest, ABatchWhoseDeadlineHasPassedIsNotBegun) {
+  const auto put = [this](const char* key, std::chrono::microseconds left) {
+    WriteBatch batch;
+    batch.Put(kKeyspace, key, "1");
+    batch.Put(kKeyspace, std::string(key) + " too", "1");
+    batch.AppendToLedger("entry");
+    batch.set_deadline(clock_.SteadyNow() + left);
+    return Commit(std::move(batch));
+  };
+  const CommitPosition last = store().LastPosition();
+  for (const int left : {-1, 0}) {
+    const CommitResult result = put("late", std::chrono::microseconds(left));
+    EXPECT_THAT(result, HasReason(ErrorReason::kDeadlineExceeded));
+    EXPECT_FALSE(result.committed);
+    EXPECT_EQ(result.applied, 0u);
+  }
+  EXPECT_THAT(Walk(store(), {}), IsEmpty());
+  EXPECT_THAT(Walk(store(), {}, Keyspace::kLedger), IsEmpty());
+  EXPECT_EQ(store().LastPosition(), last);
+  ExpectCommitted(put("in time", std::chrono::microseconds(1)), 2);
+  ExpectCommitted(Put("without", "1"), 1);
 }
 
 TEST_P(StoreConformanceTest, TwoRefusalsInARowLeaveNoTraceForTheNext) {

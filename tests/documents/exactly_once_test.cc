@@ -6,6 +6,7 @@
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/documents.h"
 #include "schemas/versioning/record_codec.h"
+#include "tests/documents/held_commits.h"
 #include "tests/documents/world.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/hooked_store.h"
@@ -91,6 +92,35 @@ TEST_P(ExactlyOnceTest, IdsAreForgottenAfterADay) {
   ASSERT_OK_AND_ASSIGN(const WriteResult again, world->Update(Request("a", "r1"), Number(3)));
   EXPECT_TRUE(again.replayed);
   EXPECT_EQ(again.version.header.version, 3);
+}
+
+// The batch that supersedes both versions with that id remembers the newer one.
+TEST_P(ExactlyOnceTest, AForgottenIdThatIsUsedAnewInAGroupTakesEffectOnce) {
+  ASSERT_THAT(world->Create(Request("a", "r1"), Number(0)), IsOk());
+  world.clock().Advance(std::chrono::hours(25));
+  HeldCommits held(world->store());
+  test_support::ManualExecutor executor(world.clock());
+  test_support::SeededEntropy entropy(3);
+  Documents documents(held, world.clock(), entropy, executor, {});
+  held.hold = true;
+  Answer first;
+  Answer anew;
+  Answer other;
+  documents.Update(Request(), Increment("/x", 1), false, first.Callback());
+  documents.Update(Request("a", "r1"), Increment("/n", 1), false, anew.Callback());
+  documents.Update(Request(), Increment("/y", 1), false, other.Callback());
+  held.Fail(Overloaded());  // so that the other two come into one batch, where there are batches
+  held.LetGo();
+  if (GetParam().mode != Mode::kAtomic) held.LetGo();
+  ASSERT_OK_AND_ASSIGN(const WriteResult made, anew.Wait());
+  EXPECT_FALSE(made.replayed);
+  ASSERT_THAT(other.Wait(), IsOk());
+  ASSERT_OK_AND_ASSIGN(const WriteResult again,
+                       world->Update(Request("a", "r1"), Increment("/n", 1)));
+  EXPECT_TRUE(again.replayed);
+  EXPECT_EQ(again.version.header, made.version.header);
+  ASSERT_OK_AND_ASSIGN(const auto history, world->History(kName));
+  EXPECT_EQ(history.size(), 3u);
 }
 
 // What became of the version that it made matters no more.

@@ -12,6 +12,7 @@
 #include <map>
 #include <thread>
 
+#include "tests/documents/held_commits.h"
 #include "tests/documents/world.h"
 #include "tests/support/hooked_store.h"
 #include "tests/support/status_matchers.h"
@@ -148,56 +149,6 @@ TEST_P(RaceTest, ACollectionDeletedUnderAWriteNeverAnswersOk) {
 
 STRATA_ALL_COMBINATIONS(RaceTest);
 
-// A store whose commits wait until the test lets them go.
-class HeldCommits final : public store::Store {
- public:
-  explicit HeldCommits(store::Store& inner) : inner_(inner) {}
-
-  void Commit(store::WriteBatch batch, store::CommitCallback done) override {
-    if (!hold) return inner_.Commit(std::move(batch), std::move(done));
-    held.emplace_back(std::move(batch), std::move(done));
-  }
-  void LetGo() {
-    auto [batch, done] = std::move(held.front());
-    held.erase(held.begin());
-    inner_.Commit(std::move(batch), std::move(done));
-  }
-  void Lose() {
-    auto [batch, done] = std::move(held.front());
-    held.erase(held.begin());
-    done(store::CommitResult{});
-  }
-  void Fail(absl::Status status) {
-    auto [batch, done] = std::move(held.front());
-    held.erase(held.begin());
-    store::CommitResult result;
-    result.status = std::move(status);
-    done(result);
-  }
-
-  store::Capabilities capabilities() const override { return inner_.capabilities(); }
-  absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
-                                                   std::string_view key) const override {
-    return inner_.Get(keyspace, key);
-  }
-  std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
-                                      const store::Range& range) const override {
-    return inner_.Scan(keyspace, range);
-  }
-  std::unique_ptr<store::Reader> Snapshot() const override { return inner_.Snapshot(); }
-  store::RangeEstimate Estimate(store::Keyspace keyspace,
-                                const store::Range& range) const override {
-    return inner_.Estimate(keyspace, range);
-  }
-  store::CommitPosition LastPosition() const override { return inner_.LastPosition(); }
-
-  bool hold = false;
-  std::vector<std::pair<store::WriteBatch, store::CommitCallback>> held;
-
- private:
-  store::Store& inner_;
-};
-
 class CombiningTest : public ::testing::TestWithParam<std::string> {
  protected:
   CombiningTest() : held_(world_.engine()), executor_(world_.clock()) {
@@ -290,6 +241,136 @@ TEST_P(CombiningTest, AnUnknownOutcomeIsReportedAsSuchToWhoWroteAndDecidedAnewFo
   EXPECT_FALSE(next.Wait()->changed);
 }
 
+TEST_P(CombiningTest, OnlyWhoWouldHaveWrittenHearsOfAFailure) {
+  const std::vector<absl::Status> failures = {
+      Overloaded(), Unknown(), Error(ErrorReason::kStoreUnavailable, "The disk is gone."),
+      Error(ErrorReason::kLayoutLimit, "The record is too large.")};
+  int64_t head = 1;
+  for (const absl::Status& failure : failures) {
+    SCOPED_TRACE(failure.ToString());
+    Update(Request(), Increment("/first", 1));
+    Answer& writer = Update(Request(), Increment("/n", 1));
+    WriteRequest named = Request();
+    named.precondition.version = head + 1;
+    Answer& conflict = Update(named, Increment("/named", 1));
+    Answer& bad = Update(Request(), Increment("/n/deeper", 1));
+    held_.LetGo();
+    ++head;
+    held_.Fail(failure);
+    EXPECT_EQ(ReasonOf(writer.Wait().status()), ReasonOf(failure));
+    EXPECT_FALSE(conflict.ready());
+    EXPECT_FALSE(bad.ready());
+    // Without the version that never was, nothing is in its way.
+    ASSERT_EQ(held_.held.size(), 1u);
+    held_.LetGo();
+    ASSERT_OK_AND_ASSIGN(const WriteResult written, conflict.Wait());
+    EXPECT_EQ(written.version.header.version, ++head);
+    EXPECT_EQ(written.attempts, 1);
+    EXPECT_THAT(bad.Wait(), HasReason(ErrorReason::kInvalidPatch));
+  }
+}
+
+TEST_P(CombiningTest, ANoOpIsDecidedAnewIfWhatItRepeatsIsNotStored) {
+  Update(Request(), Number(1));
+  Answer& writer = Update(Request(), Number(2));
+  Answer& same = Update(Request(), Number(2));
+  held_.LetGo();
+  held_.Fail(Overloaded());
+  EXPECT_THAT(writer.Wait(), HasReason(ErrorReason::kOverloaded));
+  EXPECT_FALSE(same.ready());
+  held_.LetGo();
+  ASSERT_OK_AND_ASSIGN(const WriteResult written, same.Wait());
+  EXPECT_TRUE(written.changed);
+  EXPECT_EQ(written.version.header.version, 3);
+}
+
+// Who repeats a request shares its fate; who uses its id for something else, or only asks what
+// would happen, does not.
+TEST_P(CombiningTest, AFailureIsTheSameForTheSameRequestAndForNoOther) {
+  Update(Request(), Number(1));
+  Answer& original = Update(Request("a", "once"), Increment("/n", 5));
+  Answer& repeated = Update(Request("a", "once"), Increment("/n", 5));
+  Answer& reused = Update(Request("a", "once"), Increment("/n", 6));
+  WriteRequest validate = Request("a", "once");
+  validate.validate_only = true;
+  Answer& validated = Update(validate, Increment("/n", 6));
+  held_.LetGo();
+  held_.Fail(Overloaded());
+  EXPECT_THAT(original.Wait(), HasReason(ErrorReason::kOverloaded));
+  EXPECT_THAT(repeated.Wait(), HasReason(ErrorReason::kOverloaded));
+  EXPECT_FALSE(reused.ready());
+  EXPECT_FALSE(validated.ready());
+  held_.LetGo();
+  ASSERT_OK_AND_ASSIGN(const WriteResult written, reused.Wait());
+  EXPECT_FALSE(written.replayed);
+  EXPECT_EQ(written.version.header.version, 3);
+  EXPECT_TRUE(validated.Wait()->replayed);
+}
+
+TEST_P(CombiningTest, WhatIsOnlyValidatedHasNoPosition) {
+  Update(Request(), Number(1));
+  Update(Request(), Number(2));
+  WriteRequest request = Request();
+  request.validate_only = true;
+  Answer& validated = Update(request, Number(3));
+  held_.LetGo();
+  held_.LetGo();
+  ASSERT_OK_AND_ASSIGN(const WriteResult result, validated.Wait());
+  EXPECT_EQ(result.version.header.version, 4);
+  EXPECT_EQ(result.version.position, 0);
+  EXPECT_EQ(result.position, 0);
+}
+
+TEST_P(CombiningTest, WhoHasTimeLeftGoesOnWithoutWhoHasNot) {
+  const auto within = [this](std::chrono::seconds time) {
+    WriteRequest request = Request();
+    request.deadline = world_.clock().SteadyNow() + time;
+    return request;
+  };
+  Update(Request(), Number(1));
+  Answer& patient = Update(within(std::chrono::seconds(30)), Increment("/n", 1));
+  Answer& hasty = Update(within(std::chrono::seconds(1)), Increment("/n", 1));
+  Answer& free = Update(Request(), Increment("/n", 1));
+  held_.LetGo();
+  Answer& newcomer = Update(within(std::chrono::seconds(3)), Increment("/n", 1));
+  world_.clock().Advance(std::chrono::seconds(2));
+  held_.LetGo();
+  EXPECT_THAT(hasty.Wait(), HasReason(ErrorReason::kDeadlineExceeded));
+  EXPECT_EQ(MetadataOf(hasty.Wait().status(), "attempts"), "0");
+  // At once, and without newcomers, so that those with little time cannot stop the others for ever.
+  ASSERT_EQ(held_.held.size(), 1u);
+  EXPECT_EQ(held_.held[0].first.ledger().size(), 2u);
+  held_.LetGo();
+  EXPECT_EQ(patient.Wait()->version.header.version, 3);
+  EXPECT_EQ(patient.Wait()->attempts, 1);
+  EXPECT_EQ(free.Wait()->version.header.version, 4);
+  held_.LetGo();
+  EXPECT_EQ(newcomer.Wait()->version.header.version, 5);
+}
+
+// The thread that brings a commit's answer is the one that all other documents' commits wait for.
+TEST_P(CombiningTest, MuchContentIsLeftToTheExecutorAndALittleIsNot) {
+  const std::string large(300'000, 'x');
+  Answer& small = Update(Request(), Number(1));
+  Answer& first = Update(Request(), Text(large));
+  Answer& second = Update(Request(), Increment("/n", 1));
+  held_.LetGo();
+  EXPECT_TRUE(small.ready());
+  EXPECT_EQ(executor_.pending(), 0u);
+  ASSERT_EQ(held_.held.size(), 1u);
+  Answer& third = Update(Request(), Increment("/n", 1));
+  held_.LetGo();
+  EXPECT_FALSE(first.ready());
+  EXPECT_TRUE(held_.held.empty());
+  EXPECT_EQ(executor_.RunDue(), 1u);
+  EXPECT_THAT(first.Wait(), IsOk());
+  EXPECT_THAT(second.Wait(), IsOk());
+  ASSERT_EQ(held_.held.size(), 1u);
+  held_.LetGo();
+  executor_.RunDue();
+  EXPECT_EQ(third.Wait()->version.header.version, 5);
+}
+
 TEST_P(CombiningTest, ARepeatedRequestInOneGroupTakesEffectOnce) {
   Update(Request(), Number(1));
   Answer& original = Update(Request("a", "once"), Increment("/n", 5));
@@ -329,6 +410,43 @@ INSTANTIATE_TEST_SUITE_P(All, CombiningTest, ::testing::ValuesIn(StrategyNames()
                            for (char& letter : name) letter = letter == '-' ? '_' : letter;
                            return name;
                          });
+
+// A store that is held, over each engine in each mode.
+class DeadlineTest : public CombinationTest {
+ protected:
+  DeadlineTest() : held_(world.process().store()), executor_(world.clock()) {
+    documents_ =
+        std::make_unique<Documents>(held_, world.clock(), entropy_, executor_, DocumentsOptions{});
+  }
+
+  HeldCommits held_;
+  test_support::ManualExecutor executor_;
+  test_support::SeededEntropy entropy_{3};
+  std::unique_ptr<Documents> documents_;
+};
+
+TEST_P(DeadlineTest, WhatWaitedBeyondItsDeadlineIsNotStoredAndThePastStaysAsItWas) {
+  ASSERT_THAT(world->Create(Request(), Number(0)), IsOk());
+  constexpr std::chrono::seconds kLongest{30};
+  WriteRequest request = Request();
+  request.deadline = world.clock().SteadyNow() + kLongest;
+  held_.hold = true;
+  Answer late;
+  documents_->Update(request, Number(1), false, late.Callback());
+  world.clock().Advance(std::chrono::milliseconds(1));
+  At then;
+  then.time = world.clock().Now();
+  world.clock().Advance(kLongest);
+  EXPECT_EQ(world->documents().Get(kName, then)->header.version, 1);
+  held_.LetGo();
+  EXPECT_THAT(late.Wait(), HasReason(ErrorReason::kDeadlineExceeded));
+  EXPECT_EQ(world->documents().Get(kName, then)->header.version, 1);
+  ASSERT_OK_AND_ASSIGN(const auto history, world->History(kName));
+  EXPECT_EQ(history.size(), 1u);
+  EXPECT_EQ(world->Update(Request(), Number(2))->version.header.version, 2);
+}
+
+STRATA_ALL_COMBINATIONS(DeadlineTest);
 
 // Crowds: many threads, one document, real time. STRATA_CROWD_SECONDS=10 makes them 64 writers for
 // so long, or until the layout is full.

@@ -430,6 +430,32 @@ TEST_F(FailingRocksDbStoreTest, BatchesThatWaitAreDecidedInTheirOrder) {
   EXPECT_EQ(ValueAt("2"), "by 4");
 }
 
+TEST_F(RocksDbStoreTest, ABatchThatWaitedBeyondItsDeadlineIsDroppedAndNoOther) {
+  Open();
+  HeldCommitter held(*store_);
+  std::vector<CommitResult> results(4);
+  std::latch answered(4);
+  for (const int i : {0, 1, 2, 3}) {
+    WriteBatch batch;
+    // What is dropped is in nobody's way.
+    batch.Insert(Keyspace::kMeta, std::to_string(i / 2), "by " + std::to_string(i));
+    if (i % 2 == 0) batch.set_deadline(clock_.SteadyNow() + std::chrono::seconds(i == 0 ? 1 : 3));
+    store_->Commit(std::move(batch), [&results, &answered, i](CommitResult result) {
+      results[static_cast<size_t>(i)] = std::move(result);
+      answered.count_down();
+    });
+  }
+  clock_.Advance(std::chrono::seconds(2));
+  held.Release();
+  answered.wait();
+  EXPECT_THAT(results[0], HasReason(ErrorReason::kDeadlineExceeded));
+  EXPECT_TRUE(results[1].committed);
+  EXPECT_TRUE(results[2].committed);
+  EXPECT_FALSE(results[3].committed);
+  EXPECT_EQ(ValueAt("0"), "by 1");
+  EXPECT_EQ(ValueAt("1"), "by 2");
+}
+
 TEST_F(RocksDbStoreTest, AFullLineRefusesAndRecovers) {
   options_.line_batches_max = 3;
   options_.line_bytes_max = 1'000;

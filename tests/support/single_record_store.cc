@@ -194,7 +194,10 @@ store::CommitResult SingleRecordStore::Apply(const store::WriteBatch& batch) {
       return result;
     }
     RememberState();
-    const store::CommitResult single = AwaitCommit(inner_, BatchOf(write));
+    store::WriteBatch alone = BatchOf(write);
+    if (index == 0)
+      alone.set_deadline(batch.deadline());  // the batch is begun with its first write
+    const store::CommitResult single = AwaitCommit(inner_, std::move(alone));
     if (!single.status.ok()) {
       // The version stands or falls with the commit point; behind it there is only clean-up. Before
       // it, "nothing was written" would be a lie from the second write on.

@@ -163,6 +163,7 @@ class MemoryStore final : public store::Store {
 
 store::CommitResult MemoryStore::Apply(const store::WriteBatch& batch) {
   const std::lock_guard lock(commit_mutex_);
+  if (TooLate(batch, clock_.SteadyNow())) return DroppedTooLate();
   // The batch works on a copy of the trees' roots; refused, the copy is dropped with all it did.
   auto next = std::make_shared<State>(*Current());
   const store::CommitPosition position = ++next->position;

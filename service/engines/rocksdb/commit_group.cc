@@ -79,7 +79,9 @@ absl::StatusOr<bool> CommitGroup::Decide(const store::WriteBatch& batch,
     const bool to_do = verdict == Verdict::kApply && write.kind != store::WriteKind::kCheck;
     writes_to_do_.push_back(to_do);
     if (!to_do) continue;
-    Set(place, write.kind == store::WriteKind::kPut ? StoredStamp(position) : std::nullopt);
+    // What has expired counts as absent for what follows, as it does once it is stored.
+    const bool there = write.kind == store::WriteKind::kPut && !Expired(write.expire_time, now_);
+    Set(place, there ? StoredStamp(position) : std::nullopt);
   }
   return true;
 }

@@ -22,6 +22,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/store/key_codec.h"
 #include "service/engines/engines.h"
+#include "service/engines/guards.h"
 #include "service/engines/nested_callbacks.h"
 #include "service/engines/rocksdb/commit_beacon.h"
 #include "service/engines/rocksdb/commit_group.h"
@@ -515,7 +516,10 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
   }
   CommitGroup group(database_->db(), database_->keyspaces(), reads_.cache(), reads_.last_position(),
                     ledger_, clock_.Now());
-  for (const Waiting& each : waiting) results.push_back(group.Add(each.batch));
+  const auto now = clock_.SteadyNow();
+  for (const Waiting& each : waiting) {
+    results.push_back(TooLate(each.batch, now) ? DroppedTooLate() : group.Add(each.batch));
+  }
   if (group.empty()) return results;
 
   const rocksdb::Status status = group.Write();

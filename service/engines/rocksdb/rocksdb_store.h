@@ -1,10 +1,10 @@
 // The RocksDB engine: one process, one directory, one thread at a time that commits.
 //
 // Life of a commit: Commit puts the batch in a line and returns. The committer takes all that wait,
-// decides them one after the other (commit_group.h), gives each accepted one its position, writes
-// one RocksDB batch with one sync, and calls their callbacks in the line's order. Guards, order,
-// positions and the ledger need no lock so, and an fsync is shared by as many commits as wait for
-// it.
+// drops those that waited beyond their deadlines, decides the others one after the other
+// (commit_group.h), gives each accepted one its position, writes one RocksDB batch with one sync,
+// and calls their callbacks in the line's order. Guards, order, positions and the ledger need no
+// lock so, and an fsync is shared by as many commits as wait for it.
 //
 // The committer is a thread of the store's own, or a thread that helps (store.h): each group has
 // one, and what came meanwhile makes the next group. A helping thread stands still while the disk

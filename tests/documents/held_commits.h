@@ -1,0 +1,88 @@
+// A store whose commits a test ends, each in the way that it wants.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "schemas/base/error.h"
+#include "schemas/store/store.h"
+
+namespace strata::versioning::testing {
+
+// Hands everything to `inner`, but keeps commits while `hold` is set. Not thread-safe.
+class HeldCommits final : public store::Store {
+ public:
+  using Held = std::pair<store::WriteBatch, store::CommitCallback>;
+
+  explicit HeldCommits(store::Store& inner) : inner_(inner) {}
+
+  void Commit(store::WriteBatch batch, store::CommitCallback done) override {
+    ExpectEachKeyOnce(batch);
+    if (!hold) return inner_.Commit(std::move(batch), std::move(done));
+    held.emplace_back(std::move(batch), std::move(done));
+  }
+
+  // What these end is the oldest commit that is held.
+  Held Take() {
+    Held first = std::move(held.front());
+    held.erase(held.begin());
+    return first;
+  }
+  void LetGo() {
+    auto [batch, done] = Take();
+    inner_.Commit(std::move(batch), std::move(done));
+  }
+  // It is not stored, and this is the answer.
+  void End(store::CommitResult result) { Take().second(std::move(result)); }
+  void Lose() { End({}); }
+  void Fail(absl::Status status) {
+    store::CommitResult result;
+    result.status = std::move(status);
+    End(std::move(result));
+  }
+
+  store::Capabilities capabilities() const override { return inner_.capabilities(); }
+  absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
+                                                   std::string_view key) const override {
+    return inner_.Get(keyspace, key);
+  }
+  std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
+                                      const store::Range& range) const override {
+    return inner_.Scan(keyspace, range);
+  }
+  std::unique_ptr<store::Reader> Snapshot() const override { return inner_.Snapshot(); }
+  store::RangeEstimate Estimate(store::Keyspace keyspace,
+                                const store::Range& range) const override {
+    return inner_.Estimate(keyspace, range);
+  }
+  store::CommitPosition LastPosition() const override { return inner_.LastPosition(); }
+
+  bool hold = false;
+  std::vector<Held> held;
+
+ private:
+  // As the port requires.
+  static void ExpectEachKeyOnce(const store::WriteBatch& batch) {
+    std::set<std::pair<store::Keyspace, std::string_view>> written;
+    for (const store::Write& write : batch.writes()) {
+      if (write.kind == store::WriteKind::kCheck) continue;
+      EXPECT_TRUE(written.emplace(write.keyspace, write.key).second)
+          << "two writes on one key of " << store::KeyspaceName(write.keyspace);
+    }
+  }
+
+  store::Store& inner_;
+};
+
+inline absl::Status Overloaded() {
+  return Error(ErrorReason::kOverloaded, "Too many writes are waiting.");
+}
+inline absl::Status Unknown() { return Error(ErrorReason::kOutcomeUnknown, "Nobody knows."); }
+
+}  // namespace strata::versioning::testing
