@@ -295,7 +295,10 @@ absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At&
     int64_t version = at.version.value_or(view.newest());
     if (at.time) {
       ASSIGN_OR_RETURN(version, VersionAt(view, *at.time));
-      if (version == 0) return VersionNotFound(name, version, view.newest());
+      if (version == 0) {
+        ASSIGN_OR_RETURN(const StoredVersion first, view.Read(1, Part::kHeader));
+        return NoVersionYet(name, *at.time, first.header.commit_time, view.newest());
+      }
     }
     if (version == view.newest()) {
       found = std::move(view.head.version);
