@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/finding.h"
 #include "schemas/versioning/strategy.h"
+#include "schemas/versioning/verify.h"
 
 namespace strata::versioning {
 
@@ -45,6 +47,9 @@ class LedgerCheck {
  public:
   // Entries behind `last` are not looked at: the ledger grows while it is walked.
   explicit LedgerCheck(store::CommitPosition last) : last_(last) {}
+  // Goes on where another one was.
+  explicit LedgerCheck(VerifyPlace::Ledger place)
+      : last_(place.last), next_(std::move(place.next)), entries_(place.entries) {}
 
   // Checks on until all was checked (then `complete`) or the allowance is used up.
   absl::Status Run(const ReadContext& context, const Collection& collection,
@@ -52,6 +57,7 @@ class LedgerCheck {
 
   bool complete() const { return complete_; }
   int64_t entries() const { return entries_; }
+  VerifyPlace::Ledger place() const { return {last_, next_, entries_}; }
 
  private:
   absl::Status CheckEntry(const ReadContext& context, const Collection& collection,

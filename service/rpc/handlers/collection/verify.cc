@@ -6,10 +6,16 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
 #include "service/rpc/convert.h"
+#include "service/rpc/page_token.h"
+#include "service/rpc/verify_place.h"
 
 namespace strata::rpc::collection_service {
 namespace {
+
+constexpr std::string_view kMethod = "Verify";
+constexpr std::string_view kResumeToken = "resume_token";
 
 void FillFinding(const versioning::Finding& finding, wire::Finding& filled) {
   filled.set_id(finding.id);
@@ -21,15 +27,28 @@ void FillFinding(const versioning::Finding& finding, wire::Finding& filled) {
   filled.set_commit_position(finding.position);
 }
 
+absl::StatusOr<versioning::VerifyPlace> PlaceOf(const wire::VerifyRequest& request) {
+  if (request.resume_token().empty()) return versioning::VerifyPlace();
+  ASSIGN_OR_RETURN(const std::string bytes, ReadPageToken(kMethod, PageScope(request),
+                                                          request.resume_token(), kResumeToken));
+  std::optional<versioning::VerifyPlace> place = DecodeVerifyPlace(bytes);
+  if (!place) return InvalidPageToken("names no place of a verification", kResumeToken);
+  return *std::move(place);
+}
+
 // A verification that walks on the executor, a step at a time, and sends what each found. It may
 // outlive the stream by the step that it is doing.
 class Run : public std::enable_shared_from_this<Run> {
  public:
-  Run(const Services& services, Stream& stream, versioning::VerifyQuery query)
+  // `scope` is what resume tokens are bound to.
+  Run(const Services& services, Stream& stream, versioning::VerifyQuery query, std::string scope,
+      versioning::VerifyPlace place)
       : executor_(services.executor),
         query_(query),
+        scope_(std::move(scope)),
+        broken_before_(place.broken),
         verification_(services.store, services.documents.collections(), services.clock,
-                      std::move(query)),
+                      std::move(query), std::move(place)),
         stream_(&stream) {}
 
   // The next step; one at a time.
@@ -64,24 +83,30 @@ class Run : public std::enable_shared_from_this<Run> {
   void Take(const versioning::VerifyStep& step, wire::VerifyResponse& response) {
     for (const versioning::Finding& finding : step.findings) {
       FillFinding(finding, *response.add_findings());
-      if (finding.recoverable || finding.repaired) continue;
-      if (++broken_ == 1) first_broken_ = finding;
+      if (finding.recoverable || finding.repaired || first_broken_) continue;
+      first_broken_ = finding;
     }
+    broken_ = step.place.broken;
     response.set_documents(step.documents);
     response.set_versions(step.versions);
     response.set_ledger_entries(step.ledger_entries);
     response.set_complete(step.complete);
+    if (step.complete) return;
+    response.set_resume_token(MakePageToken(kMethod, scope_, EncodeVerifyPlace(step.place)));
   }
 
   absl::Status End() const {
-    if (!first_broken_) return absl::OkStatus();
-    return versioning::BrokenBy(query_, *first_broken_, broken_);
+    if (broken_ == 0) return absl::OkStatus();
+    return versioning::BrokenBy(query_, first_broken_ ? &*first_broken_ : nullptr, broken_,
+                                broken_before_);
   }
 
   Executor& executor_;
   const versioning::VerifyQuery query_;
+  const std::string scope_;
+  const int64_t broken_before_;  // of the runs that this one goes on with
   versioning::Verification verification_;
-  std::optional<versioning::Finding> first_broken_;
+  std::optional<versioning::Finding> first_broken_;  // of this run
   int64_t broken_ = 0;
 
   std::mutex mutex_;
@@ -104,9 +129,12 @@ class Verify final : public StreamHandler {
           Error(ErrorReason::kInvalidMessage,
                 parsed ? "a second message came" : "not a strata.v1.VerifyRequest"));
     }
+    const absl::StatusOr<versioning::VerifyPlace> place = PlaceOf(request);
+    if (!place.ok()) return stream_.Finish(place.status());
     run_ = std::make_shared<Run>(
         services_, stream_,
-        versioning::VerifyQuery{request.collection(), request.id(), request.repair()});
+        versioning::VerifyQuery{request.collection(), request.id(), request.repair()},
+        PageScope(request), *place);
   }
 
   void OnLastMessage() override {
