@@ -1,6 +1,7 @@
 // strata history, diff, audit.
 #include <memory>
 
+#include "absl/strings/escaping.h"
 #include "clients/cli/arguments.h"
 #include "clients/cli/commands.h"
 #include "clients/cli/message_json.h"
@@ -10,6 +11,7 @@
 namespace strata::cli {
 namespace {
 
+using v1::CollectionService;
 using v1::DocumentService;
 
 constexpr int32_t kPageSize = 200;
@@ -199,6 +201,7 @@ struct AuditOptions {
   std::string end_time;
   std::string request_id;
   bool changes = false;
+  bool head = false;
   LimitOption limit;
 };
 
@@ -231,7 +234,22 @@ void AddAuditRow(const v1::AuditEntry& entry, Table& table, const Palette& palet
   table.AddNote(ChangeLines(entry.version().changes(), palette));
 }
 
+// What an auditor writes down: "4711:ab34…".
+int RunHead(Session& session) {
+  v1::GetLedgerHeadResponse response;
+  const grpc::Status status = session.Call(&CollectionService::Stub::GetLedgerHead, {}, &response);
+  if (!status.ok()) return session.Refuse(status);
+  if (session.json) {
+    session.out() << MessageJson(response.head()) << "\n";
+  } else {
+    session.out() << response.head().position() << ":"
+                  << absl::BytesToHexString(response.head().hash()) << "\n";
+  }
+  return kExitOk;
+}
+
 int RunAudit(Session& session, const AuditOptions& options) {
+  if (options.head) return RunHead(session);
   v1::AuditRequest request;
   const absl::Status filled = FillAudit(options, request);
   if (!filled.ok()) return session.Usage(filled);
@@ -277,6 +295,9 @@ void AddAudit(CLI::App& app, Session& session) {
       ->type_name("TIME");
   command.add_option("--request-id", options->request_id, "Only the change that this request made");
   command.add_flag("--changes", options->changes, "With what changed in each version");
+  command.add_flag("--head", options->head,
+                   "Instead of entries, where the ledger ends, as POSITION:HASH. Write it down: "
+                   "strata verify --expect-head holds the ledger against it");
   options->limit.AddTo(command);
   command.footer(
       std::string("Examples:\n"

@@ -95,7 +95,8 @@ class CurrentFlag final : public Strategy {
 
   // Any flag below the head counts, not only those that a crash leaves without a gap.
   absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, const InspectionVisitor& visitor) const override {
+                       int64_t first, InspectionStatePtr& /*state*/,
+                       const InspectionVisitor& visitor) const override {
     const auto inspect_flag = [&](const VersionRecord& found, store::Stamp stamp,
                                   std::vector<Fault>& faults) {
       const int64_t version = found.version.header.version;

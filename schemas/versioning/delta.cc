@@ -289,7 +289,7 @@ absl::Status ScanBelowHead(const ReadContext& context, const DocumentKey& docume
 //
 // Behind a link that is missing or broken, the deltas up to the next keyframe cannot be told right
 // from wrong: the break is one fault, at its own version, and they are none.
-class LinkInspector {
+class LinkInspector final : public InspectionState {
  public:
   // Begins with version `first`.
   absl::Status Begin(const ReadContext& context, const DocumentKey& document, int64_t first) {
@@ -446,11 +446,21 @@ class Deltas final : public Strategy {
     return absl::OkStatus();
   }
 
+  // Each version stands on the content of the one before, which goes from call to call: replaying
+  // the chain at each would cost its length squared.
   absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, const InspectionVisitor& visitor) const override {
+                       int64_t first, InspectionStatePtr& state,
+                       const InspectionVisitor& visitor) const override {
     ASSIGN_OR_RETURN(const int64_t last, LastBelowHead(context, document, head));
     LinkInspector links;
-    if (first <= last + 1) RETURN_IF_ERROR(links.Begin(context, document, first));
+    if (state != nullptr) {
+      links = static_cast<const LinkInspector&>(*state);
+    } else if (first <= last + 1) {
+      RETURN_IF_ERROR(links.Begin(context, document, first));
+    }
+    // What becomes of the head's record when it is superseded, nobody knows before: behind the head
+    // nothing is known.
+    state.reset();
     RecordWalk walk(context, document, first, last);
     while (walk.Next()) {
       Inspected inspected = walk.inspected();
@@ -459,7 +469,10 @@ class Deltas final : public Strategy {
       } else {
         links.Break();
       }
-      if (!visitor(std::move(inspected))) return absl::OkStatus();
+      if (!visitor(std::move(inspected))) {
+        state = std::make_shared<const LinkInspector>(std::move(links));
+        return absl::OkStatus();
+      }
     }
     RETURN_IF_ERROR(walk.status());
     std::vector<Fault> faults;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/time/time.h"
 #include "schemas/base/error.h"
 #include "schemas/versioning/write_path.h"
 
@@ -12,6 +13,12 @@ Error OfDocument(ErrorReason reason, std::string_view message, const DocumentNam
   Error error(reason, message);
   error.With("collection", name.collection).With("id", name.id);
   return error;
+}
+
+// "2026-01-31T12:00:00.25Z", without trailing zeros behind the point.
+std::string TimeText(UnixMicros time) {
+  return absl::FormatTime("%E4Y-%m-%dT%H:%M:%E*SZ", absl::FromUnixMicros(time),
+                          absl::UTCTimeZone());
 }
 
 }  // namespace
@@ -47,6 +54,17 @@ absl::Status VersionNotFound(const DocumentName& name, int64_t version, int64_t 
                         std::to_string(actual),
                     name)
       .With("version", version)
+      .With("actual", actual);
+}
+
+absl::Status NoVersionYet(const DocumentName& name, UnixMicros time, UnixMicros first_time,
+                          int64_t actual) {
+  return OfDocument(ErrorReason::kVersionNotFound,
+                    "document was first written at " + TimeText(first_time) +
+                        ", so it has no version at " + TimeText(time),
+                    name)
+      .With("time", TimeText(time))
+      .With("first_time", TimeText(first_time))
       .With("actual", actual);
 }
 

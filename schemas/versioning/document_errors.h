@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "schemas/base/clock.h"
 
 namespace strata::versioning {
 
@@ -17,6 +18,9 @@ absl::Status DocumentNotFound(const DocumentName& name);
 absl::Status DocumentDeleted(const DocumentName& name, int64_t version);
 absl::Status DocumentExists(const DocumentName& name, int64_t actual);
 absl::Status VersionNotFound(const DocumentName& name, int64_t version, int64_t actual);
+// VERSION_NOT_FOUND, for a time before the document's first version.
+absl::Status NoVersionYet(const DocumentName& name, UnixMicros time, UnixMicros first_time,
+                          int64_t actual);
 
 // DOCUMENT_NOT_FOUND or DOCUMENT_DELETED, for a current version that is null or a deletion.
 absl::Status NotLive(const DocumentName& name, const StoredVersion* current);

@@ -10,7 +10,6 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/fingerprint.h"
-#include "schemas/versioning/ledger.h"
 
 namespace strata::versioning {
 namespace {
@@ -296,7 +295,10 @@ absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At&
     int64_t version = at.version.value_or(view.newest());
     if (at.time) {
       ASSIGN_OR_RETURN(version, VersionAt(view, *at.time));
-      if (version == 0) return VersionNotFound(name, version, view.newest());
+      if (version == 0) {
+        ASSIGN_OR_RETURN(const StoredVersion first, view.Read(1, Part::kHeader));
+        return NoVersionYet(name, *at.time, first.header.commit_time, view.newest());
+      }
     }
     if (version == view.newest()) {
       found = std::move(view.head.version);
@@ -536,7 +538,18 @@ absl::StatusOr<uint32_t> LedgerIndex(CommitEntries& entries, const store::Docume
       .With("position", version.position);
 }
 
+absl::Status NoLedger(std::string_view advice) {
+  return Error(ErrorReason::kUnsupportedByEngine,
+               "this engine numbers no commits: " + std::string(advice))
+      .With("capability", "commit_positions");
+}
+
 }  // namespace
+
+absl::StatusOr<LedgerHead> Documents::GetLedgerHead() const {
+  if (!capabilities_.commit_positions) return NoLedger("it keeps no ledger");
+  return ReadLedgerHead(store_);
+}
 
 absl::StatusOr<std::optional<LedgerPlace>> Documents::Audit(const AuditQuery& query,
                                                             const AuditVisitor& visitor) const {
@@ -548,9 +561,7 @@ absl::StatusOr<std::optional<LedgerPlace>> Documents::Audit(const AuditQuery& qu
     if (!gone || !capabilities_.commit_positions) return end;
   }
   if (!capabilities_.commit_positions) {
-    return Error(ErrorReason::kUnsupportedByEngine,
-                 "this engine numbers no commits: ask for the audit of one document")
-        .With("capability", "commit_positions");
+    return NoLedger("ask for the audit of one document");
   }
   return AuditLedger(query, visitor);
 }

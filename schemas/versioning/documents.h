@@ -22,6 +22,7 @@
 #include "schemas/document/patch.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
+#include "schemas/versioning/ledger.h"
 #include "schemas/versioning/write_path.h"
 
 namespace strata::versioning {
@@ -152,6 +153,9 @@ class Documents {
   // commit positions.
   absl::StatusOr<std::optional<LedgerPlace>> Audit(const AuditQuery& query,
                                                    const AuditVisitor& visitor) const;
+
+  // Where the ledger ends. UNSUPPORTED_BY_ENGINE without commit positions.
+  absl::StatusOr<LedgerHead> GetLedgerHead() const;
 
   // Current documents, or those of a time, in the byte order of their ids. The filter sees the
   // version that is listed and no other; a deletion matches only the empty filter. INVALID_FIELD

@@ -199,7 +199,8 @@ class EmbeddedHistory final : public Strategy {
   }
 
   absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, const InspectionVisitor& visitor) const override {
+                       int64_t first, InspectionStatePtr& /*state*/,
+                       const InspectionVisitor& visitor) const override {
     std::vector<Fault> faults;
     if (head == nullptr) {
       RETURN_IF_ERROR(InspectHeadRecord(context, document, FindingKind::kRecordCorrupt,

@@ -59,7 +59,8 @@ class FullCopies final : public Strategy {
   }
 
   absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, const InspectionVisitor& visitor) const override {
+                       int64_t first, InspectionStatePtr& /*state*/,
+                       const InspectionVisitor& visitor) const override {
     return InspectGreatestVersions(context, document, head, first, {}, visitor);
   }
 };

@@ -69,7 +69,8 @@ class ShadowCollection final : public Strategy {
   }
 
   absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, const InspectionVisitor& visitor) const override {
+                       int64_t first, InspectionStatePtr& /*state*/,
+                       const InspectionVisitor& visitor) const override {
     ASSIGN_OR_RETURN(const int64_t last, LastBelowHead(context, document, head));
     RecordWalk walk(context, document, first, last);
     while (walk.Next()) {

@@ -89,6 +89,14 @@ struct Inspected {
   std::vector<Fault> faults;
 };
 
+// What a strategy that was stopped in the middle of an inspection knows of the versions below.
+// Never changes, so whoever copies the pointer has the same place once more.
+class InspectionState {
+ public:
+  virtual ~InspectionState() = default;
+};
+using InspectionStatePtr = std::shared_ptr<const InspectionState>;
+
 // Called with each in order; false ends the walk.
 using InspectionVisitor = std::function<bool(Inspected&& inspected)>;
 
@@ -140,8 +148,12 @@ class Strategy {
   // Looks at records that reads do not use too. `head` is null if ReadHead found none or
   // RECORD_CORRUPT. Contents are checked against their hashes here; what versions say of each other
   // is the caller's to judge. Fails only if the store does (STORE_UNAVAILABLE).
+  //
+  // `state` is null, or what the inspection left there whose visitor ended the walk right below
+  // `first`, on this snapshot or on an earlier one: then no version is read twice, however often
+  // the walk is ended. It is left null where nothing needs to be known.
   virtual absl::Status Inspect(const ReadContext& context, const store::DocumentKey& document,
-                               const Head* head, int64_t first,
+                               const Head* head, int64_t first, InspectionStatePtr& state,
                                const InspectionVisitor& visitor) const = 0;
 };
 

@@ -95,19 +95,27 @@ class IdWalk {
 
 class Verification::Walk {
  public:
-  Walk(store::Store& store, Collections& collections, const Clock& clock, VerifyQuery query)
+  Walk(store::Store& store, Collections& collections, const Clock& clock, VerifyQuery query,
+       VerifyPlace place)
       : store_(store),
         capabilities_(store.capabilities()),
         collections_(collections),
         clock_(clock),
-        query_(std::move(query)) {}
+        query_(std::move(query)),
+        at_(std::move(place)) {
+    if (at_.ledger) ledger_.emplace(*at_.ledger, query_.expect_head);
+    at_.ledger.reset();
+    if (LedgerAlone() && at_.stage == Stage::kDocuments) at_.stage = Stage::kLedger;
+  }
 
   absl::StatusOr<VerifyStep> Next();
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  enum class Stage : uint8_t { kDocuments, kLedger, kDone };
+  using Stage = VerifyPlace::Stage;
 
+  bool LedgerAlone() const { return query_.collection.empty() && query_.expect_head; }
+  absl::Status CheckQuery() const;
   absl::Status Pass(Time until, std::vector<Finding>& findings);
   absl::Status FindCollection(const store::Reader& reader);
   absl::Status CheckDocuments(const ReadContext& context, Allowance& allowance,
@@ -116,6 +124,7 @@ class Verification::Walk {
   absl::Status EndDocument();
   absl::Status LookAgain(const ReadContext& context, int64_t items, std::vector<Found>& found);
   absl::Status Mend(std::vector<Found> found, std::vector<Finding>& findings);
+  VerifyPlace Place() const;
 
   store::Store& store_;
   const store::Capabilities capabilities_;
@@ -124,50 +133,74 @@ class Verification::Walk {
   const VerifyQuery query_;
 
   CollectionPtr collection_;
-  Stage stage_ = Stage::kDocuments;
-  std::string next_key_;                // of the id behind those that were checked
+  VerifyPlace at_;                      // but for what is under way; its document is yet to begin
   std::optional<DocumentCheck> check_;  // under way
   std::optional<DocumentCheck> begin_;  // where its last run began
   int mends_lost_ = 0;
   std::optional<LedgerCheck> ledger_;
-  int64_t documents_ = 0;  // those through
-  int64_t versions_ = 0;
-  int64_t ledger_entries_ = 0;
 };
 
 absl::StatusOr<VerifyStep> Verification::Walk::Next() {
-  RETURN_IF_ERROR(ValidateName("collection", query_.collection));
-  if (!query_.id.empty()) RETURN_IF_ERROR(ValidateName("id", query_.id));
+  RETURN_IF_ERROR(CheckQuery());
   VerifyStep step;
   const Time until = clock_.SteadyNow() + kStep;
   do {
     RETURN_IF_ERROR(Pass(until, step.findings));
-  } while (stage_ != Stage::kDone && step.findings.size() < kFindingsMax &&
+  } while (at_.stage != Stage::kDone && step.findings.size() < kFindingsMax &&
            clock_.SteadyNow() < until);
-  step.documents = documents_;
-  step.versions = versions_ + (check_ ? check_->versions() : 0);
-  step.ledger_entries = ledger_ ? ledger_->place().entries : ledger_entries_;
-  step.complete = stage_ == Stage::kDone;
+  at_.broken += std::count_if(
+      step.findings.begin(), step.findings.end(),
+      [](const Finding& finding) { return !finding.recoverable && !finding.repaired; });
+  step.place = Place();
+  step.documents = at_.documents;
+  step.versions = at_.versions + (check_ ? check_->place().versions : 0);
+  step.ledger_entries =
+      ledger_ && query_.id.empty() ? ledger_->place().entries : at_.ledger_entries;
+  step.complete = at_.stage == Stage::kDone;
   return step;
+}
+
+absl::Status Verification::Walk::CheckQuery() const {
+  if (query_.expect_head && !capabilities_.commit_positions) {
+    return Error(ErrorReason::kUnsupportedByEngine,
+                 "this engine numbers no commits, so its ledger has no head")
+        .With("capability", "commit_positions");
+  }
+  if (!LedgerAlone()) RETURN_IF_ERROR(ValidateName("collection", query_.collection));
+  if (LedgerAlone() && !query_.id.empty()) {
+    return Error(ErrorReason::kInvalidField, "id names a document of a collection; name that, too")
+        .With("field", "id");
+  }
+  return query_.id.empty() ? absl::OkStatus() : ValidateName("id", query_.id);
+}
+
+VerifyPlace Verification::Walk::Place() const {
+  VerifyPlace place = at_;
+  if (check_) place.document = check_->place();
+  if (ledger_) place.ledger = ledger_->place();
+  return place;
 }
 
 // Checks on, on one snapshot, and mends when it is let go.
 absl::Status Verification::Walk::Pass(Time until, std::vector<Finding>& findings) {
   // Before the snapshot, which then holds all commits up to it.
-  if (stage_ == Stage::kLedger && !ledger_) {
-    ledger_.emplace(LedgerCheck::Place{.last = store_.LastPosition()}, query_.expect_head);
+  if (at_.stage == Stage::kLedger && !ledger_) {
+    ledger_.emplace(VerifyPlace::Ledger{.last = store_.LastPosition(), .before = store::kNoHash},
+                    query_.expect_head);
   }
   std::vector<Found> to_mend;
   {
     const std::unique_ptr<store::Reader> reader = store_.Snapshot();
-    RETURN_IF_ERROR(FindCollection(*reader));
+    if (!LedgerAlone()) RETURN_IF_ERROR(FindCollection(*reader));
     const ReadContext context{*reader, capabilities_};
     Allowance allowance(clock_, until, kItemsMax);
-    if (stage_ == Stage::kDocuments) {
+    if (at_.stage == Stage::kDocuments) {
       RETURN_IF_ERROR(CheckDocuments(context, allowance, findings, to_mend));
-    } else {
-      RETURN_IF_ERROR(ledger_->Run(context, collection_.get(), allowance, findings));
-      if (ledger_->complete()) stage_ = Stage::kDone;
+    } else if (at_.stage == Stage::kLedger) {
+      // The entries' versions are looked for where all documents were checked.
+      const Collection* const collection = query_.id.empty() ? collection_.get() : nullptr;
+      RETURN_IF_ERROR(ledger_->Run(context, collection, allowance, findings));
+      if (ledger_->complete()) at_.stage = Stage::kDone;
     }
   }
   if (to_mend.empty()) return absl::OkStatus();
@@ -177,9 +210,10 @@ absl::Status Verification::Walk::Pass(Time until, std::vector<Finding>& findings
 absl::Status Verification::Walk::FindCollection(const store::Reader& reader) {
   ASSIGN_OR_RETURN(CollectionPtr found, collections_.Require(reader, query_.collection));
   // Deleted and made again since: the one that was asked for is gone.
-  if (collection_ && collection_->incarnation != found->incarnation) {
+  if (at_.incarnation != 0 && at_.incarnation != found->incarnation) {
     return CollectionNotFound(query_.collection);
   }
+  at_.incarnation = found->incarnation;
   collection_ = std::move(found);
   return absl::OkStatus();
 }
@@ -189,10 +223,12 @@ absl::Status Verification::Walk::CheckDocuments(const ReadContext& context, Allo
                                                 std::vector<Finding>& findings,
                                                 std::vector<Found>& to_mend) {
   IdWalk ids(context.reader, collection_->incarnation);
+  if (at_.document) check_.emplace(collection_, *std::move(at_.document));
+  at_.document.reset();
   do {
     if (!check_) {
       RETURN_IF_ERROR(NextDocument(ids, findings));
-      if (stage_ != Stage::kDocuments) return absl::OkStatus();
+      if (at_.stage != Stage::kDocuments) return absl::OkStatus();
       if (!check_) continue;
     }
     begin_ = check_;
@@ -217,31 +253,31 @@ absl::Status Verification::Walk::CheckDocuments(const ReadContext& context, Allo
 // Sets `check_`, or the stage behind the documents; neither for a key that names none.
 absl::Status Verification::Walk::NextDocument(IdWalk& ids, std::vector<Finding>& findings) {
   if (!query_.id.empty()) {
-    check_.emplace(collection_, query_.id);
+    check_.emplace(collection_, VerifyPlace::Document{.id = query_.id});
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const std::optional<std::string> id, ids.Next(next_key_));
+  ASSIGN_OR_RETURN(const std::optional<std::string> id, ids.Next(at_.next_key));
   if (!id) {
-    stage_ = capabilities_.commit_positions ? Stage::kLedger : Stage::kDone;
+    at_.stage = capabilities_.commit_positions ? Stage::kLedger : Stage::kDone;
   } else if (id->empty()) {
     Finding finding;
     finding.kind = FindingKind::kOrphan;
     finding.problem = "a record of the collection stands under a key that names no document";
     findings.push_back(std::move(finding));
   } else {
-    check_.emplace(collection_, *id);
+    check_.emplace(collection_, VerifyPlace::Document{.id = *id});
   }
   return absl::OkStatus();
 }
 
 absl::Status Verification::Walk::EndDocument() {
   if (!query_.id.empty()) {
-    if (!check_->seen()) return DocumentNotFound({query_.collection, query_.id});
-    stage_ = Stage::kDone;
-    ledger_entries_ = check_->ledger_entries();
+    if (!check_->place().seen) return DocumentNotFound({query_.collection, query_.id});
+    at_.stage = query_.expect_head ? Stage::kLedger : Stage::kDone;
+    at_.ledger_entries = check_->place().ledger_entries;
   }
-  documents_ += check_->seen() ? 1 : 0;
-  versions_ += check_->versions();
+  at_.documents += check_->place().seen ? 1 : 0;
+  at_.versions += check_->place().versions;
   check_.reset();
   return absl::OkStatus();
 }
@@ -295,23 +331,38 @@ absl::Status Verification::Walk::Mend(std::vector<Found> found, std::vector<Find
 }
 
 Verification::Verification(store::Store& store, Collections& collections, const Clock& clock,
-                           VerifyQuery query)
-    : walk_(std::make_unique<Walk>(store, collections, clock, std::move(query))) {}
+                           VerifyQuery query, VerifyPlace place)
+    : walk_(std::make_unique<Walk>(store, collections, clock, std::move(query), std::move(place))) {
+}
 
 Verification::~Verification() = default;
 
 absl::StatusOr<VerifyStep> Verification::Next() { return walk_->Next(); }
 
-absl::Status BrokenBy(const VerifyQuery& query, const Finding& finding, int64_t findings) {
-  std::string message = "what is stored is not whole: document " + finding.id;
-  if (finding.version != 0) message += ", version " + std::to_string(finding.version);
-  message += ": " + finding.problem;
-  if (findings > 1) message += " (" + std::to_string(findings) + " such findings)";
-  return Error(ErrorReason::kChainBroken, message)
-      .With("collection", std::string_view(query.collection))
-      .With("id", std::string_view(finding.id))
-      .With("version", finding.version)
-      .With("findings", findings);
+absl::Status BrokenBy(const VerifyQuery& query, const Finding* first, int64_t findings,
+                      int64_t before) {
+  std::string message = "what is stored is not whole: ";
+  if (first == nullptr) {
+    message += std::to_string(before) + " findings before the verification went on, none since";
+  } else {
+    if (!first->id.empty()) {
+      message += "document " + first->id;
+      if (first->version != 0) message += ", version " + std::to_string(first->version);
+      message += ": ";
+    }
+    message += first->problem;
+  }
+  if (first != nullptr && findings > 1) {
+    message += " (" + std::to_string(findings) + " such findings";
+    if (before > 0) message += ", " + std::to_string(before) + " before the verification went on";
+    message += ")";
+  }
+  Error error(ErrorReason::kChainBroken, message);
+  error.With("collection", std::string_view(query.collection)).With("findings", findings);
+  if (first != nullptr) {
+    error.With("id", std::string_view(first->id)).With("version", first->version);
+  }
+  return error;
 }
 
 }  // namespace strata::versioning

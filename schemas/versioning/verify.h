@@ -28,6 +28,7 @@
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/finding.h"
 #include "schemas/versioning/ledger.h"
+#include "schemas/versioning/version.h"
 
 namespace strata::versioning {
 
@@ -39,28 +40,83 @@ struct VerifyQuery {
   std::optional<LedgerHead> expect_head{};
 };
 
+// Where a verification stands between two steps: all that another one of the same query, perhaps of
+// another process, needs to go on there. Nothing in it is trusted: a place that no verification was
+// at may lead to wrong findings, and to nothing worse.
+struct VerifyPlace {
+  enum class Stage : uint8_t { kDocuments, kLedger, kDone };
+
+  // A document that is under way.
+  struct Document {
+    // What the next version is judged by; nothing behind one that could not be read.
+    struct Before {
+      int64_t version = 0;
+      VersionKind kind = VersionKind::kCreated;
+      UnixMicros commit_time = 0;
+      UnixMicros create_time = 0;  // as it should be
+      // The hash that the next version may stand on: as stored, and as it should be. They differ
+      // behind a version that was found broken, and either may be what its successor was made on.
+      document::Hash chain_stored{};
+      document::Hash chain_computed{};
+    };
+
+    std::string id;
+    bool versions_through = false;  // then its request records
+    int64_t next_version = 1;
+    std::optional<Before> before{};
+    std::string next_request{};  // key; empty: from the first
+    bool seen = false;           // something is stored of it
+    int64_t versions = 0;
+    int64_t ledger_entries = 0;
+  };
+
+  // The walk over the ledger, at the border of a block.
+  struct Ledger {
+    store::CommitPosition last = 0;  // blocks behind it are not looked at: the ledger grows
+    store::CommitPosition next = 0;  // begin with the block at or behind it
+    // The hash that the next block must stand on; nothing behind one that could not be read.
+    std::optional<Hash> before;
+    bool head_passed = false;  // the expected head was held against the ledger
+    int64_t entries = 0;
+  };
+
+  int64_t incarnation = 0;  // of the collection; 0: before the first step
+  Stage stage = Stage::kDocuments;
+  std::string next_key;  // of the id behind those that were checked
+  std::optional<Document> document;
+  std::optional<Ledger> ledger;
+  // So far; of the document under way and the ledger see there.
+  int64_t documents = 0;
+  int64_t versions = 0;
+  int64_t ledger_entries = 0;
+  int64_t broken = 0;  // findings that are neither recoverable nor repaired
+};
+
 struct VerifyStep {
   std::vector<Finding> findings;  // of this step
   int64_t documents = 0;          // checked so far
   int64_t versions = 0;
   int64_t ledger_entries = 0;
   bool complete = false;
+  VerifyPlace place;  // behind this step
 };
 
 // One verification, in steps, so that its caller can send what was found, wait until it was taken,
 // and give up in between. Not thread-safe.
 class Verification {
  public:
-  // All must outlive it. Reads nothing yet.
-  Verification(store::Store& store, Collections& collections, const Clock& clock,
-               VerifyQuery query);
+  // All must outlive it. Reads nothing yet. Goes on at `place`, where a verification of the same
+  // query was.
+  Verification(store::Store& store, Collections& collections, const Clock& clock, VerifyQuery query,
+               VerifyPlace place = {});
   ~Verification();
   Verification(const Verification&) = delete;
   Verification& operator=(const Verification&) = delete;
 
   // Checks on for about 100 ms; `repair` waits for its commits here. After a step that is
   // `complete` there is none. COLLECTION_NOT_FOUND, DOCUMENT_NOT_FOUND (of one document, nothing is
-  // stored), INVALID_NAME, STORE_UNAVAILABLE.
+  // stored), INVALID_NAME, STORE_UNAVAILABLE. COLLECTION_NOT_FOUND too if the collection was made
+  // anew since the first step.
   absl::StatusOr<VerifyStep> Next();
 
  private:
@@ -68,7 +124,10 @@ class Verification {
   std::unique_ptr<Walk> walk_;
 };
 
-// DATA_LOSS / CHAIN_BROKEN for the first finding that is neither recoverable nor repaired.
-absl::Status BrokenBy(const VerifyQuery& query, const Finding& finding, int64_t findings);
+// DATA_LOSS / CHAIN_BROKEN for the first finding that is neither recoverable nor repaired, of
+// `findings` such ones, `before` of them found before the verification went on at a place (null:
+// all of them).
+absl::Status BrokenBy(const VerifyQuery& query, const Finding* first, int64_t findings,
+                      int64_t before);
 
 }  // namespace strata::versioning

@@ -1,5 +1,7 @@
 #include "schemas/versioning/verify_document.h"
 
+#include <algorithm>
+
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/documents.h"
@@ -38,7 +40,7 @@ bool MayFollow(VersionKind kind, bool first, bool live) {
 
 absl::Status DocumentCheck::Run(const ReadContext& context, Allowance& allowance,
                                 std::vector<Found>& found) {
-  const store::DocumentKey document{collection_->incarnation, id_};
+  const store::DocumentKey document{collection_->incarnation, at_.id};
   absl::StatusOr<std::optional<Head>> read = collection_->strategy->ReadHead(context, document);
   // A head that cannot be read is for the strategy to name: it knows where heads stand.
   if (!read.ok() && !IsCorrupt(read.status())) return read.status();
@@ -46,21 +48,18 @@ absl::Status DocumentCheck::Run(const ReadContext& context, Allowance& allowance
   head_unreadable_ = !read.ok();
   head_version_ = head != nullptr ? head->version.header.version : 0;
   head_stamp_ = head != nullptr ? head->stamp : 0;
-  seen_ |= head != nullptr;
-  if (stage_ == Stage::kRequests) return RunRequests(context, head, allowance, found);
-  if (stage_ == Stage::kVersions) {
-    LedgerLookup ledger(context, *collection_, id_);
+  at_.seen |= head != nullptr;
+  if (!at_.versions_through) {
+    LedgerLookup ledger(context, *collection_, at_.id);
     RETURN_IF_ERROR(RunVersions(context, head, ledger, allowance, found));
+    if (!at_.versions_through || allowance.used_up()) return absl::OkStatus();
   }
-  if (stage_ == Stage::kRequests && !allowance.used_up()) {
-    RETURN_IF_ERROR(RunRequests(context, head, allowance, found));
-  }
-  return absl::OkStatus();
+  return RunRequests(context, head, allowance, found);
 }
 
 Found DocumentCheck::ToFound(Fault fault, store::CommitPosition position) const {
   Found made;
-  made.finding.id = id_;
+  made.finding.id = at_.id;
   made.finding.version = fault.version;
   made.finding.kind = fault.kind;
   made.finding.problem = std::move(fault.problem);
@@ -76,21 +75,21 @@ absl::Status DocumentCheck::RunVersions(const ReadContext& context, const Head* 
   absl::Status failure;
   bool stopped = false;
   const auto visit = [&](Inspected&& inspected) {
-    seen_ = true;
+    at_.seen = true;
     store::CommitPosition position = 0;
     if (inspected.version) {
       const StoredVersion& version = *inspected.version;
       position = version.position;
       CheckHistory(version.header, inspected.faults);
       const absl::StatusOr<bool> has_entry = ledger.Check(version, inspected.faults);
-      if (!has_entry.ok()) {
-        failure = has_entry.status();
-        return false;
-      }
-      ledger_entries_ += *has_entry ? 1 : 0;
-      ++versions_;
+      failure = has_entry.ok() ? CheckRemembered(context, head, version.header, allowance.now(),
+                                                 inspected.faults)
+                               : has_entry.status();
+      if (!failure.ok()) return false;
+      at_.ledger_entries += *has_entry ? 1 : 0;
+      ++at_.versions;
     } else if (inspected.first != 0) {
-      before_.reset();
+      at_.before.reset();
     }
     for (Fault& fault : inspected.faults) {
       allowance.Take(fault.mend.writes().empty() ? 1 : kMendCost);
@@ -98,14 +97,39 @@ absl::Status DocumentCheck::RunVersions(const ReadContext& context, const Head* 
     }
     allowance.Take();
     if (inspected.first == 0) return true;
-    next_version_ = inspected.last + 1;
+    at_.next_version = inspected.last + 1;
     stopped = allowance.used_up();
     return !stopped;
   };
-  RETURN_IF_ERROR(collection_->strategy->Inspect(context, {collection_->incarnation, id_}, head,
-                                                 next_version_, visit));
+  RETURN_IF_ERROR(collection_->strategy->Inspect(context, {collection_->incarnation, at_.id}, head,
+                                                 at_.next_version, inspection_, visit));
   RETURN_IF_ERROR(failure);
-  if (!stopped) stage_ = Stage::kRequests;
+  at_.versions_through = !stopped;
+  return absl::OkStatus();
+}
+
+// Whether the request that made a superseded version is remembered, while it has to be: without its
+// record a repeated call would take effect again.
+absl::Status DocumentCheck::CheckRemembered(const ReadContext& context, const Head* head,
+                                            const VersionHeader& header, UnixMicros now,
+                                            std::vector<Fault>& faults) const {
+  // The engine drops the record in its own time.
+  constexpr UnixMicros kMargin = 60'000'000;
+  const bool superseded = head != nullptr && header.version < head->version.header.version;
+  if (!superseded || header.request_id.empty() ||
+      header.commit_time + kRequestIdLifetime < now + kMargin) {
+    return absl::OkStatus();
+  }
+  const store::DocumentKey document{collection_->incarnation, at_.id};
+  const auto record =
+      context.reader.Get(Keyspace::kRequests, store::RequestKey(document, header.request_id));
+  if (IsCorrupt(record.status())) return absl::OkStatus();  // found with the request records
+  RETURN_IF_ERROR(record.status());
+  if (!*record) {
+    faults.push_back({FindingKind::kRequestMissing, header.version,
+                      "the record of the request that made it is missing: a repeated call would "
+                      "take effect again"});
+  }
   return absl::OkStatus();
 }
 
@@ -115,47 +139,47 @@ void DocumentCheck::CheckHistory(const VersionHeader& header, std::vector<Fault>
     faults.push_back({FindingKind::kChainBroken, header.version, std::string(problem)});
   };
   const bool first = header.version == 1;
-  const bool follows = first || (before_ && before_->version == header.version - 1);
+  const bool follows = first || (at_.before && at_.before->version == header.version - 1);
   document::Hash computed = header.chain_hash;
   UnixMicros create_time = header.create_time;
   if (follows) {
-    const auto start = ChainStart(collection_->name, id_);
-    computed = ChainHash(first ? start : before_->chain_computed, header);
+    const auto start = ChainStart(collection_->name, at_.id);
+    computed = ChainHash(first ? start : at_.before->chain_computed, header);
     if (computed != header.chain_hash && !first) {
-      const document::Hash other = ChainHash(before_->chain_stored, header);
+      const document::Hash other = ChainHash(at_.before->chain_stored, header);
       if (other == header.chain_hash) computed = other;
     }
     if (computed != header.chain_hash) {
       broken("it does not hash to its chain_hash on top of the version before");
     }
-    const bool live = !first && before_->kind != VersionKind::kDeleted;
+    const bool live = !first && at_.before->kind != VersionKind::kDeleted;
     if (!MayFollow(header.kind, first, live)) {
       broken(live ? "its kind cannot follow a version that is no deletion"
                   : "its kind cannot follow where there is no document");
     }
-    if (!first && header.commit_time < before_->commit_time) {
+    if (!first && header.commit_time < at_.before->commit_time) {
       broken("its commit time lies before that of the version before");
     }
     // In no hash, so nothing else would tell.
     const bool born = !live && header.kind != VersionKind::kDeleted;
-    create_time = born ? header.commit_time : first ? create_time : before_->create_time;
+    create_time = born ? header.commit_time : first ? create_time : at_.before->create_time;
     if (header.create_time != create_time) {
       faults.push_back({FindingKind::kRecordCorrupt, header.version,
                         "its creation time is not that of the creation it comes from"});
     }
   }
-  before_ = {header.version, header.kind,       header.commit_time,
-             create_time,    header.chain_hash, computed};
+  at_.before = {header.version, header.kind,       header.commit_time,
+                create_time,    header.chain_hash, computed};
 }
 
 absl::Status DocumentCheck::RunRequests(const ReadContext& context, const Head* head,
                                         Allowance& allowance, std::vector<Found>& found) {
-  const std::string prefix = store::HeadKey(collection_->incarnation, id_);
-  store::Range range{.begin = next_request_.empty() ? prefix : next_request_,
-                     .end = store::PrefixEnd(prefix)};
+  const std::string prefix = store::HeadKey(collection_->incarnation, at_.id);
+  // No key in front of the prefix, whoever made the place.
+  store::Range range{.begin = std::max(prefix, at_.next_request), .end = store::PrefixEnd(prefix)};
   const auto cursor = context.reader.Scan(Keyspace::kRequests, range);
   for (; cursor->Valid(); cursor->Next()) {
-    seen_ = true;
+    at_.seen = true;
     const std::string_view request_id = cursor->key().substr(prefix.size());
     const store::Record record{std::string(cursor->value()), cursor->stamp(), cursor->position()};
     int64_t version = 0;
@@ -168,8 +192,8 @@ absl::Status DocumentCheck::RunRequests(const ReadContext& context, const Head* 
                    NameOf(request_id) + problem},
                   record.position));
     }
-    next_request_ = cursor->key();
-    next_request_ += '\0';
+    at_.next_request = cursor->key();
+    at_.next_request += '\0';
     allowance.Take();
     if (allowance.used_up()) return absl::OkStatus();
   }
@@ -181,7 +205,7 @@ absl::Status DocumentCheck::RunRequests(const ReadContext& context, const Head* 
   } else {
     RETURN_IF_ERROR(cursor->status());
   }
-  stage_ = Stage::kDone;
+  complete_ = true;
   return absl::OkStatus();
 }
 
@@ -198,7 +222,7 @@ absl::StatusOr<std::string> DocumentCheck::RequestProblem(const ReadContext& con
   if (head == nullptr) return "it names a version, and there is none";
   if (version > head->version.header.version) return "the version that it names does not exist";
   const absl::StatusOr<StoredVersion> made = collection_->strategy->ReadVersion(
-      context, {collection_->incarnation, id_}, *head, version, Part::kHeader);
+      context, {collection_->incarnation, at_.id}, *head, version, Part::kHeader);
   if (IsCorrupt(made.status())) return "";  // there is a finding of that version
   RETURN_IF_ERROR(made.status());
   if (made->header.request_id != request_id) {

@@ -15,6 +15,7 @@
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/finding.h"
 #include "schemas/versioning/strategy.h"
+#include "schemas/versioning/verify.h"
 #include "schemas/versioning/verify_ledger.h"
 
 namespace strata::versioning {
@@ -35,6 +36,7 @@ class Allowance {
   void Take(int64_t items = 1) { taken_ += items; }
   bool used_up() const { return taken_ >= items_ || clock_.SteadyNow() >= until_; }
   int64_t taken() const { return taken_; }
+  UnixMicros now() const { return clock_.Now(); }
 
  private:
   const Clock& clock_;
@@ -50,39 +52,26 @@ inline constexpr int64_t kMendCost = 32;
 // head never changes. A copy is the same place once more. Not thread-safe.
 class DocumentCheck {
  public:
-  DocumentCheck(CollectionPtr collection, std::string id)
-      : collection_(std::move(collection)), id_(std::move(id)) {}
+  // Begins, or goes on, at `place`, which names the document.
+  DocumentCheck(CollectionPtr collection, VerifyPlace::Document place)
+      : collection_(std::move(collection)), at_(std::move(place)) {}
 
   // Checks on until all was checked (then `complete`) or the allowance is used up.
   absl::Status Run(const ReadContext& context, Allowance& allowance, std::vector<Found>& found);
 
-  const std::string& id() const { return id_; }
-  bool complete() const { return stage_ == Stage::kDone; }
-  bool seen() const { return seen_; }  // something is stored of it
-  int64_t versions() const { return versions_; }
-  int64_t ledger_entries() const { return ledger_entries_; }
+  const VerifyPlace::Document& place() const { return at_; }
+  bool complete() const { return complete_; }
   // The head that the last run saw: 0 for none.
   std::pair<int64_t, store::Stamp> head() const { return {head_version_, head_stamp_}; }
 
  private:
-  enum class Stage : uint8_t { kVersions, kRequests, kDone };
-
-  // What the next version is judged by; nothing behind one that could not be read.
-  struct Before {
-    int64_t version = 0;
-    VersionKind kind = VersionKind::kCreated;
-    UnixMicros commit_time = 0;
-    UnixMicros create_time = 0;  // as it should be
-    // The hash that the next version may stand on: as stored, and as it should be. They differ
-    // behind a version that was found broken, and either may be what its successor was made on.
-    document::Hash chain_stored{};
-    document::Hash chain_computed{};
-  };
-
   absl::Status RunVersions(const ReadContext& context, const Head* head, LedgerLookup& ledger,
                            Allowance& allowance, std::vector<Found>& found);
   absl::Status RunRequests(const ReadContext& context, const Head* head, Allowance& allowance,
                            std::vector<Found>& found);
+  absl::Status CheckRemembered(const ReadContext& context, const Head* head,
+                               const VersionHeader& header, UnixMicros now,
+                               std::vector<Fault>& faults) const;
   void CheckHistory(const VersionHeader& header, std::vector<Fault>& faults);
   absl::StatusOr<std::string> RequestProblem(const ReadContext& context, const Head* head,
                                              std::string_view request_id,
@@ -90,14 +79,9 @@ class DocumentCheck {
   Found ToFound(Fault fault, store::CommitPosition position) const;
 
   CollectionPtr collection_;
-  std::string id_;
-  Stage stage_ = Stage::kVersions;
-  int64_t next_version_ = 1;
-  std::optional<Before> before_;
-  std::string next_request_;  // key; empty: from the first
-  bool seen_ = false;
-  int64_t versions_ = 0;
-  int64_t ledger_entries_ = 0;
+  VerifyPlace::Document at_;
+  InspectionStatePtr inspection_;  // of what stands below the next version
+  bool complete_ = false;
   int64_t head_version_ = 0;
   store::Stamp head_stamp_ = 0;
   bool head_unreadable_ = false;

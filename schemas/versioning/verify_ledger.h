@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,6 +16,7 @@
 #include "schemas/versioning/finding.h"
 #include "schemas/versioning/ledger.h"
 #include "schemas/versioning/strategy.h"
+#include "schemas/versioning/verify.h"
 
 namespace strata::versioning {
 
@@ -45,17 +47,7 @@ class LedgerLookup {
 // thread-safe.
 class LedgerCheck {
  public:
-  // Where the walk stands, at the border of a block.
-  struct Place {
-    store::CommitPosition last = 0;  // blocks behind it are not looked at: the ledger grows
-    store::CommitPosition next = 0;  // begin with the block at or behind it
-    // The hash that the next block must stand on; nothing behind one that could not be read.
-    std::optional<Hash> before = store::kNoHash;
-    bool head_passed = false;  // the expected head was held against the ledger
-    int64_t entries = 0;
-  };
-
-  LedgerCheck(const Place& place, const std::optional<LedgerHead>& expected)
+  LedgerCheck(const VerifyPlace::Ledger& place, const std::optional<LedgerHead>& expected)
       : place_(place), expected_(expected) {}
 
   // Checks on until all was checked (then `complete`) or the allowance is used up. Without a
@@ -64,7 +56,7 @@ class LedgerCheck {
                    class Allowance& allowance, std::vector<Finding>& findings);
 
   bool complete() const { return complete_; }
-  const Place& place() const { return place_; }
+  const VerifyPlace::Ledger& place() const { return place_; }
 
  private:
   absl::Status CheckBlock(const ReadContext& context, const Collection* collection,
@@ -76,7 +68,7 @@ class LedgerCheck {
   absl::StatusOr<bool> Stored(const ReadContext& context, const Collection& collection,
                               const std::string& id, int64_t version);
 
-  Place place_;
+  VerifyPlace::Ledger place_;
   const std::optional<LedgerHead> expected_;
   bool complete_ = false;
   // The greatest version of documents met lately: it only grows, so a look suffices until an entry

@@ -26,17 +26,17 @@ std::string MakePageToken(std::string_view method, std::string_view scope, std::
 }
 
 absl::StatusOr<std::string> ReadPageToken(std::string_view method, std::string_view scope,
-                                          std::string_view token) {
+                                          std::string_view token, std::string_view field) {
   std::string bytes;
   // Unescaping forgives spaces and padding; a token is what was made, to the byte.
   if (!absl::WebSafeBase64Unescape(ToAbsl(token), &bytes) ||
       absl::WebSafeBase64Escape(bytes) != token || bytes.size() < 1 + kBindingBytes ||
       bytes[0] != kTokenVersion) {
-    return InvalidPageToken("page_token is damaged");
+    return InvalidPageToken("is damaged", field);
   }
   std::string place = bytes.substr(1 + kBindingBytes);
   if (bytes.substr(1, kBindingBytes) != Binding(method, scope, place)) {
-    return InvalidPageToken("page_token is damaged or belongs to another request");
+    return InvalidPageToken("is damaged or belongs to another request", field);
   }
   return place;
 }
@@ -55,12 +55,13 @@ std::optional<int64_t> TakePlaceNumber(std::string_view& place) {
   return static_cast<int64_t>(number);
 }
 
-absl::Status InvalidPageToken(std::string_view problem) {
-  return Error(
-             ErrorReason::kInvalidPageToken,
-             std::string(problem) +
-                 "; repeat the request that it was given to, or leave page_token out to begin anew")
-      .With("field", "page_token");
+absl::Status InvalidPageToken(std::string_view problem, std::string_view field) {
+  const std::string name(field);
+  return Error(ErrorReason::kInvalidPageToken,
+               name + " " + std::string(problem) +
+                   "; repeat the request that it was given to, or leave " + name +
+                   " out to begin anew")
+      .With("field", field);
 }
 
 }  // namespace strata::rpc

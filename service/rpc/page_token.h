@@ -22,9 +22,11 @@ namespace strata::rpc {
 // `scope` is the request's bytes without page_size and page_token.
 std::string MakePageToken(std::string_view method, std::string_view scope, std::string_view place);
 
-// The place in the token. INVALID_PAGE_TOKEN if it is damaged or was made for another request.
+// The place in the token. INVALID_PAGE_TOKEN if it is damaged or was made for another request;
+// `field` is the request's field that it came in.
 absl::StatusOr<std::string> ReadPageToken(std::string_view method, std::string_view scope,
-                                          std::string_view token);
+                                          std::string_view token,
+                                          std::string_view field = "page_token");
 
 // The bytes that stand for all of a request but its page. A filter counts as compiled: a client's
 // library may write the members of a Struct in another order each time.
@@ -33,7 +35,8 @@ std::string PageScope(const Request& request,
                       const std::optional<document::Filter>& filter = std::nullopt) {
   Request scope = request;
   if constexpr (requires { scope.clear_page_size(); }) scope.clear_page_size();
-  scope.clear_page_token();
+  if constexpr (requires { scope.clear_page_token(); }) scope.clear_page_token();
+  if constexpr (requires { scope.clear_resume_token(); }) scope.clear_resume_token();
   if constexpr (requires { scope.clear_filter(); }) scope.clear_filter();
   scope.DiscardUnknownFields();
   std::string bytes = scope.SerializeAsString();
@@ -47,6 +50,6 @@ void AppendPlaceNumber(int64_t number, std::string& place);
 std::optional<int64_t> TakePlaceNumber(std::string_view& place);
 
 // INVALID_PAGE_TOKEN, for a place that makes no sense.
-absl::Status InvalidPageToken(std::string_view problem);
+absl::Status InvalidPageToken(std::string_view problem, std::string_view field = "page_token");
 
 }  // namespace strata::rpc

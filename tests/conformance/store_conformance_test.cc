@@ -558,7 +558,7 @@ TEST_P(StoreConformanceTest, ABatchWhoseDeadlineHasPassedIsNotBegun) {
     WriteBatch batch;
     batch.Put(kKeyspace, key, "1");
     batch.Put(kKeyspace, std::string(key) + " too", "1");
-    batch.AppendToLedger("entry");
+    batch.AppendToLedger(EntryThatSays("entry"));
     batch.set_deadline(clock_.SteadyNow() + left);
     return Commit(std::move(batch));
   };

@@ -239,6 +239,40 @@ TEST_P(DocumentsTest, HistoryAndGetAnswerByTime) {
   EXPECT_THAT(Versions(query), ElementsAre(6, 5, 4));
 }
 
+// Nobody asked for a version 0, and there is none to speak of.
+TEST_P(DocumentsTest, ATimeBeforeTheFirstVersionIsNamedAsSuch) {
+  WriteFive();
+  ASSERT_OK_AND_ASSIGN(const StoredVersion first,
+                       world->documents().Get(kName, {.version = 1, .time = {}}));
+  const UnixMicros before = first.header.commit_time - 1;
+  const absl::Status early =
+      world->documents().Get(kName, {.version = {}, .time = before}).status();
+  EXPECT_THAT(early, HasReason(ErrorReason::kVersionNotFound));
+  EXPECT_THAT(early.message(), ::testing::HasSubstr("first written at "));
+  EXPECT_FALSE(MetadataOf(early, "version"));
+  EXPECT_EQ(MetadataOf(early, "actual"), "5");
+  EXPECT_NE(MetadataOf(early, "time"), MetadataOf(early, "first_time"));
+  // Where versions are listed, there are none.
+  HistoryQuery query;
+  query.to_time = before;
+  EXPECT_THAT(Versions(query), ElementsAre());
+  query.oldest_first = query.include_changes = true;
+  EXPECT_THAT(Versions(query), ElementsAre());
+  query.from_time = before;
+  query.to_time = first.header.commit_time;
+  EXPECT_THAT(Versions(query), ElementsAre(1));
+  if (GetParam().mode == Mode::kStale) return;  // such a scan may miss the document altogether
+  ListQuery list;
+  list.collection = kName.collection;
+  for (const auto& [time, listed] : {std::pair(before, 0), std::pair(before + 1, 1)}) {
+    list.at_time = time;
+    int documents = 0;
+    ASSERT_THAT(world->documents().List(list, [&](auto, auto&&) { return ++documents > 0; }),
+                IsOk());
+    EXPECT_EQ(documents, listed);
+  }
+}
+
 TEST_P(DocumentsTest, HistoryTellsWhatEachVersionChanged) {
   WriteFive();
   for (const bool oldest_first : {false, true}) {

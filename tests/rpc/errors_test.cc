@@ -1,6 +1,7 @@
 // The reasons that a call can meet in the state of documents, store and server: code, details.
 // Those of bad input are in bad_input_test.cc.
 #include <gmock/gmock.h>
+#include <google/protobuf/util/time_util.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -153,6 +154,17 @@ TEST_F(Errors, CarryWhatTheCallerNeedsNext) {
   const auto missing = server_.Get(Moby(R"("version": 9)")).details();
   EXPECT_EQ(missing.metadata.at("version"), "9");
   EXPECT_EQ(missing.metadata.at("actual"), "2");
+  const auto early = server_.Get(Moby(R"("at_time": "1980-01-01T00:00:00.25Z")"));
+  EXPECT_EQ(early.details().metadata.at("time"), "1980-01-01T00:00:00.25Z");
+  EXPECT_EQ(early.details().metadata.at("actual"), "2");
+  EXPECT_EQ(early.details().metadata.count("version"), 0u);
+  const auto first = server_.Get(Moby(R"("version": 1)")).response.document().update_time();
+  google::protobuf::Timestamp first_time;
+  ASSERT_TRUE(google::protobuf::util::TimeUtil::FromString(
+      early.details().metadata.at("first_time"), &first_time));
+  EXPECT_EQ(first_time, first);
+  EXPECT_THAT(early.status.error_message(), HasSubstr("first written at 2"));
+  EXPECT_THAT(early.status.error_message(), Not(HasSubstr("version 0")));
   const auto path = server_.Update(Op(R"({"path": "/title", "increment": 1})")).details();
   EXPECT_EQ(path.metadata.at("path"), "/title");
 }

@@ -84,6 +84,7 @@ class TestServer {
   STRATA_TEST_CALL(collections_, GetCollection)
   STRATA_TEST_CALL(collections_, ListCollections)
   STRATA_TEST_CALL(collections_, DeleteCollection)
+  STRATA_TEST_CALL(collections_, GetLedgerHead)
 #undef STRATA_TEST_CALL
 
   template <typename Response, typename Stub, typename Method, typename Request>

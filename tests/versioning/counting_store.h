@@ -29,7 +29,9 @@ class CountingStore final : public store::Store {
     ++scans_;
     return std::make_unique<CountingCursor>(inner_.Scan(keyspace, range), moves_);
   }
-  std::unique_ptr<store::Reader> Snapshot() const override { return inner_.Snapshot(); }
+  std::unique_ptr<store::Reader> Snapshot() const override {
+    return std::make_unique<CountingSnapshot>(inner_.Snapshot(), *this);
+  }
   void Commit(store::WriteBatch batch, store::CommitCallback done) override {
     inner_.Commit(std::move(batch), std::move(done));
   }
@@ -62,6 +64,27 @@ class CountingStore final : public store::Store {
    private:
     const std::unique_ptr<store::Cursor> inner_;
     int& moves_;
+  };
+
+  // Counts for its store, which must outlive it.
+  class CountingSnapshot final : public store::Reader {
+   public:
+    CountingSnapshot(std::unique_ptr<store::Reader> inner, const CountingStore& counts)
+        : inner_(std::move(inner)), counts_(counts) {}
+    absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
+                                                     std::string_view key) const override {
+      ++counts_.gets_;
+      return inner_->Get(keyspace, key);
+    }
+    std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
+                                        const store::Range& range) const override {
+      ++counts_.scans_;
+      return std::make_unique<CountingCursor>(inner_->Scan(keyspace, range), counts_.moves_);
+    }
+
+   private:
+    const std::unique_ptr<store::Reader> inner_;
+    const CountingStore& counts_;
   };
 
   store::Store& inner_;

@@ -48,8 +48,9 @@ class Wrapper : public Strategy {
     return inner_->Plan(document, head, next, batch);
   }
   absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, const InspectionVisitor& visitor) const override {
-    return inner_->Inspect(context, document, head, first, visitor);
+                       int64_t first, InspectionStatePtr& state,
+                       const InspectionVisitor& visitor) const override {
+    return inner_->Inspect(context, document, head, first, state, visitor);
   }
 
  protected:

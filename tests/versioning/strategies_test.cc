@@ -229,7 +229,8 @@ TEST_F(StrategiesTest, ARepairClearsFlagsThatACrashLeft) {
                          subject->strategy().ReadHead(context, key));
     ASSERT_TRUE(head.has_value());
     std::vector<Fault> faults;
-    ASSERT_THAT(subject->strategy().Inspect(context, key, &*head, 1,
+    InspectionStatePtr state;
+    ASSERT_THAT(subject->strategy().Inspect(context, key, &*head, 1, state,
                                             [&](Inspected&& inspected) {
                                               for (Fault& fault : inspected.faults) {
                                                 faults.push_back(std::move(fault));

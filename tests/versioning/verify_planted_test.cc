@@ -727,11 +727,25 @@ TEST(Verify, AMendThatLosesItsGuardLooksAgain) {
 TEST(Verify, TheFirstBrokenDocumentIsNamed) {
   Finding finding = Expect(FindingKind::kChainBroken, 3).front();
   finding.problem = "it is broken";
-  const absl::Status status = BrokenBy({"books", "", false}, finding, 2);
+  const absl::Status status = BrokenBy({"books", "", false}, &finding, 2, 0);
   EXPECT_THAT(status, HasReason(ErrorReason::kChainBroken));
   EXPECT_EQ(MetadataOf(status, "collection"), "books");
   EXPECT_EQ(MetadataOf(status, "id"), "b");
   EXPECT_EQ(MetadataOf(status, "version"), "3");
+  EXPECT_EQ(MetadataOf(status, "findings"), "2");
+}
+
+TEST(Verify, WhatWasFoundBeforeItWentOnCounts) {
+  Finding finding = Expect(FindingKind::kChainBroken, 3);
+  const absl::Status both = BrokenBy({"books", "", false}, &finding, 5, 4);
+  EXPECT_EQ(MetadataOf(both, "id"), "b");
+  EXPECT_EQ(MetadataOf(both, "findings"), "5");
+  EXPECT_THAT(std::string(both.message()), ::testing::HasSubstr("4 before the verification went"));
+  const absl::Status before = BrokenBy({"books", "", false}, nullptr, 4, 4);
+  EXPECT_THAT(before, HasReason(ErrorReason::kChainBroken));
+  EXPECT_EQ(MetadataOf(before, "findings"), "4");
+  EXPECT_FALSE(MetadataOf(before, "id"));
+  EXPECT_THAT(std::string(before.message()), ::testing::HasSubstr("4 findings before"));
 }
 
 }  // namespace

@@ -57,9 +57,10 @@ struct Verified {
 
 // All steps of one verification.
 inline absl::StatusOr<Verified> Verify(store::Store& store, Collections& collections,
-                                       const Clock& clock, const VerifyQuery& query) {
+                                       const Clock& clock, const VerifyQuery& query,
+                                       VerifyPlace place = {}) {
   Verified all;
-  Verification verification(store, collections, clock, query);
+  Verification verification(store, collections, clock, query, std::move(place));
   while (!all.last.complete) {
     auto step = verification.Next();
     if (!step.ok()) return step.status();

@@ -1,15 +1,22 @@
 #include "schemas/versioning/verify.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
 #include "service/rpc/convert.h"
+#include "service/rpc/page_token.h"
+#include "service/rpc/verify_place.h"
 
 namespace strata::rpc::collection_service {
 namespace {
+
+constexpr std::string_view kMethod = "Verify";
+constexpr std::string_view kResumeToken = "resume_token";
 
 void FillFinding(const versioning::Finding& finding, wire::Finding& filled) {
   filled.set_id(finding.id);
@@ -21,15 +28,28 @@ void FillFinding(const versioning::Finding& finding, wire::Finding& filled) {
   filled.set_commit_position(finding.position);
 }
 
+absl::StatusOr<versioning::VerifyPlace> PlaceOf(const wire::VerifyRequest& request) {
+  if (request.resume_token().empty()) return versioning::VerifyPlace();
+  ASSIGN_OR_RETURN(const std::string bytes, ReadPageToken(kMethod, PageScope(request),
+                                                          request.resume_token(), kResumeToken));
+  std::optional<versioning::VerifyPlace> place = DecodeVerifyPlace(bytes);
+  if (!place) return InvalidPageToken("names no place of a verification", kResumeToken);
+  return *std::move(place);
+}
+
 // A verification that walks on the executor, a step at a time, and sends what each found. It may
 // outlive the stream by the step that it is doing.
 class Run : public std::enable_shared_from_this<Run> {
  public:
-  Run(const Services& services, Stream& stream, versioning::VerifyQuery query)
+  // `scope` is what resume tokens are bound to.
+  Run(const Services& services, Stream& stream, versioning::VerifyQuery query, std::string scope,
+      versioning::VerifyPlace place)
       : executor_(services.executor),
         query_(query),
+        scope_(std::move(scope)),
+        broken_before_(place.broken),
         verification_(services.store, services.documents.collections(), services.clock,
-                      std::move(query)),
+                      std::move(query), std::move(place)),
         stream_(&stream) {}
 
   // The next step; one at a time.
@@ -64,29 +84,50 @@ class Run : public std::enable_shared_from_this<Run> {
   void Take(const versioning::VerifyStep& step, wire::VerifyResponse& response) {
     for (const versioning::Finding& finding : step.findings) {
       FillFinding(finding, *response.add_findings());
-      if (finding.recoverable || finding.repaired) continue;
-      if (++broken_ == 1) first_broken_ = finding;
+      if (finding.recoverable || finding.repaired || first_broken_) continue;
+      first_broken_ = finding;
     }
+    broken_ = step.place.broken;
     response.set_documents(step.documents);
     response.set_versions(step.versions);
     response.set_ledger_entries(step.ledger_entries);
     response.set_complete(step.complete);
+    if (step.complete) return;
+    response.set_resume_token(MakePageToken(kMethod, scope_, EncodeVerifyPlace(step.place)));
   }
 
   absl::Status End() const {
-    if (!first_broken_) return absl::OkStatus();
-    return versioning::BrokenBy(query_, *first_broken_, broken_);
+    if (broken_ == 0) return absl::OkStatus();
+    return versioning::BrokenBy(query_, first_broken_ ? &*first_broken_ : nullptr, broken_,
+                                broken_before_);
   }
 
   Executor& executor_;
   const versioning::VerifyQuery query_;
+  const std::string scope_;
+  const int64_t broken_before_;  // of the runs that this one goes on with
   versioning::Verification verification_;
-  std::optional<versioning::Finding> first_broken_;
+  std::optional<versioning::Finding> first_broken_;  // of this run
   int64_t broken_ = 0;
 
   std::mutex mutex_;
   Stream* stream_;  // null: nobody listens any more
 };
+
+absl::StatusOr<versioning::LedgerHead> ToLedgerHead(const wire::LedgerHead& head) {
+  versioning::LedgerHead made;
+  if (head.position() < 1) {
+    return FieldError("expect_head.position",
+                      "is " + std::to_string(head.position()) + ", but has to be 1 or more");
+  }
+  if (head.hash().size() != made.hash.size()) {
+    return FieldError("expect_head.hash",
+                      "has " + std::to_string(head.hash().size()) + " bytes, but has to have 32");
+  }
+  made.position = head.position();
+  std::copy(head.hash().begin(), head.hash().end(), made.hash.begin());
+  return made;
+}
 
 // Takes one request, then sends a step whenever the caller has taken the one before.
 class Verify final : public StreamHandler {
@@ -104,9 +145,15 @@ class Verify final : public StreamHandler {
           Error(ErrorReason::kInvalidMessage,
                 parsed ? "a second message came" : "not a strata.v1.VerifyRequest"));
     }
-    run_ = std::make_shared<Run>(
-        services_, stream_,
-        versioning::VerifyQuery{request.collection(), request.id(), request.repair()});
+    const absl::StatusOr<versioning::VerifyPlace> place = PlaceOf(request);
+    if (!place.ok()) return stream_.Finish(place.status());
+    versioning::VerifyQuery query{request.collection(), request.id(), request.repair()};
+    if (request.has_expect_head()) {
+      const absl::StatusOr<versioning::LedgerHead> head = ToLedgerHead(request.expect_head());
+      if (!head.ok()) return stream_.Finish(head.status());
+      query.expect_head = *head;
+    }
+    run_ = std::make_shared<Run>(services_, stream_, std::move(query), PageScope(request), *place);
   }
 
   void OnLastMessage() override {

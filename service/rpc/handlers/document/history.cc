@@ -37,7 +37,7 @@ absl::Status FillPlace(const wire::HistoryRequest& request, versioning::HistoryQ
   std::string_view rest = place;
   query.resume_at = TakePlaceNumber(rest);
   if (!query.resume_at || *query.resume_at < 1 || !rest.empty()) {
-    return InvalidPageToken("page_token names no version");
+    return InvalidPageToken("names no version");
   }
   return absl::OkStatus();
 }
