@@ -736,7 +736,7 @@ TEST(Verify, TheFirstBrokenDocumentIsNamed) {
 }
 
 TEST(Verify, WhatWasFoundBeforeItWentOnCounts) {
-  Finding finding = Expect(FindingKind::kChainBroken, 3);
+  Finding finding = Expect(FindingKind::kChainBroken, 3).front();
   const absl::Status both = BrokenBy({"books", "", false}, &finding, 5, 4);
   EXPECT_EQ(MetadataOf(both, "id"), "b");
   EXPECT_EQ(MetadataOf(both, "findings"), "5");
