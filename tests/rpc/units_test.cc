@@ -1,13 +1,11 @@
-// The parts that need no socket: the thread pool, health, command line, times, statuses.
+// The parts that need no socket: health, command line, times, statuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
-#include <future>
 #include <limits>
 
-#include "service/app/executor.h"
 #include "service/app/flags.h"
 #include "service/observability/health.h"
 #include "service/rpc/convert.h"
@@ -20,34 +18,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-TEST(ThreadPool, RunsWorkWhenItIsDue) {
-  app::ThreadPool pool(1);
-  std::promise<void> done;
-  std::vector<int> order;
-  std::promise<void> go;
-  pool.Schedule([&] { go.get_future().wait(); });
-  pool.Schedule(std::chrono::milliseconds(20), [&] {
-    order.push_back(3);
-    done.set_value();
-  });
-  pool.Schedule([&] { order.push_back(1); });
-  pool.Schedule(std::chrono::microseconds(-5), [&] { order.push_back(2); });
-  go.set_value();
-  done.get_future().wait();
-  EXPECT_THAT(order, ElementsAre(1, 2, 3));
-}
-
-TEST(ThreadPool, DropsWhatIsLeftWhenItStops) {
-  auto held = std::make_shared<int>(1);
-  app::ThreadPool pool(2);
-  pool.Schedule(std::chrono::hours(1), [held] { FAIL(); });
-  EXPECT_EQ(held.use_count(), 2);
-  pool.Stop();
-  EXPECT_EQ(held.use_count(), 1);
-  pool.Schedule([] { FAIL(); });
-  pool.Stop();
-}
 
 TEST(Health, TellsListenersWhatIsNew) {
   using State = observability::Health::State;
