@@ -209,7 +209,7 @@ void Collections::AllocateIncarnation(int attempt,
 
 // A new collection may see the first writes of hundreds of documents at once, which would all lose
 // races against each other.
-void Collections::PrepareForWrite(std::string_view name, const StrategyEntry& strategy,
+void Collections::PrepareForWrite(std::string_view name, const StrategyEntry* strategy,
                                   Callback done) {
   {
     const std::lock_guard lock(mutex_);
@@ -229,9 +229,10 @@ void Collections::PrepareForWrite(std::string_view name, const StrategyEntry& st
           });
 }
 
-void Collections::Prepare(const std::string& name, const StrategyEntry& strategy, Callback done) {
+void Collections::Prepare(const std::string& name, const StrategyEntry* strategy, Callback done) {
   absl::StatusOr<std::optional<Stored>> present = Read(store_, name);
   if (!present.ok()) return done(present.status());
+  if ((!*present || (*present)->deleted) && strategy == nullptr) return done(CollectionPtr());
   // Whoever wins a race here did what was wanted, or its opposite; the caller looks again either
   // way.
   auto adopt = [self = shared_from_this(), name, done = std::move(done)](absl::Status status) {
@@ -239,7 +240,7 @@ void Collections::Prepare(const std::string& name, const StrategyEntry& strategy
     done(self->Find(self->store_, name));
   };
   if (!*present || (*present)->deleted) {
-    return Insert(name, strategy, StrategyOptions(), /*used=*/true, /*attempt=*/1,
+    return Insert(name, *strategy, StrategyOptions(), /*used=*/true, /*attempt=*/1,
                   [adopt](const absl::StatusOr<CollectionPtr>& made) { adopt(made.status()); });
   }
   if ((*present)->used) return adopt(absl::OkStatus());

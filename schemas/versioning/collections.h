@@ -71,9 +71,11 @@ class Collections : public std::enable_shared_from_this<Collections> {
   void Create(std::string_view name, const StrategyEntry& strategy, const StrategyOptions& options,
               Callback done);
 
-  // Makes sure that the collection exists (with `strategy` and default options if it has to be
-  // made) and is marked as used. Of several at once, the first does it and all get its answer.
-  void PrepareForWrite(std::string_view name, const StrategyEntry& strategy, Callback done);
+  // Makes sure that the collection is marked as used, and makes it with `strategy` and default
+  // options if there is none (any more). A null `strategy` makes none: then the answer is null. Of
+  // several at once, the first does it and all get its answer, so one process always gives the same
+  // `strategy`.
+  void PrepareForWrite(std::string_view name, const StrategyEntry* strategy, Callback done);
 
   // Deletes a collection: tombstones its record, then sweeps its documents in the background.
   // Without `force`, COLLECTION_NOT_EMPTY for one that was ever written to. COLLECTION_NOT_FOUND.
@@ -96,7 +98,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
   absl::StatusOr<std::optional<Stored>> Read(const store::Reader& reader,
                                              std::string_view name) const;
   CollectionPtr Cached(const Stored& stored);
-  void Prepare(const std::string& name, const StrategyEntry& strategy, Callback done);
+  void Prepare(const std::string& name, const StrategyEntry* strategy, Callback done);
   void Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options, bool used,
               int attempt, Callback done);
   void AllocateIncarnation(int attempt, std::function<void(absl::StatusOr<int64_t>)> done);

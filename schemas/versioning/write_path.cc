@@ -484,7 +484,9 @@ bool WritePath::Commit(const LinePtr& line, const std::shared_ptr<Round>& round,
 bool WritePath::PrepareCollection(const LinePtr& line, const std::shared_ptr<Round>& round) {
   round->reader.reset();
   auto first_is_through = std::make_shared<std::atomic<bool>>(false);
-  collections_->PrepareForWrite(line->name.collection, *options_.default_strategy,
+  const StrategyEntry* const made_with =
+      options_.create_collections ? options_.default_strategy : nullptr;
+  collections_->PrepareForWrite(line->name.collection, made_with,
                                 [self = shared_from_this(), line, round, first_is_through](
                                     const absl::StatusOr<CollectionPtr>& collection) {
                                   if (!collection.ok()) {
