@@ -17,7 +17,7 @@ enum class Keyspace : uint8_t {
   kRequests,  // (incarnation, document, request id) -> the version that the request made
   kLedger,    // position -> who changed what and why, in blocks (ledger_block.h); written by the
               // engine
-  kMeta,      // text -> counters, sweeps to finish
+  kMeta,      // text -> counters, sweeps to finish, deletions of collections
 };
 
 inline constexpr std::array kAllKeyspaces = {Keyspace::kCollections, Keyspace::kHeads,
@@ -49,7 +49,8 @@ using CommitPosition = int64_t;
 
 // The compare-and-swap word of one record: opaque, from 1, grows at every replacement whatever was
 // changed. A key that was deleted may start again at any number, so no key whose stamp guards is
-// ever deleted while somebody may still hold its stamp.
+// ever deleted while somebody may still hold its stamp. With commit positions no stamp of a key
+// ever comes back, not even after the key was deleted.
 using Stamp = int64_t;
 
 struct Record {

@@ -14,107 +14,57 @@ namespace {
 
 using store::Keyspace;
 
-constexpr char kNextIncarnation[] = "next_incarnation";
-constexpr char kSweepPrefix[] = "sweep/";
 // A lost race here means that another writer made progress; so many in a row mean that something is
 // wrong.
 constexpr int kAttemptsMax = 100;
-constexpr size_t kSweepChunk = 500;
+// Beyond, parsing a record now and then costs less than the memory.
+constexpr size_t kCachedMax = 10'000;
 // So many documents are counted; beyond, statistics are extrapolated.
 constexpr int64_t kStatisticsSample = 1000;
-
-std::string SweepKey(int64_t incarnation) { return kSweepPrefix + std::to_string(incarnation); }
 
 absl::Status TooManyAttempts() {
   return Error(ErrorReason::kRetriesExhausted, "other writers of the collection were faster")
       .With("attempts", int64_t{kAttemptsMax});
 }
 
+CollectionPtr MakeCollection(const CollectionRecord& record) {
+  auto made = std::make_shared<Collection>();
+  made->name = record.name;
+  made->incarnation = record.incarnation;
+  made->strategy_entry = record.strategy;
+  made->options = record.options;
+  made->create_time = record.create_time;
+  made->used = record.used;
+  made->stamp = record.stamp;
+  made->strategy = record.strategy->make(record.options);
+  return made;
+}
+
 }  // namespace
 
-struct Collections::Stored {
-  std::string name;
-  int64_t incarnation = 0;
-  const StrategyEntry* strategy = nullptr;
-  StrategyOptions options;
-  UnixMicros create_time = 0;
-  bool used = false;
-  bool deleted = false;
-  store::Stamp stamp = 0;
-
-  std::string Encode() const {
-    return BsonBuilder()
-        .Int64("incarnation", incarnation)
-        .Int32("strategy", strategy->id)
-        .Int32("keyframe_interval", options.keyframe_interval)
-        .Int64("created", create_time)
-        .Bool("used", used)
-        .Bool("deleted", deleted)
-        .Take();
-  }
-
-  static absl::StatusOr<Stored> Decode(std::string_view name, const store::Record& record) {
-    Stored stored;
-    stored.name = name;
-    stored.stamp = record.stamp;
-    BsonReader reader(record.value);
-    while (reader.Next()) {
-      const std::string_view member = reader.name();
-      if (member == "incarnation") {
-        stored.incarnation = reader.Int64();
-      } else if (member == "strategy") {
-        stored.strategy = FindStrategy(static_cast<int32_t>(reader.Int64()));
-      } else if (member == "keyframe_interval") {
-        stored.options.keyframe_interval = static_cast<int32_t>(reader.Int64());
-      } else if (member == "created") {
-        stored.create_time = reader.Int64();
-      } else if (member == "used") {
-        stored.used = reader.Bool();
-      } else if (member == "deleted") {
-        stored.deleted = reader.Bool();
-      }
-    }
-    if (reader.corrupt() || stored.incarnation < 1 || stored.strategy == nullptr) {
-      return Error(ErrorReason::kRecordCorrupt, "collection record is damaged")
-          .With("collection", name);
-    }
-    return stored;
-  }
-};
-
 Collections::Collections(store::Store& store, const Clock& clock, Executor& executor)
-    : store_(store), clock_(clock), executor_(executor) {}
+    : store_(store),
+      clock_(clock),
+      sweeps_(std::make_shared<CollectionSweeps>(store, clock, executor)) {}
 
-absl::StatusOr<std::optional<Collections::Stored>> Collections::Read(const store::Reader& reader,
-                                                                     std::string_view name) const {
-  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
-                   reader.Get(Keyspace::kCollections, name));
-  if (!record) return std::nullopt;
-  ASSIGN_OR_RETURN(Stored stored, Stored::Decode(name, *record));
-  return stored;
-}
-
-CollectionPtr Collections::Make(const Stored& stored) {
-  auto fresh = std::make_shared<Collection>();
-  fresh->name = stored.name;
-  fresh->incarnation = stored.incarnation;
-  fresh->strategy_entry = stored.strategy;
-  fresh->options = stored.options;
-  fresh->create_time = stored.create_time;
-  fresh->used = stored.used;
-  fresh->stamp = stored.stamp;
-  fresh->strategy = stored.strategy->make(stored.options);
-  return fresh;
-}
-
-CollectionPtr Collections::Cached(const Stored& stored) {
+CollectionPtr Collections::Cached(const CollectionRecord& record) {
+  CollectionPtr made = MakeCollection(record);
   const std::lock_guard lock(mutex_);
-  CollectionPtr& cached = cache_[stored.name];
-  if (cached && cached->stamp == stored.stamp) return cached;
-  CollectionPtr fresh = Make(stored);
-  // An older snapshot's answer must not push out what a newer one found.
-  if (!cached || cached->stamp < stored.stamp) cached = fresh;
-  return fresh;
+  const auto found = cache_.find(record.name);
+  if (found != cache_.end()) {
+    // An older snapshot's answer must not push out what a newer one found.
+    if (found->second->stamp < made->stamp) found->second = made;
+    return made;
+  }
+  if (cache_.size() == kCachedMax) cache_.erase(cache_.begin());
+  cache_.emplace(record.name, made);
+  return made;
+}
+
+void Collections::DropCached(std::string_view name, int64_t incarnation) {
+  const std::lock_guard lock(mutex_);
+  const auto found = cache_.find(name);
+  if (found != cache_.end() && found->second->incarnation == incarnation) cache_.erase(found);
 }
 
 absl::StatusOr<CollectionPtr> Collections::Find(const store::Reader& reader,
@@ -127,9 +77,10 @@ absl::StatusOr<CollectionPtr> Collections::Find(const store::Reader& reader,
     const auto found = cache_.find(name);
     if (found != cache_.end() && found->second->stamp == record->stamp) return found->second;
   }
-  ASSIGN_OR_RETURN(const Stored stored, Stored::Decode(name, *record));
-  if (stored.deleted) return CollectionPtr();
-  return Cached(stored);
+  ASSIGN_OR_RETURN(const CollectionRecord decoded, CollectionRecord::Decode(name, *record));
+  if (!decoded.deleted) return Cached(decoded);
+  DropCached(name, decoded.incarnation);
+  return CollectionPtr();
 }
 
 absl::StatusOr<CollectionPtr> Collections::FindIn(const store::Reader& reader,
@@ -137,8 +88,8 @@ absl::StatusOr<CollectionPtr> Collections::FindIn(const store::Reader& reader,
   ASSIGN_OR_RETURN(const std::optional<store::Record> record,
                    reader.Get(Keyspace::kCollections, name));
   if (!record) return CollectionPtr();
-  ASSIGN_OR_RETURN(const Stored stored, Stored::Decode(name, *record));
-  return stored.deleted ? CollectionPtr() : Make(stored);
+  ASSIGN_OR_RETURN(const CollectionRecord decoded, CollectionRecord::Decode(name, *record));
+  return decoded.deleted ? CollectionPtr() : MakeCollection(decoded);
 }
 
 absl::StatusOr<CollectionPtr> Collections::Require(const store::Reader& reader,
@@ -155,11 +106,12 @@ void Collections::Create(std::string_view name, const StrategyEntry& strategy,
 
 void Collections::Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options,
                          bool used, int attempt, Callback done) {
-  const absl::StatusOr<std::optional<Stored>> present = Read(store_, name);
+  const absl::StatusOr<std::optional<CollectionRecord>> present =
+      ReadCollectionRecord(store_, name);
   if (!present.ok()) return done(present.status());
   if (*present && !(*present)->deleted) return done(CollectionExists(name));
 
-  Stored wanted;
+  CollectionRecord wanted;
   wanted.name = std::move(name);
   wanted.strategy = &strategy;
   wanted.options = options;
@@ -174,7 +126,7 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
   });
 }
 
-void Collections::InsertRecord(Stored wanted, int attempt, Callback done) {
+void Collections::InsertRecord(CollectionRecord wanted, int attempt, Callback done) {
   store::WriteBatch batch;
   if (wanted.stamp == 0) {
     batch.Insert(Keyspace::kCollections, wanted.name, wanted.Encode());
@@ -193,7 +145,7 @@ void Collections::InsertRecord(Stored wanted, int attempt, Callback done) {
 
 void Collections::AllocateIncarnation(int attempt,
                                       std::function<void(absl::StatusOr<int64_t>)> done) {
-  const auto record = store_.Get(Keyspace::kMeta, kNextIncarnation);
+  const auto record = store_.Get(Keyspace::kMeta, kNextIncarnationKey);
   if (!record.ok()) return done(record.status());
   int64_t next = 1;
   if (*record) {
@@ -208,9 +160,10 @@ void Collections::AllocateIncarnation(int attempt,
   store::WriteBatch batch;
   std::string value = BsonBuilder().Int64("value", next + 1).Take();
   if (*record) {
-    batch.Replace(Keyspace::kMeta, kNextIncarnation, std::move(value), (*record)->stamp);
+    batch.Replace(Keyspace::kMeta, std::string(kNextIncarnationKey), std::move(value),
+                  (*record)->stamp);
   } else {
-    batch.Insert(Keyspace::kMeta, kNextIncarnation, std::move(value));
+    batch.Insert(Keyspace::kMeta, std::string(kNextIncarnationKey), std::move(value));
   }
   store_.Commit(std::move(batch), [self = shared_from_this(), next, attempt,
                                    done = std::move(done)](const store::CommitResult& result) {
@@ -223,7 +176,7 @@ void Collections::AllocateIncarnation(int attempt,
 
 // A new collection may see the first writes of hundreds of documents at once, which would all lose
 // races against each other.
-void Collections::PrepareForWrite(std::string_view name, const StrategyEntry& strategy,
+void Collections::PrepareForWrite(std::string_view name, const StrategyEntry* strategy,
                                   Callback done) {
   {
     const std::lock_guard lock(mutex_);
@@ -243,9 +196,10 @@ void Collections::PrepareForWrite(std::string_view name, const StrategyEntry& st
           });
 }
 
-void Collections::Prepare(const std::string& name, const StrategyEntry& strategy, Callback done) {
-  absl::StatusOr<std::optional<Stored>> present = Read(store_, name);
+void Collections::Prepare(const std::string& name, const StrategyEntry* strategy, Callback done) {
+  absl::StatusOr<std::optional<CollectionRecord>> present = ReadCollectionRecord(store_, name);
   if (!present.ok()) return done(present.status());
+  if ((!*present || (*present)->deleted) && strategy == nullptr) return done(CollectionPtr());
   // Whoever wins a race here did what was wanted, or its opposite; the caller looks again either
   // way.
   auto adopt = [self = shared_from_this(), name, done = std::move(done)](absl::Status status) {
@@ -253,11 +207,11 @@ void Collections::Prepare(const std::string& name, const StrategyEntry& strategy
     done(self->Find(self->store_, name));
   };
   if (!*present || (*present)->deleted) {
-    return Insert(name, strategy, StrategyOptions(), /*used=*/true, /*attempt=*/1,
+    return Insert(name, *strategy, StrategyOptions(), /*used=*/true, /*attempt=*/1,
                   [adopt](const absl::StatusOr<CollectionPtr>& made) { adopt(made.status()); });
   }
   if ((*present)->used) return adopt(absl::OkStatus());
-  Stored used = **present;
+  CollectionRecord used = **present;
   used.used = true;
   store::WriteBatch batch;
   batch.Replace(Keyspace::kCollections, name, used.Encode(), used.stamp);
@@ -266,7 +220,8 @@ void Collections::Prepare(const std::string& name, const StrategyEntry& strategy
 }
 
 void Collections::Delete(std::string_view name, bool force, DeleteCallback done) {
-  const absl::StatusOr<std::optional<Stored>> present = Read(store_, name);
+  const absl::StatusOr<std::optional<CollectionRecord>> present =
+      ReadCollectionRecord(store_, name);
   if (!present.ok()) return done(present.status());
   if (!*present || (*present)->deleted) return done(CollectionNotFound(name));
   if ((*present)->used && !force) {
@@ -275,14 +230,13 @@ void Collections::Delete(std::string_view name, bool force, DeleteCallback done)
             .With("collection", name)
             .ToStatus());
   }
-  Stored tombstone = **present;
+  CollectionRecord tombstone = **present;
   tombstone.deleted = true;
   store::WriteBatch batch;
   // First, so that a crash between the two leaves a sweep that ResumeSweeps finds unfounded, not
   // garbage for ever.
-  batch.Ensure(
-      Keyspace::kMeta, SweepKey(tombstone.incarnation),
-      BsonBuilder().String("collection", name).Int64("incarnation", tombstone.incarnation).Take());
+  batch.Ensure(Keyspace::kMeta, SweepKey(tombstone.incarnation),
+               SweepRecord{tombstone.name, tombstone.incarnation, {}}.Encode());
   batch.Replace(Keyspace::kCollections, std::string(name), tombstone.Encode(), tombstone.stamp);
   batch.MarkCommitPoint();
   store_.Commit(std::move(batch), [self = shared_from_this(), name = std::string(name), force,
@@ -291,7 +245,8 @@ void Collections::Delete(std::string_view name, bool force, DeleteCallback done)
     if (!result.status.ok()) return done(result.status);
     // A lost race: the collection changed since it was read, so decide anew.
     if (!result.committed) return self->Delete(name, force, done);
-    self->executor_.Schedule([self, incarnation] { self->Sweep(incarnation); });
+    self->DropCached(name, incarnation);
+    self->sweeps_->Begin(name, incarnation);
     done(absl::OkStatus());
   });
 }
@@ -305,8 +260,10 @@ absl::Status Collections::List(std::string_view after_name,
   for (; cursor->Valid(); cursor->Next()) {
     if (!after_name.empty() && cursor->key() == after_name) continue;
     const store::Record record{std::string(cursor->value()), cursor->stamp(), 0};
-    ASSIGN_OR_RETURN(const Stored stored, Stored::Decode(cursor->key(), record));
-    if (!stored.deleted && !visitor(*Cached(stored))) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const CollectionRecord decoded,
+                     CollectionRecord::Decode(cursor->key(), record));
+    // Past the cache: a walk over all must not push out what is in use.
+    if (!decoded.deleted && !visitor(*MakeCollection(decoded))) return absl::OkStatus();
   }
   return cursor->status();
 }
@@ -345,50 +302,6 @@ absl::StatusOr<CollectionStatistics> Collections::Statistics(const Collection& c
         static_cast<int64_t>(static_cast<double>(statistics.versions) / versions_per_document);
   }
   return statistics;
-}
-
-void Collections::ResumeSweeps() {
-  store::Range range;
-  range.begin = kSweepPrefix;
-  range.end = store::PrefixEnd(kSweepPrefix);
-  for (auto cursor = store_.Scan(Keyspace::kMeta, range); cursor->Valid(); cursor->Next()) {
-    BsonReader reader(cursor->value());
-    std::string name;
-    int64_t incarnation = 0;
-    while (reader.Next()) {
-      if (reader.name() == "collection") name = reader.String();
-      if (reader.name() == "incarnation") incarnation = reader.Int64();
-    }
-    const absl::StatusOr<CollectionPtr> live = Find(store_, name);
-    // A collection that cannot be read may be alive: its records stay.
-    if (!live.ok() || reader.corrupt()) continue;
-    if (*live && (*live)->incarnation == incarnation) {
-      store::WriteBatch batch;
-      batch.Delete(Keyspace::kMeta, std::string(cursor->key()));
-      store_.Commit(std::move(batch), [](const store::CommitResult&) {});
-      continue;
-    }
-    executor_.Schedule([self = shared_from_this(), incarnation] { self->Sweep(incarnation); });
-  }
-}
-
-void Collections::Sweep(int64_t incarnation) {
-  // One chunk a task, so that a large collection does not keep a thread of the executor for itself.
-  store::WriteBatch batch;
-  for (const Keyspace keyspace : {Keyspace::kHeads, Keyspace::kVersions, Keyspace::kRequests}) {
-    auto cursor = store_.Scan(keyspace, store::IncarnationRange(incarnation));
-    for (; cursor->Valid() && batch.writes().size() < kSweepChunk; cursor->Next()) {
-      batch.Delete(keyspace, std::string(cursor->key()));
-    }
-    if (!cursor->status().ok()) return;  // the next start goes on
-  }
-  const bool last = batch.writes().empty();
-  if (last) batch.Delete(Keyspace::kMeta, SweepKey(incarnation));
-  store_.Commit(std::move(batch),
-                [self = shared_from_this(), incarnation, last](const store::CommitResult& result) {
-                  if (last || !result.committed) return;
-                  self->executor_.Schedule([self, incarnation] { self->Sweep(incarnation); });
-                });
 }
 
 }  // namespace strata::versioning

@@ -1,16 +1,10 @@
 // Collections: which strategy a set of documents uses, and the incarnation under which its records
 // stand.
 //
-//   collections record (key: name) = { incarnation: int64, strategy: int32, keyframe_interval:
-//   int32,
-//                                      created: int64 (microseconds), used: bool, deleted: bool }
-//   meta record "next_incarnation" = { value: int64 }
-//   meta record "sweep/<incarnation>" = { collection: string, incarnation: int64 }
-//
 // A deleted collection's record stays as a tombstone, so that its stamp grows on and a writer that
-// read the collection before can never commit into it. `used` says that a document was about to be
-// written; only a collection that is not used is empty for sure, and a deletion without force is
-// guarded by the stamp of that state.
+// read the collection before can never commit into it; collection_sweeps.h says how long. `used`
+// says that a document was about to be written; only a collection that is not used is empty for
+// sure, and a deletion without force is guarded by the stamp of that state.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +22,8 @@
 #include "schemas/base/clock.h"
 #include "schemas/base/executor.h"
 #include "schemas/store/store.h"
+#include "schemas/versioning/collection_record.h"
+#include "schemas/versioning/collection_sweeps.h"
 #include "schemas/versioning/strategy.h"
 
 namespace strata::versioning {
@@ -73,9 +69,11 @@ class Collections : public std::enable_shared_from_this<Collections> {
   void Create(std::string_view name, const StrategyEntry& strategy, const StrategyOptions& options,
               Callback done);
 
-  // Makes sure that the collection exists (with `strategy` and default options if it has to be
-  // made) and is marked as used. Of several at once, the first does it and all get its answer.
-  void PrepareForWrite(std::string_view name, const StrategyEntry& strategy, Callback done);
+  // Makes sure that the collection is marked as used, and makes it with `strategy` and default
+  // options if there is none (any more). A null `strategy` makes none: then the answer is null. Of
+  // several at once, the first does it and all get its answer, so one process always gives the same
+  // `strategy`.
+  void PrepareForWrite(std::string_view name, const StrategyEntry* strategy, Callback done);
 
   // Deletes a collection: tombstones its record, then sweeps its documents in the background.
   // Without `force`, COLLECTION_NOT_EMPTY for one that was ever written to. COLLECTION_NOT_FOUND.
@@ -89,29 +87,24 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // Exact up to 1000 documents, estimated beyond. Reads up to so many heads.
   absl::StatusOr<CollectionStatistics> Statistics(const Collection& collection) const;
 
-  // Goes on with sweeps that a stop of the process interrupted. Call once after start.
-  void ResumeSweeps();
+  // Goes on with what deletions had left to do when the process stopped. Call once after start.
+  void ResumeSweeps() { sweeps_->Resume(); }
 
  private:
-  struct Stored;  // a decoded record
-
-  absl::StatusOr<std::optional<Stored>> Read(const store::Reader& reader,
-                                             std::string_view name) const;
-  static CollectionPtr Make(const Stored& stored);
-  CollectionPtr Cached(const Stored& stored);
-  void Prepare(const std::string& name, const StrategyEntry& strategy, Callback done);
+  CollectionPtr Cached(const CollectionRecord& record);
+  void DropCached(std::string_view name, int64_t incarnation);
+  void Prepare(const std::string& name, const StrategyEntry* strategy, Callback done);
   void Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options, bool used,
               int attempt, Callback done);
   void AllocateIncarnation(int attempt, std::function<void(absl::StatusOr<int64_t>)> done);
-  void InsertRecord(Stored wanted, int attempt, Callback done);
-  void Sweep(int64_t incarnation);
+  void InsertRecord(CollectionRecord wanted, int attempt, Callback done);
 
   store::Store& store_;
   const Clock& clock_;
-  Executor& executor_;
+  const std::shared_ptr<CollectionSweeps> sweeps_;
 
-  std::mutex mutex_;  // guards what follows
-  std::map<std::string, CollectionPtr, std::less<>> cache_;
+  std::mutex mutex_;                                         // guards what follows
+  std::map<std::string, CollectionPtr, std::less<>> cache_;  // live ones that were asked for
   // Who waits for a collection that is being prepared.
   std::map<std::string, std::vector<Callback>, std::less<>> preparing_;
 };

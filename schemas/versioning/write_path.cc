@@ -499,7 +499,9 @@ bool WritePath::Commit(const LinePtr& line, const std::shared_ptr<Round>& round,
 bool WritePath::PrepareCollection(const LinePtr& line, const std::shared_ptr<Round>& round) {
   round->reader.reset();
   const auto turn = std::make_shared<Turn>(false);
-  collections_->PrepareForWrite(line->name.collection, *options_.default_strategy,
+  const StrategyEntry* const made_with =
+      options_.create_collections ? options_.default_strategy : nullptr;
+  collections_->PrepareForWrite(line->name.collection, made_with,
                                 [self = shared_from_this(), line, round,
                                  turn](const absl::StatusOr<CollectionPtr>& collection) {
                                   self->Continue(line, round, *turn,

@@ -841,7 +841,6 @@ TEST_P(StoreConformanceTest, PositionsGrowFromOneAndRecordsCarryThem) {
 }
 
 TEST_P(StoreConformanceTest, StampsGrowThroughADeletion) {
-  // Beyond the port: where commits are numbered, no stamp of a key ever comes back.
   REQUIRES_CAPABILITY(commit_positions);
   Stamp last = 0;
   for (int i = 0; i < 5; ++i) {

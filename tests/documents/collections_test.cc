@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/documents/world.h"
+#include "tests/support/hooked_store.h"
 #include "tests/support/status_matchers.h"
 
 namespace strata::versioning::testing {
@@ -143,7 +144,52 @@ TEST_P(CollectionsTest, ManyFirstWritersMakeOneCollection) {
   }
 }
 
+// A server beside the world's own, on the same store, that another deletes from under.
+class DeletedWhilePrepared : public CollectionsTest {
+ protected:
+  // The first write into a collection that is deleted just before the write asks for it a second
+  // time, to prepare it.
+  absl::StatusOr<WriteResult> FirstWrite(bool create_collections) {
+    EXPECT_THAT(Make("things", GetParam().strategy), IsOk());
+    int asked = 0;
+    test_support::StoreHooks hooks;
+    hooks.before_get = [&](store::Keyspace keyspace, std::string_view /*key*/) {
+      if (keyspace != store::Keyspace::kCollections || ++asked != 2) return;
+      EXPECT_THAT(Delete(false), IsOk());
+    };
+    hooked_.set_hooks(std::move(hooks));
+    DocumentsOptions options;
+    options.write.create_collections = create_collections;
+    Documents documents(hooked_, world.clock(), entropy_, executor_, options);
+    Answer answer;
+    documents.Create(Request(), Number(1), answer.Callback());
+    const absl::StatusOr<WriteResult> result = answer.Wait();
+    executor_.Stop();
+    EXPECT_GT(asked, 1);
+    return result;
+  }
+
+ private:
+  test_support::HookedStore hooked_{world->store()};
+  test_support::SeededEntropy entropy_{7};
+  test_support::ThreadExecutor executor_;
+};
+
+TEST_P(DeletedWhilePrepared, IsNotMadeAgainWhereWritesMakeNone) {
+  EXPECT_THAT(FirstWrite(/*create_collections=*/false),
+              HasReason(ErrorReason::kCollectionNotFound));
+  EXPECT_THAT(world->documents().collections().Require(world->store(), "things"),
+              HasReason(ErrorReason::kCollectionNotFound));
+}
+
+TEST_P(DeletedWhilePrepared, IsMadeAgainWhereWritesMakeCollections) {
+  ASSERT_OK_AND_ASSIGN(const WriteResult written, FirstWrite(/*create_collections=*/true));
+  EXPECT_EQ(written.version.header.version, 1);
+  EXPECT_THAT(world->documents().Get(kName, {}), IsOk());
+}
+
 STRATA_ALL_COMBINATIONS(CollectionsTest);
+STRATA_ALL_COMBINATIONS(DeletedWhilePrepared);
 
 }  // namespace
 }  // namespace strata::versioning::testing

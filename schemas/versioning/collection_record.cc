@@ -1,0 +1,87 @@
+#include "schemas/versioning/collection_record.h"
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/record_codec.h"
+
+namespace strata::versioning {
+
+std::string SweepKey(int64_t incarnation) {
+  return std::string(kSweepKeyPrefix) + std::to_string(incarnation);
+}
+
+std::string CollectionRecord::Encode() const {
+  return BsonBuilder()
+      .Int64("incarnation", incarnation)
+      .Int32("strategy", strategy->id)
+      .Int32("keyframe_interval", options.keyframe_interval)
+      .Int64("created", create_time)
+      .Bool("used", used)
+      .Bool("deleted", deleted)
+      .Take();
+}
+
+absl::StatusOr<CollectionRecord> CollectionRecord::Decode(std::string_view name,
+                                                          const store::Record& record) {
+  CollectionRecord decoded;
+  decoded.name = name;
+  decoded.stamp = record.stamp;
+  BsonReader reader(record.value);
+  while (reader.Next()) {
+    const std::string_view member = reader.name();
+    if (member == "incarnation") {
+      decoded.incarnation = reader.Int64();
+    } else if (member == "strategy") {
+      decoded.strategy = FindStrategy(static_cast<int32_t>(reader.Int64()));
+    } else if (member == "keyframe_interval") {
+      decoded.options.keyframe_interval = static_cast<int32_t>(reader.Int64());
+    } else if (member == "created") {
+      decoded.create_time = reader.Int64();
+    } else if (member == "used") {
+      decoded.used = reader.Bool();
+    } else if (member == "deleted") {
+      decoded.deleted = reader.Bool();
+    }
+  }
+  if (reader.corrupt() || decoded.incarnation < 1 || decoded.strategy == nullptr) {
+    return Error(ErrorReason::kRecordCorrupt, "collection record is damaged")
+        .With("collection", name);
+  }
+  return decoded;
+}
+
+absl::StatusOr<std::optional<CollectionRecord>> ReadCollectionRecord(const store::Reader& reader,
+                                                                     std::string_view name) {
+  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                   reader.Get(store::Keyspace::kCollections, name));
+  if (!record) return std::nullopt;
+  ASSIGN_OR_RETURN(CollectionRecord decoded, CollectionRecord::Decode(name, *record));
+  return decoded;
+}
+
+std::string SweepRecord::Encode() const {
+  BsonBuilder builder;
+  builder.String("collection", collection).Int64("incarnation", incarnation);
+  if (swept) builder.Int64("swept", *swept);
+  return builder.Take();
+}
+
+absl::StatusOr<SweepRecord> SweepRecord::Decode(std::string_view value) {
+  SweepRecord decoded;
+  BsonReader reader(value);
+  while (reader.Next()) {
+    if (reader.name() == "collection") {
+      decoded.collection = reader.String();
+    } else if (reader.name() == "incarnation") {
+      decoded.incarnation = reader.Int64();
+    } else if (reader.name() == "swept") {
+      decoded.swept = reader.Int64();
+    }
+  }
+  if (reader.corrupt() || decoded.collection.empty() || decoded.incarnation < 1) {
+    return Error(ErrorReason::kRecordCorrupt, "record of a sweep is damaged");
+  }
+  return decoded;
+}
+
+}  // namespace strata::versioning

@@ -1,0 +1,62 @@
+// The records that tell of collections, beside those of their documents.
+//
+//   collections record (key: name) =
+//     { incarnation: int64, strategy: int32, keyframe_interval: int32, created: int64,
+//       used: bool, deleted: bool }
+//   meta record "next_incarnation" = { value: int64 }
+//   meta record "sweep/<incarnation>" =
+//     { collection: string, incarnation: int64, swept: int64 (absent until it is) }
+//
+// Times are in microseconds since 1970.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/strategy.h"
+
+namespace strata::versioning {
+
+inline constexpr std::string_view kNextIncarnationKey = "next_incarnation";
+inline constexpr std::string_view kSweepKeyPrefix = "sweep/";
+
+std::string SweepKey(int64_t incarnation);
+
+// A collection, or its tombstone.
+struct CollectionRecord {
+  std::string name;
+  int64_t incarnation = 0;
+  const StrategyEntry* strategy = nullptr;
+  StrategyOptions options;
+  UnixMicros create_time = 0;
+  bool used = false;
+  bool deleted = false;
+  store::Stamp stamp = 0;  // as read; not part of the value
+
+  std::string Encode() const;
+  // RECORD_CORRUPT.
+  static absl::StatusOr<CollectionRecord> Decode(std::string_view name,
+                                                 const store::Record& record);
+};
+
+// Nothing if there is no record, not even a tombstone. RECORD_CORRUPT, STORE_UNAVAILABLE.
+absl::StatusOr<std::optional<CollectionRecord>> ReadCollectionRecord(const store::Reader& reader,
+                                                                     std::string_view name);
+
+// What is left to do for an incarnation that was deleted.
+struct SweepRecord {
+  std::string collection;
+  int64_t incarnation = 0;
+  std::optional<UnixMicros> swept;  // since then only the tombstone is left
+
+  std::string Encode() const;
+  // RECORD_CORRUPT.
+  static absl::StatusOr<SweepRecord> Decode(std::string_view value);
+};
+
+}  // namespace strata::versioning
