@@ -471,6 +471,7 @@ bool WritePath::CommitPlanned(const LinePtr& line, const std::shared_ptr<Round>&
   return true;
 }
 
+// True if the round is over when this returns; false if the commit's callback ends it.
 bool WritePath::Commit(const LinePtr& line, const std::shared_ptr<Round>& round,
                        store::WriteBatch batch) {
   for (auto& pending : round->group) {
@@ -479,19 +480,19 @@ bool WritePath::Commit(const LinePtr& line, const std::shared_ptr<Round>& round,
   // Let go of the snapshot; the commit may take long.
   round->reader.reset();
   const auto turn = std::make_shared<Turn>(false);
-  store_.Commit(std::move(batch),
-                [self = shared_from_this(), line, round, turn](const store::CommitResult& result) {
-                  if (result.status.ok() && !result.committed) return self->EndLost(line, *round);
-                  self->Continue(line, round, *turn, [self, line, round, result] {
-                    if (!result.status.ok()) {
-                      self->EndFailed(*line, *round, result.status);
-                    } else if (!self->CollectionUnchanged(*round)) {
-                      self->EndFailed(*line, *round, OutcomeUnknown());
-                    } else {
-                      self->EndCommitted(*line, *round, result.position);
-                    }
-                  });
-                });
+  auto decided = [self = shared_from_this(), line, round, turn](const store::CommitResult& result) {
+    if (result.status.ok() && !result.committed) return self->EndLost(line, *round);
+    self->Continue(line, round, *turn, [self, line, round, result] {
+      if (!result.status.ok()) {
+        self->EndFailed(*line, *round, result.status);
+      } else if (!self->CollectionUnchanged(*round)) {
+        self->EndFailed(*line, *round, OutcomeUnknown());
+      } else {
+        self->EndCommitted(*line, *round, result.position);
+      }
+    });
+  };
+  store_.Commit(std::move(batch), std::move(decided));
   return turn->exchange(true);
 }
 
@@ -499,18 +500,16 @@ bool WritePath::Commit(const LinePtr& line, const std::shared_ptr<Round>& round,
 bool WritePath::PrepareCollection(const LinePtr& line, const std::shared_ptr<Round>& round) {
   round->reader.reset();
   const auto turn = std::make_shared<Turn>(false);
+  auto prepared = [self = shared_from_this(), line, round,
+                   turn](const absl::StatusOr<CollectionPtr>& collection) {
+    self->Continue(line, round, *turn, [self, line, round, status = collection.status()] {
+      if (status.ok()) return self->PutBack(*line, *round);
+      self->EndFailed(*line, *round, status);
+    });
+  };
   const StrategyEntry* const made_with =
       options_.create_collections ? options_.default_strategy : nullptr;
-  collections_->PrepareForWrite(line->name.collection, made_with,
-                                [self = shared_from_this(), line, round,
-                                 turn](const absl::StatusOr<CollectionPtr>& collection) {
-                                  self->Continue(line, round, *turn,
-                                                 [self, line, round, status = collection.status()] {
-                                                   if (status.ok())
-                                                     return self->PutBack(*line, *round);
-                                                   self->EndFailed(*line, *round, status);
-                                                 });
-                                });
+  collections_->PrepareForWrite(line->name.collection, made_with, std::move(prepared));
   return turn->exchange(true);
 }
 

@@ -125,7 +125,7 @@ void AddNetwork(CLI::App& app, ServerOptions& server, Texts& texts) {
       ->type_name("MIB")
       ->check(CLI::Range(int64_t{8}, int64_t{1} << 20));
   Add(app, group, "executor-threads", server.executor_threads,
-      "threads for calls that visit many records")
+      "threads for calls that visit many records, and writes that go through much content")
       ->type_name("N")
       ->check(CLI::Range(1, 256));
 }

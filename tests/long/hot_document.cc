@@ -1,7 +1,8 @@
-// hot_document [--writers N] [--seconds S] [STRATEGY…]: many writers on one document of a real
-// server, under each strategy; then the history must be dense, with every acknowledged update in it
-// once and nothing else. Embedded history may end earlier, at its LAYOUT_LIMIT. Exit status 0: so
-// it is.
+// hot_document [--writers N] [--seconds S] [--padding BYTES] [STRATEGY…]: many writers on one
+// document of a real server, under each strategy; then the history must be dense, with every
+// acknowledged update in it once and nothing else. Embedded history may end earlier, at its
+// LAYOUT_LIMIT. Exit status 0: so it is. With a padding the document is so large, and what that
+// costs others is told by one more writer, on a document of its own.
 #include <grpcpp/client_context.h>
 
 #include <algorithm>
@@ -30,6 +31,7 @@ using Steady = std::chrono::steady_clock;
 struct Settings {
   int writers = 64;
   double seconds = 10;
+  size_t padding = 0;  // bytes of text in the document
   std::vector<std::string> strategies;
 };
 
@@ -43,14 +45,14 @@ struct Report {
   std::string failure;  // of any other kind
 };
 
-// Updates the document until the time is over. Each update counts one up in the writer's own
+// Updates a document until the time is over. Each update counts one up in the writer's own
 // member, so that the final content says how many of each writer's updates there are.
-void WriteUntil(Steady::time_point end, int writer, std::shared_ptr<grpc::Channel> channel,
-                std::atomic<bool>& stop, Report& report) {
+void WriteUntil(Steady::time_point end, const std::string& id, int writer,
+                std::shared_ptr<grpc::Channel> channel, std::atomic<bool>& stop, Report& report) {
   const auto documents = v1::DocumentService::NewStub(channel);
   v1::UpdateRequest request;
   request.set_collection("hot");
-  request.set_id("document");
+  request.set_id(id);
   request.set_allow_missing(true);
   request.set_omit_content(true);
   v1::Operation& count = *request.mutable_patch()->add_operations();
@@ -88,16 +90,35 @@ class Trial {
                           directory_.Join("log"),
                           "127.0.0.1:0",
                           {"--default-strategy", strategy_}});
+    if (settings_.padding > 0) Pad(server);
     const Steady::time_point start = Steady::now();
     std::vector<Report> reports = Write(server);
     const double seconds = std::chrono::duration<double>(Steady::now() - start).count();
     CheckHistory(server, reports);
     Expect(server.Stop() == 0, "the server does not stop cleanly");
     Print(reports, seconds);
+    if (settings_.padding > 0) PrintBeside();
     return correct_;
   }
 
  private:
+  void Pad(const ServerProcess& server) {
+    const auto documents = v1::DocumentService::NewStub(server.Connect());
+    v1::CreateRequest request;
+    request.set_collection("hot");
+    request.set_id("document");
+    request.set_request_id("padding");
+    request.set_omit_content(true);
+    auto& members = *request.mutable_content()->mutable_json()->mutable_fields();
+    members["padding"].set_string_value(std::string(settings_.padding, 'x'));
+    members["writers"].mutable_struct_value();
+    v1::CreateResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = documents->Create(&context, request, &response);
+    Expect(status.ok(), status.error_message());
+    beginning_.emplace(1, request.request_id());
+  }
+
   std::vector<Report> Write(const ServerProcess& server) {
     std::vector<Report> reports(static_cast<size_t>(settings_.writers));
     std::vector<std::thread> writers;
@@ -107,15 +128,18 @@ class Trial {
     const std::shared_ptr<grpc::Channel> channel = server.Connect();
     for (int writer = 0; writer < settings_.writers; ++writer) {
       writers.emplace_back([&, writer] {
-        WriteUntil(end, writer, channel, stop, reports[static_cast<size_t>(writer)]);
+        WriteUntil(end, "document", writer, channel, stop, reports[static_cast<size_t>(writer)]);
       });
+    }
+    if (settings_.padding > 0) {
+      writers.emplace_back([&] { WriteUntil(end, "beside", 0, channel, stop, beside_); });
     }
     for (std::thread& writer : writers) writer.join();
     return reports;
   }
 
   void CheckHistory(const ServerProcess& server, const std::vector<Report>& reports) {
-    std::map<int64_t, std::string> expected;
+    std::map<int64_t, std::string> expected = beginning_;
     for (const Report& report : reports) {
       Expect(report.failure.empty(), report.failure);
       for (const auto& [version, request_id] : report.acknowledged) {
@@ -166,6 +190,17 @@ class Trial {
     }
   }
 
+  void PrintBeside() {
+    std::vector<double>& waits = beside_.latencies_ms;
+    Expect(beside_.failure.empty() && !waits.empty(), "beside: " + beside_.failure);
+    if (waits.empty()) return;
+    std::sort(waits.begin(), waits.end());
+    std::printf("%-18s %9zu updates, p50 %.2f ms, p99 %.2f ms, longest %.2f ms\n", "  beside",
+                waits.size(), waits[waits.size() / 2], waits[(waits.size() - 1) * 99 / 100],
+                waits.back());
+    std::fflush(stdout);
+  }
+
   void Print(std::vector<Report>& reports, double seconds) const {
     std::vector<double> latencies;
     int64_t attempts = 0;
@@ -201,6 +236,8 @@ class Trial {
   const Settings& settings_;
   const std::string strategy_;
   test_support::TemporaryDirectory directory_;
+  std::map<int64_t, std::string> beginning_;  // version -> request id
+  Report beside_;
   bool correct_ = true;
   int complaints_ = 0;
 };
@@ -212,8 +249,11 @@ int Main(const std::vector<std::string>& arguments) {
       settings.writers = std::atoi(arguments[++i].c_str());
     } else if (arguments[i] == "--seconds" && i + 1 < arguments.size()) {
       settings.seconds = std::atof(arguments[++i].c_str());
+    } else if (arguments[i] == "--padding" && i + 1 < arguments.size()) {
+      settings.padding = static_cast<size_t>(std::atoll(arguments[++i].c_str()));
     } else if (arguments[i].starts_with("-")) {
-      std::cerr << "usage: hot_document [--writers N] [--seconds S] [STRATEGY...]\n";
+      std::cerr << "usage: hot_document [--writers N] [--seconds S] [--padding BYTES] "
+                   "[STRATEGY...]\n";
       return 2;
     } else {
       settings.strategies.push_back(arguments[i]);
