@@ -29,6 +29,13 @@ std::vector<std::string> VersionCells(const v1::Version& version) {
           version.change().reason()};
 }
 
+// What the version changed, and a mark if that is not all.
+std::vector<std::string> ChangeNotes(const v1::Version& version, const Palette& palette) {
+  std::vector<std::string> lines = ChangeLines(version.changes(), palette);
+  if (version.changes_truncated()) lines.emplace_back("(and more: strata diff shows all of them)");
+  return lines;
+}
+
 // The content, one indented line each; nothing if the version has none here.
 std::vector<std::string> ContentLines(const v1::Version& version) {
   std::vector<std::string> lines;
@@ -98,7 +105,7 @@ int RunHistory(Session& session, const HistoryOptions& options) {
         continue;
       }
       table.AddRow(VersionCells(version));
-      table.AddNote(ChangeLines(version.changes(), session.palette()));
+      table.AddNote(ChangeNotes(version, session.palette()));
       table.AddNote(ContentLines(version));
     }
     table.Flush(session.out());
@@ -154,18 +161,27 @@ int RunDiff(Session& session, const DiffOptions& options) {
   request.set_id(options.target.id);
   request.set_from_version(options.from_version);
   request.set_to_version(options.to_version);
-  v1::DiffResponse response;
-  const grpc::Status status = session.Call(&DocumentService::Stub::Diff, request, &response);
-  if (!status.ok()) return session.Refuse(status);
+  v1::DiffResponse all;  // with its changes only where they are printed at the end
+  int64_t changes = 0;
+  do {
+    v1::DiffResponse page;
+    const grpc::Status status = session.Call(&DocumentService::Stub::Diff, request, &page);
+    if (!status.ok()) return session.Refuse(status);
+    changes += page.changes_size();
+    request.set_page_token(page.next_page_token());
+    if (!session.json) {
+      for (const std::string& line : ChangeLines(page.changes(), session.palette())) {
+        session.out() << line << "\n";
+      }
+      page.clear_changes();
+    }
+    all.MergeFrom(page);
+  } while (!request.page_token().empty() && session.out());
   if (session.json) {
-    session.out() << MessageJson(response) << "\n";
-    return kExitOk;
-  }
-  for (const std::string& line : ChangeLines(response.changes(), session.palette())) {
-    session.out() << line << "\n";
-  }
-  if (response.changes().empty()) {
-    session.err() << "versions " << response.from_version() << " and " << response.to_version()
+    all.clear_next_page_token();
+    session.out() << MessageJson(all) << "\n";
+  } else if (changes == 0) {
+    session.err() << "versions " << all.from_version() << " and " << all.to_version()
                   << " are the same\n";
   }
   return kExitOk;
@@ -231,7 +247,7 @@ void AddAuditRow(const v1::AuditEntry& entry, Table& table, const Palette& palet
   if (entry.index() > 0) place += "." + std::to_string(entry.index());
   table.AddRow({place, version[2], entry.collection(), entry.id(), version[0], version[1],
                 version[3], version[4]});
-  table.AddNote(ChangeLines(entry.version().changes(), palette));
+  table.AddNote(ChangeNotes(entry.version(), palette));
 }
 
 // What an auditor writes down: "4711:ab34…".

@@ -61,8 +61,11 @@ void Table::Flush(std::ostream& out) {
 
 std::string ChangeLine(const v1::FieldChange& change, const Palette& palette) {
   const std::string path = Printable(change.path());
-  const std::string before = Printable(ValueText(change.before()));
-  const std::string after = Printable(ValueText(change.after()));
+  const auto text = [&change](const google::protobuf::Value& value) {
+    return change.values_omitted() ? "(too large)" : Printable(ValueText(value));
+  };
+  const std::string before = text(change.before());
+  const std::string after = text(change.after());
   switch (change.type()) {
     case v1::CHANGE_TYPE_ADDED:
       return palette.Green("+ " + path + " " + after);

@@ -55,7 +55,8 @@ class Table {
   bool header_printed_ = false;
 };
 
-// "+ /path value", "- /path value" or "~ /path old -> new".
+// "+ /path value", "- /path value" or "~ /path old -> new"; "(too large)" for values that the
+// server leaves out.
 std::string ChangeLine(const v1::FieldChange& change, const Palette& palette);
 std::vector<std::string> ChangeLines(
     const google::protobuf::RepeatedPtrField<v1::FieldChange>& changes, const Palette& palette);

@@ -1,5 +1,6 @@
 // strata verify: what is wrong with what is stored.
 #include <memory>
+#include <thread>
 
 #include "clients/cli/arguments.h"
 #include "clients/cli/commands.h"
@@ -7,6 +8,8 @@
 #include "clients/cli/options.h"
 #include "clients/cli/progress.h"
 #include "clients/client/extended_json.h"
+#include "clients/client/repetition.h"
+#include "clients/client/time_text.h"
 
 namespace strata::cli {
 namespace {
@@ -15,6 +18,8 @@ struct VerifyOptions {
   std::string collection;
   std::string id;
   bool repair = false;
+  std::string resume_token;
+  std::string retry_for = "60s";
 };
 
 // What has been found so far, by what can be done about it.
@@ -87,48 +92,106 @@ std::string SummaryJson(const v1::VerifyResponse& last, const Counts& counts) {
   return json + "\"complete\":" + (last.complete() ? "true" : "false") + "}}";
 }
 
-int RunVerify(Session& session, const VerifyOptions& options) {
-  v1::VerifyRequest request;
-  request.set_collection(options.collection);
-  request.set_id(options.id);
-  request.set_repair(options.repair);
-  grpc::ClientContext context;
-  session.SetLongDeadline(context);
-  const auto stream = session.connection().collections->Verify(&context, request);
+// A verification over as many streams as it takes: each goes on where the one before broke off.
+class Verifying {
+ public:
+  Verifying(Session& session, const VerifyOptions& options, int64_t retry_ms)
+      : session_(session),
+        repetition_(retry_ms),
+        progress_(session.err(), session.terminal().err_is_terminal && !session.json),
+        table_({"ID", "VERSION", "FINDING", "PROBLEM", "STATE"}, session.palette()) {
+    table_.AlignRight(1);
+    request_.set_collection(options.collection);
+    request_.set_id(options.id);
+    request_.set_repair(options.repair);
+    request_.set_resume_token(options.resume_token);
+  }
 
-  Progress progress(session.err(), session.terminal().err_is_terminal && !session.json);
-  Table table({"ID", "VERSION", "FINDING", "PROBLEM", "STATE"}, session.palette());
-  table.AlignRight(1);
-  Counts counts;
-  v1::VerifyResponse last;
-  v1::VerifyResponse response;
-  while (stream->Read(&response)) {
-    if (response.findings_size() > 0) progress.Clear();
+  int Run() {
+    grpc::Status status = OneStream();
+    while (status.error_code() == grpc::StatusCode::UNAVAILABLE && heard_ && AwaitNextTry(status)) {
+      status = OneStream();
+    }
+    progress_.Clear();
+    if (last_.complete()) Close();
+    if (status.ok()) return kExitOk;
+    const int exit = session_.Refuse(status);
+    const bool decided = last_.complete() && status.error_code() == grpc::StatusCode::DATA_LOSS;
+    if (!decided && !request_.resume_token().empty()) {
+      session_.err() << "go on with: --resume " << request_.resume_token() << "\n";
+    }
+    return exit;
+  }
+
+ private:
+  // Until the stream ends, however it does.
+  grpc::Status OneStream() {
+    // A stream that broke behind its last message is repeated from the message before, for its
+    // status alone.
+    const bool told = last_.complete();
+    grpc::ClientContext context;
+    session_.SetLongDeadline(context);
+    const auto stream = session_.connection().collections->Verify(&context, request_);
+    v1::VerifyResponse response;
+    while (stream->Read(&response)) {
+      heard_ = true;
+      attempts_ = 0;
+      if (!response.complete()) request_.set_resume_token(response.resume_token());
+      if (!told) Show(response);
+      response.clear_findings();
+      last_.Swap(&response);
+    }
+    return stream->Finish();
+  }
+
+  // False: it has been tried for long enough without hearing anything.
+  bool AwaitNextTry(const grpc::Status& status) {
+    if (attempts_++ == 0) trouble_since_ = client::Repetition::Clock::now();
+    const auto next = repetition_.Next(client::RefusalOf(status), attempts_, trouble_since_);
+    if (next) std::this_thread::sleep_until(*next);
+    return next.has_value();
+  }
+
+  void Show(const v1::VerifyResponse& response) {
+    if (response.findings_size() > 0) progress_.Clear();
     for (const v1::Finding& finding : response.findings()) {
-      Count(finding, counts);
-      if (session.json) {
-        session.out() << MessageJson(finding) << "\n";
+      Count(finding, counts_);
+      if (session_.json) {
+        session_.out() << MessageJson(finding) << "\n";
         continue;
       }
-      table.AddRow({finding.id(), finding.version() == 0 ? "-" : std::to_string(finding.version()),
-                    FindingName(finding.kind()), finding.problem(), StateOf(finding)});
+      table_.AddRow({finding.id(), finding.version() == 0 ? "-" : std::to_string(finding.version()),
+                     FindingName(finding.kind()), finding.problem(), StateOf(finding)});
     }
-    table.Flush(session.out());
-    session.out().flush();
-    progress.Show(response.versions(), "versions", 0);
-    response.clear_findings();
-    last.Swap(&response);
+    table_.Flush(session_.out());
+    session_.out().flush();
+    progress_.Show(response.versions(), "versions", 0);
   }
-  progress.Clear();
-  const grpc::Status status = stream->Finish();
-  if (last.complete()) {
-    if (session.json) {
-      session.out() << SummaryJson(last, counts) << "\n";
+
+  void Close() {
+    if (session_.json) {
+      session_.out() << SummaryJson(last_, counts_) << "\n";
     } else {
-      session.err() << ClosingLine(last, counts) << "\n";
+      session_.err() << ClosingLine(last_, counts_) << "\n";
     }
   }
-  return status.ok() ? kExitOk : session.Refuse(status);
+
+  Session& session_;
+  client::Repetition repetition_;
+  Progress progress_;
+  Table table_;
+  v1::VerifyRequest request_;
+  Counts counts_;
+  v1::VerifyResponse last_;
+  bool heard_ = false;  // the server is there: it answered something
+  int attempts_ = 0;    // since the last message
+  client::Repetition::Clock::time_point trouble_since_;
+};
+
+int RunVerify(Session& session, const VerifyOptions& options) {
+  const absl::StatusOr<int64_t> retry_ms = client::ParseDurationMs(options.retry_for);
+  if (!retry_ms.ok()) return session.Usage(retry_ms.status());
+  return Verifying(session, options, *retry_ms).Run();
 }
 
 }  // namespace
@@ -141,9 +204,19 @@ void AddVerifyCommand(CLI::App& app, Session& session) {
   command.add_option("ID", options->id, "One document; all, and the ledger, unless given");
   command.add_flag("--repair", options->repair,
                    "Finish what crashed writers left undone; nothing else is ever changed");
+  command
+      .add_option("--resume", options->resume_token,
+                  "Go on where another run broke off, which printed this token")
+      ->type_name("TOKEN");
+  command
+      .add_option("--retry-for", options->retry_for,
+                  "How long to try to go on when the stream breaks; 60s unless given")
+      ->type_name("TIME");
   command.footer(
-      "Goes on beside writers, as long as it takes unless --timeout is given. Exit status 1 if\n"
-      "anything is BROKEN; what is only recoverable does not count.\n"
+      "Goes on beside writers, as long as it takes unless --timeout is given; over a new stream\n"
+      "where one breaks (UNAVAILABLE). Exit status 1 if anything is BROKEN; what is only\n"
+      "recoverable does not count. With --resume, what was found before counts, and is not listed\n"
+      "again; all other arguments must be as in that run.\n"
       "Example:\n  strata verify books --repair");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunVerify(session, *options); };

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "schemas/document/bson_view.h"
+#include "schemas/document/json.h"
 #include "schemas/document/meaning.h"
 #include "schemas/document/member_index.h"
+#include "schemas/document/struct_wire.h"
 
 namespace strata::document {
 namespace {
@@ -17,8 +19,35 @@ bool SameMember(const Member& a, const Member& b) {
   return SameMeaning(a.type, a.value, b.type, b.value);
 }
 
+bool HasLongName(std::string_view object) {
+  Member member;
+  for (MemberReader reader(object); reader.Next(member);) {
+    if (member.name.size() > kDiffNameMax) return true;
+  }
+  return false;
+}
+
 class Differ {
  public:
+  Differ(int64_t skip, const ChangeVisitor& visitor) : skip_(skip), visitor_(visitor) {}
+
+  bool stopped() const { return stopped_; }
+
+  void Contents(const Content& before, const Content& after) {
+    const Member old_whole{kBsonObject, "", before.bytes()};
+    const Member new_whole{kBsonObject, "", after.bytes()};
+    if (Comparable(old_whole, new_whole)) return Objects(before.bytes(), after.bytes());
+    if (!SameMember(old_whole, new_whole)) Report(&old_whole, &new_whole);
+  }
+
+ private:
+  // Whether what is in the members can be told apart, instead of the members as a whole.
+  bool Comparable(const Member& before, const Member& after) const {
+    if (before.type != after.type || path_.size() > kDiffPathMax) return false;
+    if (before.type == kBsonArray) return true;
+    return before.type == kBsonObject && !HasLongName(before.value) && !HasLongName(after.value);
+  }
+
   void Objects(std::string_view before, std::string_view after) {
     const std::vector<Member> old_members = ReadMembers(before);
     const std::vector<Member> new_members = ReadMembers(after);
@@ -26,6 +55,7 @@ class Differ {
     std::vector<bool> met(new_members.size());
     size_t expected = 0;
     for (const Member& member : old_members) {
+      if (stopped_) return;
       const size_t found = index.Find(member.name, expected);
       if (found == kNoMember) {
         Removed(member);
@@ -35,14 +65,11 @@ class Differ {
       expected = found + 1;
       Members(member, new_members[found]);
     }
-    for (size_t i = 0; i < new_members.size(); ++i) {
+    for (size_t i = 0; !stopped_ && i < new_members.size(); ++i) {
       if (!met[i]) Added(new_members[i]);
     }
   }
 
-  std::vector<FieldChange> Take() { return std::move(changes_); }
-
- private:
   // The name of an element in its own array is its index there, as the path wants it.
   void Arrays(std::string_view before, std::string_view after) {
     const std::vector<Member> old_elements = ReadMembers(before);
@@ -58,41 +85,62 @@ class Differ {
       --new_end;
     }
     const size_t pairs_end = std::min(old_end, new_end);
-    for (size_t i = begin; i < pairs_end; ++i) Members(old_elements[i], new_elements[i]);
-    for (size_t i = pairs_end; i < old_end; ++i) Removed(old_elements[i]);
-    for (size_t i = pairs_end; i < new_end; ++i) Added(new_elements[i]);
+    for (size_t i = begin; !stopped_ && i < pairs_end; ++i) {
+      Members(old_elements[i], new_elements[i]);
+    }
+    for (size_t i = pairs_end; !stopped_ && i < old_end; ++i) Removed(old_elements[i]);
+    for (size_t i = pairs_end; !stopped_ && i < new_end; ++i) Added(new_elements[i]);
   }
 
   void Members(const Member& before, const Member& after) {
     if (SameMember(before, after)) return;
     const size_t parent_size = path_.size();
     AppendSegment(before.name, path_);
-    const bool deeper = before.type == after.type && path_.size() <= kDiffPathMax;
-    if (deeper && before.type == kBsonObject) {
+    if (!Comparable(before, after)) {
+      Report(&before, &after);
+    } else if (before.type == kBsonObject) {
       Objects(before.value, after.value);
-    } else if (deeper && before.type == kBsonArray) {
-      Arrays(before.value, after.value);
     } else {
-      changes_.push_back({path_, ChangeType::kChanged, ValueOf(before), ValueOf(after)});
+      Arrays(before.value, after.value);
     }
     path_.resize(parent_size);
   }
 
-  void Removed(const Member& member) {
-    changes_.push_back({PathTo(member.name), ChangeType::kRemoved, ValueOf(member), std::nullopt});
-  }
-  void Added(const Member& member) {
-    changes_.push_back({PathTo(member.name), ChangeType::kAdded, std::nullopt, ValueOf(member)});
+  void Removed(const Member& member) { ReportAt(member.name, &member, nullptr); }
+  void Added(const Member& member) { ReportAt(member.name, nullptr, &member); }
+
+  void ReportAt(std::string_view name, const Member* before, const Member* after) {
+    const size_t parent_size = path_.size();
+    AppendSegment(name, path_);
+    Report(before, after);
+    path_.resize(parent_size);
   }
 
-  std::string PathTo(std::string_view name) const {
-    std::string path = path_;
-    AppendSegment(name, path);
-    return path;
+  // A change of what the path names; null: not there.
+  void Report(const Member* before, const Member* after) {
+    if (skip_ > 0) {
+      --skip_;
+      return;
+    }
+    FieldChange change;
+    change.path = path_;
+    change.type = before == nullptr  ? ChangeType::kAdded
+                  : after == nullptr ? ChangeType::kRemoved
+                                     : ChangeType::kChanged;
+    if (before != nullptr) change.before = ValueOf(*before);
+    if (after != nullptr) change.after = ValueOf(*after);
+    if (WireSize(change) > kChangeBytesMax) {
+      change.before.reset();
+      change.after.reset();
+      change.values_omitted = true;
+    }
+    stopped_ = !visitor_(std::move(change));
   }
 
-  std::string path_;  // of the object or array that is compared
-  std::vector<FieldChange> changes_;
+  int64_t skip_;
+  const ChangeVisitor& visitor_;
+  bool stopped_ = false;
+  std::string path_;  // of what is compared
 };
 
 // The paths that begin with the same segments, as a range of the sorted list of all paths.
@@ -146,10 +194,32 @@ bool AppendProjected(std::string_view document, bool is_array, PathRange paths, 
 
 }  // namespace
 
-std::vector<FieldChange> Diff(const Content& before, const Content& after) {
-  Differ differ;
-  if (!(before == after)) differ.Objects(before.bytes(), after.bytes());
-  return differ.Take();
+bool VisitChanges(const Content& before, const Content& after, int64_t skip,
+                  const ChangeVisitor& visitor) {
+  Differ differ(skip, visitor);
+  if (!(before == after)) differ.Contents(before, after);
+  return !differ.stopped();
+}
+
+size_t WireSize(const FieldChange& change) {
+  size_t size = 2;  // the type
+  if (!change.path.empty()) size += LengthFieldSize(change.path.size());
+  if (change.before) size += LengthFieldSize(ValueSize(*change.before));
+  if (change.after) size += LengthFieldSize(ValueSize(*change.after));
+  if (change.values_omitted) size += 2;
+  return LengthFieldSize(size);
+}
+
+Changes Diff(const Content& before, const Content& after, size_t bytes_max) {
+  Changes changes;
+  size_t bytes = 0;
+  changes.truncated = !VisitChanges(before, after, /*skip=*/0, [&](FieldChange&& change) {
+    bytes += WireSize(change);
+    if (bytes > bytes_max) return false;
+    changes.list.push_back(std::move(change));
+    return true;
+  });
+  return changes;
 }
 
 Content Project(const Content& content, const std::vector<Path>& paths) {

@@ -57,5 +57,6 @@ absl::StatusOr<Value> ArrayFromListValue(std::string_view list_wire, const Limit
 void AppendStruct(const Content& content, std::string& out);
 size_t StructSize(const Content& content);
 void AppendValue(const Value& value, std::string& out);
+size_t ValueSize(const Value& value);
 
 }  // namespace strata::document

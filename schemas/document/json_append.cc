@@ -290,6 +290,10 @@ size_t StructSize(const Content& content) {
   return StructWriter().MeasureMembers(content.bytes(), /*is_array=*/false);
 }
 
+size_t ValueSize(const Value& value) {
+  return StructWriter().MeasureValue(value.type, value.bytes);
+}
+
 void AppendValue(const Value& value, std::string& out) {
   StructWriter writer;
   const size_t begin = out.size();

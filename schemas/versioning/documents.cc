@@ -390,9 +390,8 @@ absl::Status ScanPairs(const View& view, VersionRange range, Part part, bool pai
   return absl::OkStatus();
 }
 
-std::vector<document::FieldChange> ChangesSince(const StoredVersion* before,
-                                                const StoredVersion& version) {
-  return document::Diff(ContentOrEmpty(before), ContentOrEmpty(&version));
+document::Changes ChangesSince(const StoredVersion* before, const StoredVersion& version) {
+  return document::Diff(ContentOrEmpty(before), ContentOrEmpty(&version), kChangesBytesMax);
 }
 
 // A deletion has nothing that a condition could be about.
@@ -413,7 +412,7 @@ absl::StatusOr<std::optional<int64_t>> Documents::History(const HistoryQuery& qu
     end = number;
     if (query.filter && examined++ == kExaminedMax) return false;
     if (Matches(query.filter, version)) {
-      std::vector<document::FieldChange> changes;
+      document::Changes changes;
       if (query.include_changes) changes = ChangesSince(before, version);
       if (!query.include_content) version.content.reset();
       if (!visitor(std::move(version), std::move(changes))) return false;
@@ -442,18 +441,19 @@ absl::StatusOr<std::optional<int64_t>> Documents::History(const HistoryQuery& qu
   return end;
 }
 
-absl::StatusOr<DiffResult> Documents::Diff(const DocumentName& name, int64_t from_version,
-                                           int64_t to_version) const {
-  DiffResult result;
-  RETURN_IF_ERROR(WithDocument(name, [&](const DocumentView& view) -> absl::Status {
-    result.from_version = from_version;
-    result.to_version = to_version == 0 ? view.newest() : to_version;
-    ASSIGN_OR_RETURN(const StoredVersion from, view.Read(result.from_version, Part::kContent));
-    ASSIGN_OR_RETURN(const StoredVersion to, view.Read(result.to_version, Part::kContent));
-    result.changes = document::Diff(ContentOrEmpty(&from), ContentOrEmpty(&to));
+absl::StatusOr<DiffEnd> Documents::Diff(const DiffQuery& query,
+                                        const document::ChangeVisitor& visitor) const {
+  DiffEnd end;
+  RETURN_IF_ERROR(WithDocument(query.name, [&](const DocumentView& view) -> absl::Status {
+    end.from_version = query.from_version;
+    end.to_version = query.to_version == 0 ? view.newest() : query.to_version;
+    ASSIGN_OR_RETURN(const StoredVersion from, view.Read(end.from_version, Part::kContent));
+    ASSIGN_OR_RETURN(const StoredVersion to, view.Read(end.to_version, Part::kContent));
+    end.complete =
+        document::VisitChanges(ContentOrEmpty(&from), ContentOrEmpty(&to), query.skip, visitor);
     return absl::OkStatus();
   }));
-  return result;
+  return end;
 }
 
 // The version that was current at `time`, with content; nothing if the document was not there yet.

@@ -47,13 +47,18 @@ struct HistoryQuery {
   bool include_content = false;
   bool include_changes = false;
 };
-using HistoryVisitor =
-    std::function<bool(StoredVersion&& version, std::vector<document::FieldChange>&& changes)>;
+using HistoryVisitor = std::function<bool(StoredVersion&& version, document::Changes&& changes)>;
 
-struct DiffResult {
+struct DiffQuery {
+  DocumentName name;
+  int64_t from_version = 0;
+  int64_t to_version = 0;  // 0: the current one
+  int64_t skip = 0;        // so many changes are passed over
+};
+struct DiffEnd {
   int64_t from_version = 0;
   int64_t to_version = 0;
-  std::vector<document::FieldChange> changes;
+  bool complete = false;  // the visitor took all
 };
 
 // Where a walk over the ledger (or, of one document, over its versions) goes on.
@@ -79,7 +84,7 @@ struct AuditRow {
   std::string collection;
   std::string id;
   StoredVersion version;  // header only; without hashes if the collection has been deleted since
-  std::vector<document::FieldChange> changes;
+  document::Changes changes;
 };
 using AuditVisitor = std::function<bool(AuditRow&& row)>;
 
@@ -101,6 +106,11 @@ struct DocumentsOptions {
   document::Limits limits;
   WriteOptions write;
 };
+
+// Of each version of History and Audit, so many bytes of changes are told (document::WireSize).
+// Together with a content of document::Limits::kBytesCeiling and all else that a version says they
+// stay below the 4 MiB that a client takes as one message, in both encodings.
+inline constexpr size_t kChangesBytesMax = size_t{1} << 20;
 
 // A page looks at no more than this many documents (List), versions (History with a filter, Audit
 // of one document) or ledger entries (Audit).
@@ -145,9 +155,9 @@ class Documents {
   absl::StatusOr<std::optional<int64_t>> History(const HistoryQuery& query,
                                                  const HistoryVisitor& visitor) const;
 
-  // `to_version` 0: the current one. VERSION_NOT_FOUND.
-  absl::StatusOr<DiffResult> Diff(const DocumentName& name, int64_t from_version,
-                                  int64_t to_version) const;
+  // Visits what changed from one version to another. VERSION_NOT_FOUND.
+  absl::StatusOr<DiffEnd> Diff(const DiffQuery& query,
+                               const document::ChangeVisitor& visitor) const;
 
   // Where to go on, or nothing at the end. UNSUPPORTED_BY_ENGINE for more than one document without
   // commit positions.

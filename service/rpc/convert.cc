@@ -318,27 +318,31 @@ void FillVersion(const versioning::StoredVersion& version, wire::Version& wire_v
   wire_version.set_chain_hash(header.chain_hash.data(), header.chain_hash.size());
 }
 
-void FillChanges(const std::vector<document::FieldChange>& changes,
-                 google::protobuf::RepeatedPtrField<wire::FieldChange>& wire_changes) {
-  for (const document::FieldChange& change : changes) {
-    wire::FieldChange& made = *wire_changes.Add();
-    made.set_path(change.path);
-    switch (change.type) {
-      case document::ChangeType::kAdded:
-        made.set_type(wire::CHANGE_TYPE_ADDED);
-        break;
-      case document::ChangeType::kRemoved:
-        made.set_type(wire::CHANGE_TYPE_REMOVED);
-        break;
-      case document::ChangeType::kChanged:
-        made.set_type(wire::CHANGE_TYPE_CHANGED);
-        break;
-    }
-    // In the wire view a message field is bytes, which has no presence of its own: AppendValue
-    // writes at least the kind of a value, so what is there is never empty.
-    if (change.before) document::AppendValue(*change.before, *made.mutable_before());
-    if (change.after) document::AppendValue(*change.after, *made.mutable_after());
+void FillChange(const document::FieldChange& change, wire::FieldChange& wire_change) {
+  wire_change.set_path(change.path);
+  switch (change.type) {
+    case document::ChangeType::kAdded:
+      wire_change.set_type(wire::CHANGE_TYPE_ADDED);
+      break;
+    case document::ChangeType::kRemoved:
+      wire_change.set_type(wire::CHANGE_TYPE_REMOVED);
+      break;
+    case document::ChangeType::kChanged:
+      wire_change.set_type(wire::CHANGE_TYPE_CHANGED);
+      break;
   }
+  // In the wire view a message field is bytes, which has no presence of its own: AppendValue
+  // writes at least the kind of a value, so what is there is never empty.
+  if (change.before) document::AppendValue(*change.before, *wire_change.mutable_before());
+  if (change.after) document::AppendValue(*change.after, *wire_change.mutable_after());
+  wire_change.set_values_omitted(change.values_omitted);
+}
+
+void FillChanges(const document::Changes& changes, wire::Version& wire_version) {
+  for (const document::FieldChange& change : changes.list) {
+    FillChange(change, *wire_version.add_changes());
+  }
+  wire_version.set_changes_truncated(changes.truncated);
 }
 
 void FillCollection(const versioning::Collection& collection, wire::Collection& wire_collection) {

@@ -64,8 +64,8 @@ void FillContent(const document::Content& content, wire::Encoding encoding,
 void FillDocument(std::string_view collection, std::string_view id,
                   const versioning::StoredVersion& version, wire::Document& wire_document);
 void FillVersion(const versioning::StoredVersion& version, wire::Version& wire_version);
-void FillChanges(const std::vector<document::FieldChange>& changes,
-                 google::protobuf::RepeatedPtrField<wire::FieldChange>& wire_changes);
+void FillChange(const document::FieldChange& change, wire::FieldChange& wire_change);
+void FillChanges(const document::Changes& changes, wire::Version& wire_version);
 void FillCollection(const versioning::Collection& collection, wire::Collection& wire_collection);
 
 // Only the members that `paths` name; all if there are none.

@@ -149,6 +149,10 @@ TEST(Change, IsOneLine) {
                                "before":{"$numberDouble":"1.0"},"after":1.5})"),
                        plain),
             "~ /a 1.0 -> 1.5");
+  EXPECT_EQ(ChangeLine(Change(R"({"path":"/a","type":"CHANGE_TYPE_CHANGED",
+                               "values_omitted":true})"),
+                       plain),
+            "~ /a (too large) -> (too large)");
   EXPECT_EQ(
       ChangeLine(Change(R"({"path":"/a","type":"CHANGE_TYPE_ADDED","after":1})"), Palette(true)),
       "\x1b[32m+ /a 1\x1b[0m");

@@ -1,4 +1,6 @@
 // Claims about each command, from its arguments to the exit status.
+#include <gmock/gmock.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -307,8 +309,30 @@ TEST_F(CommandLine, DiffPrintsALineAChange) {
   EXPECT_EQ(same.status, kExitOk);
   EXPECT_EQ(Run({"diff", "books", "moby", "1", "2", "--json"}).out,
             R"({"from_version":"1","to_version":"2","changes":[{"path":"/stock",)"
-            R"("type":"CHANGE_TYPE_CHANGED","before":3,"after":2}]})"
+            R"("type":"CHANGE_TYPE_CHANGED","before":3,"after":2,"values_omitted":false}],)"
+            R"("next_page_token":""})"
             "\n");
+}
+
+TEST_F(CommandLine, DiffFollowsThePages) {
+  server_.diff_changes = 10;
+  const std::string lines = Run({"diff", "books", "moby", "1", "2"}).out;
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 10);
+  const std::string json = Run({"diff", "books", "moby", "1", "2", "--json"}).out;
+  EXPECT_EQ(std::count(json.begin(), json.end(), '\n'), 1);
+  EXPECT_THAT(json, testing::HasSubstr(R"("next_page_token":""})"));
+  size_t changes = 0;
+  for (size_t at = 0; (at = json.find("/stock", at)) != std::string::npos; ++at) ++changes;
+  EXPECT_EQ(changes, 10u);
+}
+
+TEST_F(CommandLine, ChangesThatAreCutSayWhereTheRestIs) {
+  server_.truncates_changes = true;
+  Run({"create", "books", "moby", "{}"});
+  for (const std::string command : {"history", "audit"}) {
+    const std::string out = Run({command, "books", "moby", "--changes"}).out;
+    EXPECT_THAT(out, testing::EndsWith("    (and more: strata diff shows all of them)\n"));
+  }
 }
 
 TEST_F(CommandLine, AuditSendsItsFiltersAndFollowsThePages) {

@@ -238,6 +238,7 @@ Status FakeServer::History(Context*, const v1::HistoryRequest* request,
   for (v1::Version& version : versions) {
     if (!request->include_content()) version.clear_content();
     if (!request->include_changes()) continue;
+    version.set_changes_truncated(truncates_changes);
     v1::FieldChange& change = *version.add_changes();
     change.set_path("/stock");
     change.set_type(v1::CHANGE_TYPE_ADDED);
@@ -253,11 +254,15 @@ Status FakeServer::Diff(Context*, const v1::DiffRequest* request, v1::DiffRespon
   response->set_from_version(request->from_version());
   response->set_to_version(request->to_version() == 0 ? 9 : request->to_version());
   if (response->from_version() == response->to_version()) return Status::OK;
-  v1::FieldChange& change = *response->add_changes();
-  change.set_path("/stock");
-  change.set_type(v1::CHANGE_TYPE_CHANGED);
-  change.mutable_before()->set_number_value(3);
-  change.mutable_after()->set_number_value(2);
+  std::vector<v1::FieldChange> changes(diff_changes);
+  for (v1::FieldChange& change : changes) {
+    change.set_path("/stock");
+    change.set_type(v1::CHANGE_TYPE_CHANGED);
+    change.mutable_before()->set_number_value(3);
+    change.mutable_after()->set_number_value(2);
+  }
+  response->set_next_page_token(
+      Page(changes, request->page_token(), page_max, response->mutable_changes()));
   return Status::OK;
 }
 
@@ -274,6 +279,7 @@ Status FakeServer::Audit(Context*, const v1::AuditRequest* request, v1::AuditRes
         entry.set_id(id);
         *entry.mutable_version() = version;
         entry.mutable_version()->clear_content();
+        entry.mutable_version()->set_changes_truncated(truncates_changes);
       }
     }
   }
@@ -358,8 +364,15 @@ Status FakeServer::Verify(Context* context, const v1::VerifyRequest* request,
                           grpc::ServerWriter<v1::VerifyResponse>* writer) {
   last_verify = *request;
   last_verify_had_deadline = context->deadline() != std::chrono::system_clock::time_point::max();
-  for (const v1::VerifyResponse& step : verify_steps) writer->Write(step);
-  return verify_end;
+  const bool breaks = verify_streams++ < verify_breaks;
+  size_t i = request->resume_token().empty() ? 0 : std::stoul(request->resume_token()) + 1;
+  for (; i < verify_steps.size(); ++i) {
+    if (breaks && i >= static_cast<size_t>(verify_streams)) break;
+    v1::VerifyResponse step = verify_steps[i];
+    if (!step.complete()) step.set_resume_token(std::to_string(i));
+    writer->Write(step);
+  }
+  return breaks ? Status(StatusCode::UNAVAILABLE, "socket closed") : verify_end;
 }
 
 }  // namespace strata::cli

@@ -95,6 +95,52 @@ TEST_F(VerifyCommand, PrintsJsonForMachines) {
   EXPECT_THAT(outcome.err, HasSubstr(R"("reason":"CHAIN_BROKEN")"));
 }
 
+TEST_F(VerifyCommand, GoesOnWhereTheStreamBroke) {
+  AnswerFindings();
+  Break();
+  server_.verify_steps[1].set_complete(false);
+  const Outcome whole = Run({"verify", "books"});
+  for (const int breaks : {1, 2, 3, 4}) {
+    server_.verify_streams = 0;
+    server_.verify_breaks = breaks;
+    const Outcome outcome = Run({"verify", "books", "--repair"});
+    EXPECT_EQ(server_.verify_streams, breaks + 1);
+    EXPECT_EQ(outcome.status, whole.status);
+    EXPECT_EQ(outcome.out, whole.out) << breaks;  // each finding once
+    EXPECT_EQ(outcome.err, whole.err) << breaks;
+    EXPECT_TRUE(server_.last_verify.repair());
+  }
+}
+
+TEST_F(VerifyCommand, GivesUpInTimeAndSaysHowToGoOn) {
+  AnswerFindings();
+  server_.verify_breaks = 1000;
+  server_.verify_steps.resize(1);
+  const Outcome given_up = Run({"verify", "books", "--retry-for", "300ms"});
+  EXPECT_EQ(given_up.status, kExitRefused);
+  EXPECT_GT(server_.verify_streams, 1);
+  EXPECT_THAT(given_up.err, HasSubstr("UNAVAILABLE"));
+  EXPECT_THAT(given_up.err, testing::EndsWith("go on with: --resume 0\n"));
+
+  server_.verify_steps.clear();
+  AnswerFindings();
+  server_.verify_breaks = 0;
+  const Outcome resumed = Run({"verify", "books", "--resume", "0"});
+  EXPECT_EQ(server_.last_verify.resume_token(), "0");
+  EXPECT_EQ(resumed.status, kExitOk);
+  EXPECT_EQ(resumed.out, "");
+  EXPECT_EQ(resumed.err, "3 documents, 1,500 versions, 1 ledger entry: whole\n");
+}
+
+// Nobody waits for a server that was never there.
+TEST_F(VerifyCommand, AServerThatIsNotThereIsSaidSoAtOnce) {
+  server_.verify_breaks = 1000;
+  const Outcome outcome = Run({"verify", "books"});
+  EXPECT_EQ(outcome.status, kExitRefused);
+  EXPECT_EQ(server_.verify_streams, 1);
+  EXPECT_THAT(outcome.err, Not(HasSubstr("--resume")));
+}
+
 TEST_F(VerifyCommand, ARefusalIsPrinted) {
   server_.verify_end =
       StatusOf(grpc::StatusCode::NOT_FOUND, "COLLECTION_NOT_FOUND", "no such collection");

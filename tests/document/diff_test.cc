@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "schemas/document/json.h"
 #include "tests/document/documents.h"
 
 namespace strata::document {
@@ -30,6 +33,12 @@ std::vector<std::string> Lines(const std::vector<FieldChange>& changes) {
   return lines;
 }
 
+std::vector<FieldChange> AllChanges(const Content& before, const Content& after) {
+  Changes changes = Diff(before, after, std::numeric_limits<size_t>::max());
+  EXPECT_FALSE(changes.truncated);
+  return std::move(changes.list);
+}
+
 struct Expected {
   char type;
   const char* path;
@@ -47,7 +56,7 @@ void ExpectDiff(std::string_view before, std::string_view after,
     if (change.type != '-') line += Json(Val(change.after));
     lines.push_back(line);
   }
-  EXPECT_EQ(Lines(Diff(Doc(before), Doc(after))), lines) << before << " -> " << after;
+  EXPECT_EQ(Lines(AllChanges(Doc(before), Doc(after))), lines) << before << " -> " << after;
 }
 
 TEST(Diff, NamesTheDeepestMemberThatChanged) {
@@ -93,11 +102,118 @@ TEST(Diff, ArraysAreComparedBehindTheirCommonBeginningAndBeforeTheirCommonEnd) {
 TEST(Diff, DoesNotRepeatALongNameForEachMemberBehindIt) {
   const std::string name(kDiffPathMax, 'n');
   const std::vector<FieldChange> changes =
-      Diff(Doc("{\"" + name + R"(": {"a": 1, "b": {"c": 1}}})"),
-           Doc("{\"" + name + R"(": {"a": 2, "b": {"c": 2}}})"));
+      AllChanges(Doc("{\"" + name + R"(": {"a": 1, "b": {"c": 1}}})"),
+                 Doc("{\"" + name + R"(": {"a": 2, "b": {"c": 2}}})"));
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_EQ(changes[0].path, "/" + name);
   EXPECT_EQ(changes[0].type, ChangeType::kChanged);
+}
+
+TEST(Diff, KeepsToItsBudgetAndSaysSo) {
+  const Content before = Doc(R"({"a": 1, "b": {"c": "x", "d": [1, 2]}, "e": null})");
+  const Content after = Doc(R"({"a": 2, "b": {"c": "y", "d": [1, 3, 4]}, "f": {"g": 1}})");
+  const std::vector<FieldChange> all = AllChanges(before, after);
+  ASSERT_EQ(all.size(), 6u);
+  size_t whole = 0;
+  for (const FieldChange& change : all) whole += WireSize(change);
+  for (size_t budget = 0; budget <= whole + 1; ++budget) {
+    const Changes cut = Diff(before, after, budget);
+    size_t bytes = 0;
+    for (size_t i = 0; i < cut.list.size(); ++i) {
+      EXPECT_EQ(cut.list[i].path, all[i].path);
+      bytes += WireSize(cut.list[i]);
+    }
+    EXPECT_LE(bytes, budget);
+    EXPECT_EQ(cut.truncated, cut.list.size() < all.size());
+    EXPECT_EQ(cut.truncated, budget < whole);
+    if (cut.truncated) {
+      EXPECT_GT(bytes + WireSize(all[cut.list.size()]), budget);
+    }
+  }
+}
+
+TEST(Diff, GoesOnBehindAnyChange) {
+  for (uint32_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomDocuments random(seed);
+    const Content before = random.Make();
+    const Content after = random.Change(before);
+    const std::vector<std::string> all = Lines(AllChanges(before, after));
+    for (size_t skip = 0; skip <= all.size() + 1; ++skip) {
+      std::vector<FieldChange> taken;
+      const auto take_two = [&](FieldChange&& change) {
+        if (taken.size() == 2) return false;
+        taken.push_back(std::move(change));
+        return true;
+      };
+      const bool complete = VisitChanges(before, after, static_cast<int64_t>(skip), take_two);
+      const size_t begin = std::min(skip, all.size());
+      const size_t end = std::min(begin + 2, all.size());
+      EXPECT_EQ(Lines(taken),
+                std::vector<std::string>(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                                         all.begin() + static_cast<std::ptrdiff_t>(end)));
+      EXPECT_EQ(complete, end == all.size());
+    }
+  }
+}
+
+// With all its changes in memory, this one would take 4.7 MB for a document of 109 KB.
+TEST(Diff, HoldsOneChangeAtATime) {
+  const std::string name(430, 'n');
+  std::string members;
+  for (int i = 0; i < 10'000; ++i) {
+    members += (i == 0 ? "\"" : ", \"") + std::to_string(i) + "\": 1";
+  }
+  const Content before = Doc("{\"" + name + "\": {}}");
+  const Content after = Doc("{\"" + name + "\": {" + members + "}}");
+  ASSERT_LT(after.size(), 110'000u);
+  size_t bytes = 0;
+  int changes = 0;
+  EXPECT_TRUE(VisitChanges(before, after, 0, [&](FieldChange&& change) {
+    bytes += WireSize(change);
+    ++changes;
+    return true;
+  }));
+  EXPECT_EQ(changes, 10'000);
+  EXPECT_GT(bytes, 4'500'000u);
+  const Changes cut = Diff(before, after, size_t{1} << 20);
+  EXPECT_TRUE(cut.truncated);
+  EXPECT_LT(cut.list.size(), 2'500u);
+}
+
+TEST(Diff, AnObjectWithAnEndlessNameIsComparedAsAWhole) {
+  const std::string name(kDiffNameMax, '~');
+  const auto diff = [&](const std::string& key) {
+    return AllChanges(Doc(R"({"a": {"b": 1, ")" + key + R"(": 1}, "c": 1})"),
+                      Doc(R"({"a": {"b": 2, ")" + key + R"(": 2}, "c": 2})"));
+  };
+  EXPECT_EQ(diff(name).size(), 3u);
+  const std::vector<FieldChange> whole = diff(name + "~");
+  ASSERT_EQ(whole.size(), 2u);
+  EXPECT_EQ(whole[0].path, "/a");
+  EXPECT_EQ(whole[1].path, "/c");
+  // At the top, that is the document.
+  const std::vector<FieldChange> document = AllChanges(Doc("{}"), Doc("{\"" + name + "~\": 1}"));
+  ASSERT_EQ(document.size(), 1u);
+  EXPECT_EQ(document[0].path, "");
+  EXPECT_EQ(document[0].type, ChangeType::kChanged);
+  EXPECT_TRUE(AllChanges(Doc("{\"" + name + "~\": 1}"), Doc("{\"" + name + "~\": 1}")).empty());
+}
+
+TEST(Diff, LeavesOutValuesThatNoAnswerCouldHold) {
+  const Limits limits{.bytes_max = Limits::kBytesCeiling};
+  const auto of = [&](char fill, size_t size) {
+    return *Content::FromBson(
+        std::string(Doc("{\"a\": \"" + std::string(size, fill) + "\"}").bytes()), limits);
+  };
+  for (const size_t size : {size_t{1'500'000}, size_t{1'600'000}, Limits::kBytesCeiling - 100}) {
+    const std::vector<FieldChange> changes = AllChanges(of('x', size), of('y', size));
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_LE(WireSize(changes[0]), kChangeBytesMax);
+    EXPECT_EQ(changes[0].values_omitted, size > 1'550'000);
+    EXPECT_EQ(changes[0].before.has_value(), size < 1'550'000);
+    EXPECT_EQ(changes[0].path, "/a");
+  }
 }
 
 TEST(Diff, IsEmptyExactlyForTheSameMeaning) {
@@ -106,9 +222,9 @@ TEST(Diff, IsEmptyExactlyForTheSameMeaning) {
     RandomDocuments random(seed);
     const Content before = random.Make();
     const Content after = random.Change(before);
-    EXPECT_EQ(Diff(before, after).empty(), SameMeaning(before, after));
+    EXPECT_EQ(AllChanges(before, after).empty(), SameMeaning(before, after));
     EXPECT_EQ(SameMeaning(before, after), SameMeaning(after, before));
-    EXPECT_TRUE(Diff(before, before).empty());
+    EXPECT_TRUE(AllChanges(before, before).empty());
   }
 }
 

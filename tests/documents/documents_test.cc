@@ -283,9 +283,9 @@ TEST_P(DocumentsTest, HistoryTellsWhatEachVersionChanged) {
     std::map<int64_t, std::string> changes;
     ASSERT_THAT(world->documents().History(
                     query,
-                    [&](StoredVersion&& version, std::vector<document::FieldChange>&& fields) {
+                    [&](StoredVersion&& version, document::Changes&& changed) {
                       std::string& text = changes[version.header.version];
-                      for (const auto& field : fields) {
+                      for (const auto& field : changed.list) {
                         text += field.path + (field.before ? "-" : "") + (field.after ? "+" : "");
                       }
                       EXPECT_FALSE(version.content);
@@ -316,15 +316,24 @@ TEST_P(DocumentsTest, AWalkStopsWhereItsVisitorSaysSo) {
 
 TEST_P(DocumentsTest, DiffComparesAnyTwoVersions) {
   WriteFive();
-  ASSERT_OK_AND_ASSIGN(const DiffResult diff, world->documents().Diff(kName, 1, 2));
-  ASSERT_THAT(diff.changes, SizeIs(1));
-  EXPECT_EQ(diff.changes[0].type, document::ChangeType::kChanged);
-  ASSERT_OK_AND_ASSIGN(const DiffResult back, world->documents().Diff(kName, 4, 0));
+  std::vector<document::FieldChange> changes;
+  const auto diff = [&](int64_t from, int64_t to) {
+    changes.clear();
+    return world->documents().Diff({kName, from, to}, [&](document::FieldChange&& change) {
+      changes.push_back(std::move(change));
+      return true;
+    });
+  };
+  ASSERT_THAT(diff(1, 2), IsOk());
+  ASSERT_THAT(changes, SizeIs(1));
+  EXPECT_EQ(changes[0].type, document::ChangeType::kChanged);
+  ASSERT_OK_AND_ASSIGN(const DiffEnd back, diff(4, 0));
   EXPECT_EQ(back.to_version, 5);
-  ASSERT_OK_AND_ASSIGN(const DiffResult deletion, world->documents().Diff(kName, 2, 3));
-  ASSERT_THAT(deletion.changes, SizeIs(1));
-  EXPECT_EQ(deletion.changes[0].type, document::ChangeType::kRemoved);
-  EXPECT_THAT(world->documents().Diff(kName, 1, 6), HasReason(ErrorReason::kVersionNotFound));
+  EXPECT_TRUE(back.complete);
+  ASSERT_THAT(diff(2, 3), IsOk());
+  ASSERT_THAT(changes, SizeIs(1));
+  EXPECT_EQ(changes[0].type, document::ChangeType::kRemoved);
+  EXPECT_THAT(diff(1, 6), HasReason(ErrorReason::kVersionNotFound));
 }
 
 TEST_P(DocumentsTest, ListAnswersEachCurrentDocumentOnce) {
@@ -397,7 +406,7 @@ TEST_P(DocumentsTest, AuditOfADocumentTellsWhoAndWhy) {
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_EQ(rows[0].version.header.change.labels.at("ticket"), "7");
   EXPECT_EQ(rows[0].version.header.change.on_behalf_of, "bob");
-  EXPECT_THAT(rows[0].changes, SizeIs(1));
+  EXPECT_THAT(rows[0].changes.list, SizeIs(1));
   EXPECT_EQ(rows[0].place.position > 0, GetParam().mode == Mode::kAtomic);
 }
 

@@ -215,11 +215,11 @@ TEST_P(FindTest, ChangesOfAVersionThatMatchedAreThoseFromTheVersionBefore) {
     std::map<int64_t, int64_t> before;
     ASSERT_THAT(world->documents().History(
                     query,
-                    [&](StoredVersion&& version, std::vector<document::FieldChange>&& changes) {
+                    [&](StoredVersion&& version, document::Changes&& changes) {
                       EXPECT_FALSE(version.content);
-                      EXPECT_EQ(changes.size(), 1u);
-                      EXPECT_TRUE(changes[0].before);
-                      before[version.header.version] = changes[0].before->bytes[0];
+                      EXPECT_EQ(changes.list.size(), 1u);
+                      EXPECT_TRUE(changes.list[0].before);
+                      before[version.header.version] = changes.list[0].before->bytes[0];
                       return true;
                     }),
                 IsOk());

@@ -21,7 +21,13 @@ void CheckPair(const Content& a, const Content& b) {
   Require(delta.size() <= b.size() + kDeltaExcessMax, "no delta is larger than the next version");
   const auto applied = document::ApplyDelta(a, delta);
   Require(applied.ok() && *applied == b, "a delta leads to the next version, to the byte");
-  Require(document::Diff(a, b).empty() == SameMeaning(a, b), "no diff means no difference");
+  constexpr size_t kBytes = 200;
+  const document::Changes changes = document::Diff(a, b, kBytes);
+  const bool same = changes.list.empty() && !changes.truncated;
+  Require(same == SameMeaning(a, b), "no diff means no difference");
+  size_t bytes = 0;
+  for (const document::FieldChange& change : changes.list) bytes += document::WireSize(change);
+  Require(bytes <= kBytes, "a diff keeps to its budget");
   Require(SameMeaning(a, b) == SameMeaning(b, a), "the same meaning is so both ways");
 }
 

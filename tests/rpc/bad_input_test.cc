@@ -462,7 +462,14 @@ TEST_F(BadInput, PageTokens) {
       server()
           .History(R"({"collection": "books", "id": "moby", "page_size": 1})")
           .response.next_page_token();
-  ASSERT_FALSE(token.empty() || history.empty());
+  Must(server().Create(R"({"collection": "books", "id": "new", "content": {"json": {}}})"));
+  Must(server().Update(R"({"collection": "books", "id": "new",
+                           "replace": {"json": {"a": 1, "b": 2}}})"));
+  const auto new_diff = [](const std::string& rest) {
+    return R"({"collection": "books", "id": "new", "from_version": 1, )" + rest + "}";
+  };
+  const std::string diff = server().Diff(new_diff(R"("page_size": 1)")).response.next_page_token();
+  ASSERT_FALSE(token.empty() || history.empty() || diff.empty());
   const auto with = [](const std::string& text) { return R"("page_token": )" + Quoted(text); };
   Check({
       {"List", Books(with("x")), kToken, "page_token", "damaged"},
@@ -479,6 +486,12 @@ TEST_F(BadInput, PageTokens) {
        "another request"},
       {"History", Moby(with(token)), kToken, "page_token", "another request"},
       {"History", Moby(with(history) + R"(, "oldest_first": true)"), kToken, "page_token",
+       "another request"},
+      {"Diff", new_diff(with("x")), kToken, "page_token", "damaged"},
+      {"Diff", new_diff(with(history)), kToken, "page_token", "another request"},
+      {"Diff", new_diff(with(diff) + R"(, "to_version": 2)"), kToken, "page_token",
+       "another request"},
+      {"Diff", Moby(R"("from_version": 1, )" + with(diff)), kToken, "page_token",
        "another request"},
       {"Audit", Books(with(token)), kToken, "page_token", "another request"},
       {"CollectionService/ListCollections", "{" + with("x") + "}", kToken, "page_token", "damaged"},
@@ -579,6 +592,8 @@ TEST_F(BadInput, VersionsTimesAndPages) {
       {"Restore", Moby(R"("version": -1)"), kField, "version", "1"},
       {"Diff", Moby(R"("to_version": 1)"), kField, "from_version", "1"},
       {"Diff", Moby(R"("from_version": 1, "to_version": -1)"), kField, "to_version", ""},
+      {"Diff", Moby(R"("from_version": 1, "page_size": 1001)"), kField, "page_size", "1 to 1000"},
+      {"Diff", Moby(R"("from_version": 1, "page_size": -1)"), kField, "page_size", "1 to 1000"},
       {"History", Moby(R"("page_size": 1001)"), kField, "page_size", "1 to 1000"},
       {"History", Moby(R"("page_size": -1)"), kField, "page_size", "1 to 1000"},
       {"List", Books(R"("page_size": 5000)"), kField, "page_size", "1 to 1000"},

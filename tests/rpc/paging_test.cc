@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <set>
 
+#include "schemas/versioning/record_codec.h"
 #include "tests/rpc/test_server.h"
 
 namespace strata::rpc_test {
@@ -103,6 +106,41 @@ TEST_F(Paging, OfTheLedgerIsExact) {
       EXPECT_EQ(entries, whole) << page_size;
     }
     EXPECT_GE(whole.size(), static_cast<size_t>(kItems));
+  }
+}
+
+TEST_F(Paging, OfADiffIsExactAndStaysBetweenTheSameVersions) {
+  std::string members;
+  for (int i = 0; i < kItems; ++i) {
+    members += (i == 0 ? "\"" : ", \"") + std::to_string(i) + "\": " + std::to_string(i);
+  }
+  Must(server_.Create(R"({"collection": "books", "id": "wide", "content": {"json": {}}})"));
+  Must(server_.Update(R"({"collection": "books", "id": "wide", "replace": {"json": {)" + members +
+                      "}}}"));
+  const std::string scope = R"({"collection": "books", "id": "wide", "from_version": 1)";
+  for (const int page_size : {1, 5, kItems, kItems + 1}) {
+    std::vector<std::string> whole;
+    const auto current = server_.Diff(scope + "}");
+    for (const auto& change : current.response.changes()) whole.push_back(change.path());
+    ASSERT_THAT(whole, SizeIs(kItems));
+    EXPECT_THAT(current.response.next_page_token(), IsEmpty());
+    const int64_t to_version = current.response.to_version();
+    std::vector<std::string> paths;
+    const int pages = AllPages(
+        scope, page_size,
+        [&](const std::string& json) {
+          const auto page = server_.Diff(json);
+          // What is current moves on between the pages.
+          Must(server_.Update(R"({"collection": "books", "id": "wide", "keep_unchanged": true,
+                                  "patch": {}})"));
+          return page;
+        },
+        [&](const v1::DiffResponse& page) {
+          EXPECT_EQ(page.to_version(), to_version);
+          for (const auto& change : page.changes()) paths.push_back(change.path());
+        });
+    EXPECT_EQ(paths, whole);
+    EXPECT_EQ(pages, PagesFor(page_size)) << page_size;
   }
 }
 
@@ -258,6 +296,197 @@ TEST(PageBytes, EndAPage) {
   EXPECT_THAT(batch.response.documents(), SizeIs(3));
   EXPECT_THAT(batch.response.missing_ids(), ElementsAre("x"));
   EXPECT_THAT(batch.response.remaining_ids(), ElementsAre("d", "y"));
+}
+
+constexpr size_t kMessageMax = size_t{4} << 20;  // that a client takes unless it asks for more
+
+// A client that does not ask for more.
+class UsualClient {
+ public:
+  explicit UsualClient(TestServer& server)
+      : server_(server),
+        stub_(v1::DocumentService::NewStub(
+            grpc::CreateChannel(server.server().address(), grpc::InsecureChannelCredentials()))) {}
+
+  Outcome<v1::DiffResponse> Diff(const std::string& json) {
+    return server_.Call<v1::DiffResponse>(*stub_, &v1::DocumentService::Stub::Diff,
+                                          Parse<v1::DiffRequest>(json));
+  }
+  Outcome<v1::HistoryResponse> History(const std::string& json) {
+    return server_.Call<v1::HistoryResponse>(*stub_, &v1::DocumentService::Stub::History,
+                                             Parse<v1::HistoryRequest>(json));
+  }
+  Outcome<v1::AuditResponse> Audit(const std::string& json) {
+    return server_.Call<v1::AuditResponse>(*stub_, &v1::DocumentService::Stub::Audit,
+                                           Parse<v1::AuditRequest>(json));
+  }
+
+ private:
+  TestServer& server_;
+  const std::unique_ptr<v1::DocumentService::Stub> stub_;
+};
+
+// Writes a document's content over whatever there is.
+template <typename Fill>
+grpc::Status Upsert(TestServer& server, const Fill& fill) {
+  v1::UpdateRequest update;
+  update.set_collection("books");
+  update.set_id("big");
+  update.set_allow_missing(true);
+  update.set_omit_content(true);
+  fill(update);
+  v1::UpdateResponse response;
+  grpc::ClientContext context;
+  return server.documents().Update(&context, update, &response);
+}
+
+// 10,000 members below a name of 430 bytes: 109 KB, whose changes take 4.7 MB.
+void WriteWide(TestServer& server, double value) {
+  ASSERT_TRUE(Upsert(server, [&](v1::UpdateRequest& update) {
+                auto& fields = *update.mutable_replace()->mutable_json()->mutable_fields();
+                auto& members = *fields[std::string(430, 'n')].mutable_struct_value();
+                for (int i = 0; i < 10'000; ++i) {
+                  (*members.mutable_fields())[std::to_string(i)].set_number_value(value);
+                }
+              }).ok());
+}
+
+TEST(ChangesBytes, OfOneDiffGoOnAsManyPagesAsTheyTake) {
+  TestServer server;
+  UsualClient client(server);
+  WriteWide(server, 0.5);
+  WriteWide(server, 1.5);
+  const std::string scope =
+      R"({"collection": "books", "id": "big", "from_version": 1, "page_token": ")";
+  std::set<std::string> paths;
+  std::string token;
+  int pages = 0;
+  do {
+    const auto page = client.Diff(scope + token + R"("})");
+    ASSERT_TRUE(page.ok()) << page.status.error_message();
+    EXPECT_LT(page.response.ByteSizeLong(), kMessageMax);
+    for (const auto& change : page.response.changes()) {
+      EXPECT_TRUE(paths.insert(change.path()).second);
+      EXPECT_EQ(change.before().number_value(), 0.5);
+      EXPECT_EQ(change.after().number_value(), 1.5);
+    }
+    token = page.response.next_page_token();
+    ++pages;
+  } while (!token.empty());
+  EXPECT_EQ(paths.size(), 10'000u);
+  EXPECT_EQ(pages, 2);
+}
+
+TEST(ChangesBytes, OfAVersionAreCutWithAMark) {
+  TestServer server;
+  UsualClient client(server);
+  WriteWide(server, 0.5);
+  WriteWide(server, 1.5);
+  for (const char* page_size : {"1", "1000"}) {
+    const std::string rest =
+        R"(, "id": "big", "include_changes": true, "page_size": )" + std::string(page_size) + "}";
+    const auto history = client.History(R"({"collection": "books")" + rest);
+    ASSERT_TRUE(history.ok()) << history.status.error_message();
+    const auto audit = client.Audit(R"({"collection": "books")" + rest);
+    ASSERT_TRUE(audit.ok()) << audit.status.error_message();
+    ASSERT_FALSE(history.response.versions().empty() || audit.response.entries().empty());
+    const v1::Version& newest = history.response.versions(0);
+    EXPECT_TRUE(newest.changes_truncated());
+    EXPECT_GT(newest.ByteSizeLong(), 1'000'000u);
+    EXPECT_LT(newest.ByteSizeLong(), 1'060'000u);
+    // The first version adds one member: that is a single change.
+    const v1::Version& first = audit.response.entries(0).version();
+    EXPECT_FALSE(first.changes_truncated());
+    EXPECT_EQ(first.changes_size(), 1);
+  }
+  const auto everything = client.Audit(R"({"include_changes": true})");
+  ASSERT_TRUE(everything.ok()) << everything.status.error_message();
+  EXPECT_TRUE(everything.response.entries(1).version().changes_truncated());
+}
+
+// The largest of everything that a version can say.
+void SayAll(size_t number, v1::UpdateRequest& update) {
+  v1::ChangeInfo& change = *update.mutable_change();
+  change.set_actor(std::string(256, 'a'));
+  change.set_on_behalf_of(std::string(256, 'b'));
+  change.set_reason(std::string(1024, 'c'));
+  std::string text(125, 'd');
+  text += "100";
+  for (int i = 0; i < 32; ++i, ++text.back()) {
+    (*change.mutable_labels())[text] = std::string(256, 'e');
+  }
+  text.back() = static_cast<char>('a' + number);
+  update.set_request_id(text);
+}
+
+// Contents of 2 MiB, the most that a server can be told to take, in one encoding or the other, that
+// change as a whole, in one member or in many.
+std::vector<std::string> LargestContents(char fill) {
+  using versioning::BsonBuilder;
+  constexpr size_t kMax = size_t{2} << 20;
+  BsonBuilder many;
+  for (int i = 0; i < 40'000; ++i) many.String(std::to_string(i), std::string(30, fill));
+  return {BsonBuilder().String("a", std::string(kMax - 100, fill)).Take(),
+          // Three bytes of BSON become four in JSON.
+          BsonBuilder().Binary("a", std::string(kMax / 4 * 3 - 200, fill)).Take(), many.Take()};
+}
+
+TEST(ChangesBytes, TogetherWithTheLargestContentStayBelowWhatAClientTakes) {
+  app::ServerOptions options = TestOptions();
+  options.document_bytes_max = size_t{2} << 20;
+  TestServer server(options);
+  UsualClient client(server);
+  std::vector<std::string> contents = LargestContents('x');
+  for (std::string& content : LargestContents('y')) contents.push_back(std::move(content));
+  for (size_t i = 0; i < contents.size(); ++i) {
+    const grpc::Status status = Upsert(server, [&](v1::UpdateRequest& update) {
+      update.mutable_replace()->set_bson(contents[i % 2 * 3 + i / 2]);
+      SayAll(i, update);
+    });
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  const auto versions = static_cast<int64_t>(contents.size());
+  size_t largest = 0;
+  const auto took = [&](const auto& page) {
+    EXPECT_TRUE(page.ok()) << page.status.error_message();
+    largest = std::max(largest, page.response.ByteSizeLong());
+    return page.ok();
+  };
+  for (const std::string encoding : {"ENCODING_BSON", "ENCODING_JSON"}) {
+    std::string token;
+    int64_t seen = 0;
+    do {
+      const auto page = client.History(
+          R"({"collection": "books", "id": "big", "include_content": true, "encoding": ")" +
+          encoding + R"(", "include_changes": true, "page_token": ")" + token + R"("})");
+      ASSERT_TRUE(took(page));
+      seen += page.response.versions_size();
+      token = page.response.next_page_token();
+    } while (!token.empty());
+    EXPECT_EQ(seen, versions);
+  }
+  int omitted = 0;
+  for (int64_t from = 1; from <= versions; ++from) {
+    for (int64_t to = 1; to <= versions; ++to) {
+      std::string token;
+      do {
+        const auto page = client.Diff(
+            R"({"collection": "books", "id": "big", "from_version": )" + std::to_string(from) +
+            R"(, "to_version": )" + std::to_string(to) + R"(, "page_token": ")" + token + R"("})");
+        ASSERT_TRUE(took(page));
+        for (const auto& change : page.response.changes()) {
+          omitted += change.values_omitted() ? 1 : 0;
+          EXPECT_EQ(change.values_omitted(), !change.has_before() && !change.has_after());
+        }
+        token = page.response.next_page_token();
+      } while (!token.empty());
+    }
+  }
+  EXPECT_GT(omitted, 0);
+  ASSERT_TRUE(took(client.Audit(R"({"collection": "books", "include_changes": true})")));
+  std::printf("largest answer: %zu bytes\n", largest);
+  EXPECT_GT(largest, size_t{3} << 20);
+  EXPECT_LT(largest, kMessageMax);
 }
 
 // A cursor of bytes: an id with every oddity still is a place to go on from.

@@ -6,11 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/record_codec.h"
 #include "service/engines/engines.h"
+#include "service/rpc/page_token.h"
+#include "service/rpc/verify_place.h"
 #include "tests/rpc/test_server.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/hooked_store.h"
@@ -30,19 +33,26 @@ struct Verified {
   grpc::Status status;
 };
 
-Verified Verify(TestServer& server, std::string_view json) {
+// Gives up behind so many messages, if there are more.
+Verified Verify(TestServer& server, const v1::VerifyRequest& request, int messages_max = 1 << 30) {
   Verified verified;
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-  const Reader reader = server.collections().Verify(&context, Parse<v1::VerifyRequest>(json));
-  while (reader->Read(&verified.last)) {
+  const Reader reader = server.collections().Verify(&context, request);
+  while (verified.messages < messages_max && reader->Read(&verified.last)) {
     ++verified.messages;
+    EXPECT_EQ(verified.last.resume_token().empty(), verified.last.complete());
     for (const v1::Finding& finding : verified.last.findings()) {
       verified.findings.push_back(finding);
     }
   }
+  if (verified.messages == messages_max) context.TryCancel();
   verified.status = reader->Finish();
   return verified;
+}
+
+Verified Verify(TestServer& server, std::string_view json) {
+  return Verify(server, Parse<v1::VerifyRequest>(json));
 }
 
 // A server over a store that the test has its hands on.
@@ -247,6 +257,153 @@ TEST_F(ManyFindings, AreAllSentToWhoeverReads) {
   EXPECT_THAT(verified.findings, SizeIs(kStrays));
   EXPECT_GT(verified.messages, 10);
   EXPECT_EQ(DetailsOf(verified.status).metadata.at("findings"), std::to_string(kStrays));
+}
+
+std::string Line(const v1::Finding& finding) {
+  return finding.id() + " " + std::to_string(finding.version()) + " " + finding.problem();
+}
+
+// A collection of a thousand healthy documents behind 3,500 findings.
+class CutRuns : public VerifyRpc {
+ protected:
+  static constexpr int kStrays = 3'500;
+
+  CutRuns() {
+    CreateCollection("STRATEGY_SHADOW_COLLECTION");
+    Write("z", 1'500);
+    store::WriteBatch batch;
+    for (int i = 0; i < kStrays; ++i) {
+      batch.Put(Keyspace::kVersions, VersionKey("stray" + std::to_string(10'000 + i), 1),
+                versioning::BsonBuilder().Take());
+    }
+    EXPECT_TRUE(test_support::AwaitCommit(store_->inner(), std::move(batch)).committed);
+  }
+
+  const v1::VerifyRequest request_ = Parse<v1::VerifyRequest>(R"({"collection": "c"})");
+};
+
+TEST_F(CutRuns, GoOnBehindTheirLastMessage) {
+  const Verified whole = Verify(*server_, request_);
+  ASSERT_THAT(whole.findings, SizeIs(kStrays));
+  ASSERT_GT(whole.messages, 3);
+  for (int cut = 1; cut < whole.messages; ++cut) {
+    SCOPED_TRACE(cut);
+    const Verified first = Verify(*server_, request_, cut);
+    if (first.last.complete()) continue;  // where the steps end depends on the time they take
+    v1::VerifyRequest rest = request_;
+    rest.set_resume_token(first.last.resume_token());
+    const Verified second = Verify(*server_, rest);
+    ASSERT_EQ(first.findings.size() + second.findings.size(), whole.findings.size());
+    for (size_t i = 0; i < whole.findings.size(); ++i) {
+      const size_t before = first.findings.size();
+      const v1::Finding& found = i < before ? first.findings[i] : second.findings[i - before];
+      ASSERT_EQ(Line(found), Line(whole.findings[i]));
+    }
+    EXPECT_EQ(second.last.documents(), whole.last.documents());
+    EXPECT_EQ(second.last.versions(), whole.last.versions());
+    EXPECT_EQ(second.last.ledger_entries(), whole.last.ledger_entries());
+    EXPECT_TRUE(second.last.complete());
+    // Whatever was found before counts.
+    EXPECT_EQ(second.status.error_code(), grpc::StatusCode::DATA_LOSS);
+    EXPECT_EQ(DetailsOf(second.status).metadata.at("findings"), std::to_string(kStrays));
+    EXPECT_THAT(second.status.error_message(),
+                testing::HasSubstr(std::to_string(first.findings.size())));
+  }
+}
+
+TEST_F(CutRuns, GoOnMessageByMessage) {
+  v1::VerifyRequest request = request_;
+  std::set<std::string> lines;
+  Verified part;
+  int runs = 0;
+  do {
+    part = Verify(*server_, request, 1);
+    request.set_resume_token(part.last.resume_token());
+    for (const v1::Finding& finding : part.findings) {
+      EXPECT_TRUE(lines.insert(Line(finding)).second);
+    }
+    ++runs;
+  } while (!part.last.complete());
+  EXPECT_EQ(lines.size(), static_cast<size_t>(kStrays));
+  EXPECT_GT(runs, 3);
+  EXPECT_EQ(part.last.versions(), 1'500);
+  EXPECT_EQ(part.last.ledger_entries(), 1'500);
+}
+
+TEST_F(CutRuns, ATokenBelongsToItsRequest) {
+  const std::string token = Verify(*server_, request_, 1).last.resume_token();
+  ASSERT_FALSE(token.empty());
+  const auto refuses = [&](v1::VerifyRequest request, const std::string& given) {
+    request.set_resume_token(given);
+    const Verified verified = Verify(*server_, request);
+    EXPECT_EQ(verified.messages, 0);
+    const Details details = DetailsOf(verified.status);
+    EXPECT_EQ(details.reason, "INVALID_PAGE_TOKEN");
+    EXPECT_EQ(details.field(), "resume_token");
+    EXPECT_THAT(verified.status.error_message(), testing::HasSubstr("resume_token"));
+  };
+  refuses(Parse<v1::VerifyRequest>(R"({"collection": "d"})"), token);
+  refuses(Parse<v1::VerifyRequest>(R"({"collection": "c", "id": "z"})"), token);
+  refuses(Parse<v1::VerifyRequest>(R"({"collection": "c", "repair": true})"), token);
+  refuses(request_, "x");
+  refuses(request_, token + "A");
+  refuses(request_, token.substr(1));
+  const auto list = server_->List(R"({"collection": "c", "show_deleted": true, "page_size": 1})");
+  if (!list.response.next_page_token().empty()) {
+    refuses(request_, list.response.next_page_token());
+  }
+  for (size_t i = 0; i < token.size(); ++i) {
+    std::string damaged = token;
+    damaged[i] = damaged[i] == 'Q' ? 'R' : 'Q';
+    refuses(request_, damaged);
+  }
+}
+
+TEST_F(CutRuns, ACollectionThatWasMadeAnewIsNotTheOneThatWasVerified) {
+  v1::VerifyRequest request = request_;
+  request.set_resume_token(Verify(*server_, request_, 1).last.resume_token());
+  ASSERT_TRUE(server_->DeleteCollection(R"({"name": "c", "force": true})").ok());
+  CreateCollection("STRATEGY_SHADOW_COLLECTION");
+  const Verified verified = Verify(*server_, request);
+  EXPECT_EQ(DetailsOf(verified.status).reason, "COLLECTION_NOT_FOUND");
+}
+
+// Whoever may ask for a verification may make a token: of no place there is does it do harm.
+TEST_F(VerifyRpc, APlaceThatNobodyWasAtDoesNoHarm) {
+  CreateCollection("STRATEGY_DELTAS");
+  Write("a", 40);
+  Write("b", 3);
+  versioning::VerifyPlace place;
+  place.incarnation = 1;
+  place.next_key = store::VersionKey(1, "a", 1);
+  place.document = versioning::VerifyPlace::Document{.id = "a", .next_version = 20};
+  place.document->before.emplace();
+  place.document->before->version = 19;
+  place.ledger = versioning::VerifyPlace::Ledger{.last = 10, .next = "", .entries = 1};
+  const std::string bytes = rpc::EncodeVerifyPlace(place);
+  ASSERT_TRUE(rpc::DecodeVerifyPlace(bytes).has_value());
+  ASSERT_EQ(rpc::EncodeVerifyPlace(*rpc::DecodeVerifyPlace(bytes)), bytes);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(rpc::DecodeVerifyPlace(bytes.substr(0, size)).has_value()) << size;
+  }
+  EXPECT_FALSE(rpc::DecodeVerifyPlace(bytes + '\0').has_value());
+  v1::VerifyRequest request = Parse<v1::VerifyRequest>(R"({"collection": "c"})");
+  int taken = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    for (const char bit : {'\x01', '\x80'}) {
+      std::string forged = bytes;
+      forged[i] = static_cast<char>(forged[i] ^ bit);
+      request.clear_resume_token();
+      const std::string scope = request.SerializeAsString();
+      request.set_resume_token(rpc::MakePageToken("Verify", scope, forged));
+      const Verified verified = Verify(*server_, request);
+      const std::string reason = DetailsOf(verified.status).reason;
+      EXPECT_THAT(reason,
+                  testing::AnyOf("", "CHAIN_BROKEN", "COLLECTION_NOT_FOUND", "INVALID_PAGE_TOKEN"));
+      taken += reason == "INVALID_PAGE_TOKEN" ? 0 : 1;
+    }
+  }
+  EXPECT_GT(taken, 100);
 }
 
 // What counts how far a verification has gone: the snapshots that it took.

@@ -84,6 +84,21 @@ class ResumeTest : public CombinationTest {
     EXPECT_TRUE(test_support::AwaitCommit(world.engine(), std::move(batch)).committed);
   }
 
+  // The version says something else than what its chain hash was made of.
+  void BreakChain(const std::string& key) {
+    const auto stored = *world.engine().Get(Keyspace::kVersions, key);
+    if (!stored) return;  // embedded
+    VersionRecord record = *DecodeVersion(stored->value, stored->position, Part::kContent);
+    record.version.header.change.reason = "another one";
+    BsonBuilder builder;
+    AppendHeader(record.version.header, record.version.position, builder);
+    if (!record.delta.empty()) builder.Document("delta", record.delta);
+    if (record.version.content) builder.Document("content", record.version.content->bytes());
+    store::WriteBatch batch;
+    batch.Put(Keyspace::kVersions, key, builder.Take());
+    EXPECT_TRUE(test_support::AwaitCommit(world.engine(), std::move(batch)).committed);
+  }
+
   // Six documents of which but the first all are damaged, and what is left of a seventh.
   void WriteAndDamage() {
     for (const char* id : {"a", "b", "c", "d", "e", "f", "gone"}) {
@@ -100,6 +115,7 @@ class ResumeTest : public CombinationTest {
     Put(Keyspace::kVersions, Version("d", 9));
     Put(Keyspace::kRequests, store::RequestKey(Document("e"), "r2"));
     Put(Keyspace::kRequests, store::RequestKey(Document("e"), "r3"));
+    BreakChain(Version("f", 5));
     Put(Keyspace::kVersions, Version("stray", 1));
     // The ledger alone remembers it.
     for (const Keyspace keyspace : {Keyspace::kHeads, Keyspace::kVersions, Keyspace::kRequests}) {

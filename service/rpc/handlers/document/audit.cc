@@ -84,7 +84,7 @@ void FillEntry(const versioning::AuditRow& row, wire::AuditEntry& entry) {
   entry.set_collection(row.collection);
   entry.set_id(row.id);
   FillVersion(row.version, *entry.mutable_version());
-  FillChanges(row.changes, *entry.mutable_version()->mutable_changes());
+  FillChanges(row.changes, *entry.mutable_version());
 }
 
 }  // namespace

@@ -69,15 +69,14 @@ absl::Status History(const Context& context, const wire::HistoryRequest& request
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   ASSIGN_OR_RETURN(const versioning::HistoryQuery query, ToQuery(request));
   PageMeter meter(page_size);
-  const auto take = [&](versioning::StoredVersion&& version,
-                        std::vector<document::FieldChange>&& changes) {
+  const auto take = [&](versioning::StoredVersion&& version, document::Changes&& changes) {
     if (context.call.closed() || meter.full()) return false;
     wire::Version& item = *response.add_versions();
     FillVersion(version, item);
     if (version.content) {
       FillContent(*version.content, request.encoding(), *item.mutable_content());
     }
-    FillChanges(changes, *item.mutable_changes());
+    FillChanges(changes, item);
     return TakeLast(meter, *response.mutable_versions());
   };
   ASSIGN_OR_RETURN(const std::optional<int64_t> next,
