@@ -73,7 +73,9 @@ class Run : public std::enable_shared_from_this<Run> {
     if (stream_ == nullptr) return;
     if (!step.ok()) return stream_->Finish(step.status());
     stream_->Send(response);
-    if (step->complete) stream_->Finish(End());
+    if (!step->complete) return;
+    stream_->Finish(End());
+    stream_ = nullptr;  // what was just sent may have asked for a step more
   }
 
   bool Left() {

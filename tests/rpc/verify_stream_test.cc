@@ -1,0 +1,79 @@
+// The handler of Verify by itself, on a stream whose moments the test chooses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schemas/enrollment/enrollments.h"
+#include "service/observability/health.h"
+#include "service/rpc/call.h"
+#include "service/rpc/method.h"
+#include "service/rpc/reflection.h"
+#include "strata/v1/collection_service.pb.h"
+#include "tests/documents/world.h"
+#include "tests/support/status_matchers.h"
+
+namespace strata::rpc_test {
+namespace {
+
+using test_support::IsOk;
+using testing::Optional;
+using testing::SizeIs;
+
+// Each message has left for the caller before Send returns, as it may with the event loop on
+// another thread.
+class QuickStream final : public rpc::Stream {
+ public:
+  void Send(const google::protobuf::MessageLite& message) override {
+    sent.push_back(message.SerializeAsString());
+    if (!end) handler->OnSent();
+  }
+  void Finish(const absl::Status& status) override {
+    if (!end) end = status;
+  }
+
+  std::unique_ptr<rpc::StreamHandler> handler;
+  std::vector<std::string> sent;
+  std::optional<absl::Status> end;
+};
+
+TEST(VerifyStreamTest, TakesNoStepBehindTheLastHoweverSoonItIsSent) {
+  versioning::testing::World world;
+  ASSERT_THAT(world->Create(versioning::testing::Request("a"), versioning::testing::Number(1)),
+              IsOk());
+  enrollment::Enrollments enrollments(world->documents());
+  observability::Health health({});
+  const rpc::Reflection reflection({});
+  test_support::ManualExecutor executor(world.clock());
+  const rpc::Services services{
+      world.engine(), world->documents(), enrollments, *versioning::FindStrategy("deltas"), health,
+      reflection,     world.clock(),      executor,    std::chrono::milliseconds(1000)};
+  const std::vector<rpc::Method> methods = rpc::AllMethods();
+  const auto verify = std::find_if(methods.begin(), methods.end(), [](const rpc::Method& method) {
+    return method.path() == "/strata.v1.CollectionService/Verify";
+  });
+  ASSERT_NE(verify, methods.end());
+
+  QuickStream stream;
+  stream.handler = verify->open(services, stream);
+  v1::VerifyRequest request;
+  request.set_collection("things");
+  request.set_id("a");
+  stream.handler->OnMessage(request.SerializeAsString());
+  stream.handler->OnLastMessage();
+  executor.RunAll();
+  EXPECT_THAT(stream.end, Optional(IsOk()));
+  ASSERT_THAT(stream.sent, SizeIs(1));
+  v1::VerifyResponse last;
+  ASSERT_TRUE(last.ParseFromString(stream.sent.back()));
+  EXPECT_TRUE(last.complete());
+  EXPECT_EQ(last.documents(), 1);
+  stream.handler->OnClosed();
+}
+
+}  // namespace
+}  // namespace strata::rpc_test
