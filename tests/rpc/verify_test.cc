@@ -379,7 +379,8 @@ TEST_F(VerifyRpc, APlaceThatNobodyWasAtDoesNoHarm) {
   place.document = versioning::VerifyPlace::Document{.id = "a", .next_version = 20};
   place.document->before.emplace();
   place.document->before->version = 19;
-  place.ledger = versioning::VerifyPlace::Ledger{.last = 10, .next = "", .entries = 1};
+  place.ledger = versioning::VerifyPlace::Ledger{
+      .last = 10, .next = 1, .before = {}, .head_passed = false, .entries = 1};
   const std::string bytes = rpc::EncodeVerifyPlace(place);
   ASSERT_TRUE(rpc::DecodeVerifyPlace(bytes).has_value());
   ASSERT_EQ(rpc::EncodeVerifyPlace(*rpc::DecodeVerifyPlace(bytes)), bytes);
