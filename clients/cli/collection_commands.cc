@@ -15,11 +15,14 @@ std::vector<std::string> CollectionCells(const v1::Collection& collection) {
   const int interval = collection.options().keyframe_interval();
   return {collection.name(), StrategyName(collection.strategy()),
           interval > 0 ? "keyframe-interval=" + std::to_string(interval) : "",
-          TimeCell(collection.has_create_time(), collection.create_time())};
+          TimeCell(collection.has_create_time(), collection.create_time()),
+          std::to_string(collection.incarnation())};
 }
 
 Table CollectionTable(const Session& session) {
-  return Table({"NAME", "STRATEGY", "OPTIONS", "CREATED"}, session.palette());
+  Table table({"NAME", "STRATEGY", "OPTIONS", "CREATED", "INCARNATION"}, session.palette());
+  table.AlignRight(4);
+  return table;
 }
 
 int RunListCollections(Session& session) {
@@ -74,15 +77,25 @@ int RunCreateCollection(Session& session, const CreateCollectionOptions& options
   return kExitOk;
 }
 
-int RunDeleteCollection(Session& session, const std::string& name, bool force) {
-  v1::DeleteCollectionRequest request;
-  request.set_name(name);
-  request.set_force(force);
+struct DeleteCollectionOptions {
+  std::string name;
+  bool force = false;
+  std::string request_id;
+  int64_t incarnation = 0;
+};
+
+int RunDeleteCollection(Session& session, const v1::DeleteCollectionRequest& request) {
   v1::DeleteCollectionResponse response;
   const grpc::Status status =
       session.Call(&CollectionService::Stub::DeleteCollection, request, &response);
   if (!status.ok()) return session.Refuse(status);
-  session.out() << (session.json ? MessageJson(response) : "deleted collection " + name) << "\n";
+  if (session.json) {
+    session.out() << MessageJson(response) << "\n";
+    return kExitOk;
+  }
+  session.out() << "deleted collection " << request.name()
+                << (response.replayed() ? " (by an earlier call with this request id)" : "")
+                << "\n";
   return kExitOk;
 }
 
@@ -138,12 +151,24 @@ void AddCreateCollection(CLI::App& parent, Session& session) {
 
 void AddDeleteCollection(CLI::App& parent, Session& session) {
   CLI::App& command = *parent.add_subcommand("delete", "Delete a collection");
-  auto name = std::make_shared<std::string>();
-  auto force = std::make_shared<bool>(false);
-  command.add_option("NAME", *name, "The collection")->required();
-  command.add_flag("--force", *force, "With all its documents and their histories");
-  command.callback([&session, name, force] {
-    session.run = [&session, name, force] { return RunDeleteCollection(session, *name, *force); };
+  auto options = std::make_shared<DeleteCollectionOptions>();
+  command.add_option("NAME", options->name, "The collection")->required();
+  command.add_flag("--force", options->force, "With all its documents and their histories");
+  command.add_option("--request-id", options->request_id,
+                     "Makes repeating the command safe: within 24 hours the same id takes effect "
+                     "once, also if a collection of that name is made meanwhile");
+  command
+      .add_option("--incarnation", options->incarnation,
+                  "Only this one, as strata collections shows it, and none made after it")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command.callback([&session, options] {
+    v1::DeleteCollectionRequest request;
+    request.set_name(options->name);
+    request.set_force(options->force);
+    request.set_request_id(options->request_id);
+    request.set_incarnation(options->incarnation);
+    session.run = [&session, request] { return RunDeleteCollection(session, request); };
   });
 }
 

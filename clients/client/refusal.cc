@@ -51,6 +51,8 @@ constexpr ReasonAdvice kAdvice[] = {
      "names another member."},
     {"OVERLOADED", "Try again in a moment."},
     {"COLLECTION_NOT_EMPTY", "--force deletes it with all its documents and their histories."},
+    {"INCARNATION_MISMATCH",
+     "The collection was deleted and made again: strata collections show tells which there is."},
     {"STORE_UNAVAILABLE", "Nothing was written; try again, and look at the server's log."},
     {"DRAINING", "The server is shutting down; try again when it is back."},
     {"OUTCOME_UNKNOWN",

@@ -84,4 +84,39 @@ absl::StatusOr<SweepRecord> SweepRecord::Decode(std::string_view value) {
   return decoded;
 }
 
+std::string DeletionRecord::Encode() const {
+  return BsonBuilder()
+      .Int64("incarnation", incarnation)
+      .Bool("force", force)
+      .Int64("expected", expected)
+      .Int64("time", time)
+      .Take();
+}
+
+absl::StatusOr<DeletionRecord> DeletionRecord::Decode(const store::Record& record) {
+  DeletionRecord decoded;
+  decoded.stamp = record.stamp;
+  BsonReader reader(record.value);
+  while (reader.Next()) {
+    if (reader.name() == "incarnation") {
+      decoded.incarnation = reader.Int64();
+    } else if (reader.name() == "force") {
+      decoded.force = reader.Bool();
+    } else if (reader.name() == "expected") {
+      decoded.expected = reader.Int64();
+    } else if (reader.name() == "time") {
+      decoded.time = reader.Int64();
+    }
+  }
+  if (reader.corrupt() || decoded.incarnation < 1) {
+    return Error(ErrorReason::kRecordCorrupt, "record of a collection's deletion is damaged");
+  }
+  return decoded;
+}
+
+std::string DeletionKey(std::string_view name, std::string_view request_id) {
+  // Names hold no control characters, so the zero byte parts them.
+  return std::string("deletion/").append(name).append(1, '\0').append(request_id);
+}
+
 }  // namespace strata::versioning

@@ -6,6 +6,8 @@
 //   meta record "next_incarnation" = { value: int64 }
 //   meta record "sweep/<incarnation>" =
 //     { collection: string, incarnation: int64, swept: int64 (absent until it is) }
+//   meta record "deletion/" name 0x00 request-id =
+//     { incarnation: int64, force: bool, expected: int64, time: int64 }
 //
 // Times are in microseconds since 1970.
 #pragma once
@@ -58,5 +60,22 @@ struct SweepRecord {
   // RECORD_CORRUPT.
   static absl::StatusOr<SweepRecord> Decode(std::string_view value);
 };
+
+// A deletion under a request id. It is remembered by the collection's name and apart from the
+// collection's record, which a successor replaces.
+struct DeletionRecord {
+  int64_t incarnation = 0;  // what it deletes
+  // What it was asked:
+  bool force = false;
+  int64_t expected = 0;
+  UnixMicros time = 0;
+  store::Stamp stamp = 0;  // as read; not part of the value
+
+  std::string Encode() const;
+  // RECORD_CORRUPT.
+  static absl::StatusOr<DeletionRecord> Decode(const store::Record& record);
+};
+
+std::string DeletionKey(std::string_view name, std::string_view request_id);
 
 }  // namespace strata::versioning

@@ -8,6 +8,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/record_codec.h"
+#include "schemas/versioning/write_path.h"
 
 namespace strata::versioning {
 namespace {
@@ -25,6 +26,25 @@ constexpr int64_t kStatisticsSample = 1000;
 absl::Status TooManyAttempts() {
   return Error(ErrorReason::kRetriesExhausted, "other writers of the collection were faster")
       .With("attempts", int64_t{kAttemptsMax});
+}
+
+// Why the collection must not be deleted; `live` is null if there is none.
+absl::Status CheckDeletion(const CollectionDeletion& deletion, const CollectionRecord* live) {
+  if (live == nullptr) return CollectionNotFound(deletion.name);
+  if (deletion.incarnation != 0 && deletion.incarnation != live->incarnation) {
+    return Error(ErrorReason::kIncarnationMismatch,
+                 "collection's incarnation is " + std::to_string(live->incarnation) + ", not " +
+                     std::to_string(deletion.incarnation))
+        .With("collection", deletion.name)
+        .With("expected", deletion.incarnation)
+        .With("actual", live->incarnation);
+  }
+  if (live->used && !deletion.force) {
+    return Error(ErrorReason::kCollectionNotEmpty,
+                 "collection holds documents; delete it with force")
+        .With("collection", deletion.name);
+  }
+  return absl::OkStatus();
 }
 
 CollectionPtr MakeCollection(const CollectionRecord& record) {
@@ -219,35 +239,87 @@ void Collections::Prepare(const std::string& name, const StrategyEntry* strategy
                 [adopt](const store::CommitResult& result) { adopt(result.status); });
 }
 
-void Collections::Delete(std::string_view name, bool force, DeleteCallback done) {
-  const absl::StatusOr<std::optional<CollectionRecord>> present =
-      ReadCollectionRecord(store_, name);
-  if (!present.ok()) return done(present.status());
-  if (!*present || (*present)->deleted) return done(CollectionNotFound(name));
-  if ((*present)->used && !force) {
-    return done(
-        Error(ErrorReason::kCollectionNotEmpty, "collection holds documents; delete it with force")
-            .With("collection", name)
-            .ToStatus());
+void Collections::Delete(CollectionDeletion deletion, DeleteCallback done) {
+  Delete(std::move(deletion), /*attempt=*/1, std::move(done));
+}
+
+// What is remembered of the deletion's request id.
+absl::StatusOr<std::optional<DeletionRecord>> Collections::Recall(
+    const CollectionDeletion& deletion) const {
+  if (deletion.request_id.empty()) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                   store_.Get(Keyspace::kMeta, DeletionKey(deletion.name, deletion.request_id)));
+  if (!record) return std::nullopt;
+  ASSIGN_OR_RETURN(DeletionRecord recalled, DeletionRecord::Decode(*record));
+  // Engines drop what has expired when they like.
+  if (recalled.time <= clock_.Now() - kRequestIdLifetime) return std::nullopt;
+  if (recalled.force != deletion.force || recalled.expected != deletion.incarnation) {
+    return Error(ErrorReason::kRequestIdReused,
+                 "request_id was used for a deletion with another force or incarnation; give every "
+                 "deletion an id of its own")
+        .With("field", "request_id")
+        .With("incarnation", recalled.incarnation);
   }
-  CollectionRecord tombstone = **present;
-  tombstone.deleted = true;
+  return recalled;
+}
+
+void Collections::Delete(CollectionDeletion deletion, int attempt, DeleteCallback done) {
+  if (attempt > kAttemptsMax) return done(TooManyAttempts());
+  // Before everything else: whatever stands in this request's way may be its own first attempt.
+  const absl::StatusOr<std::optional<DeletionRecord>> recalled = Recall(deletion);
+  if (!recalled.ok()) return done(recalled.status());
+  absl::StatusOr<std::optional<CollectionRecord>> present =
+      ReadCollectionRecord(store_, deletion.name);
+  if (!present.ok()) return done(present.status());
+  const bool lives = *present && !(*present)->deleted;
+  if (*recalled && !(lives && (*present)->incarnation == (*recalled)->incarnation)) {
+    return done(CollectionDeleted{.replayed = true});
+  }
+  const absl::Status refusal = CheckDeletion(deletion, lives ? &**present : nullptr);
+  if (refusal.ok()) {
+    return Tombstone(std::move(deletion), **std::move(present), *recalled, attempt,
+                     std::move(done));
+  }
+  if (*recalled) return done(refusal);
+  // The first attempt may have taken effect since the id was looked up.
+  const absl::StatusOr<std::optional<DeletionRecord>> meanwhile = Recall(deletion);
+  if (!meanwhile.ok()) return done(meanwhile.status());
+  if (!*meanwhile) return done(refusal);
+  Delete(std::move(deletion), attempt + 1, std::move(done));
+}
+
+void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target,
+                            const std::optional<DeletionRecord>& recalled, int attempt,
+                            DeleteCallback done) {
   store::WriteBatch batch;
-  // First, so that a crash between the two leaves a sweep that ResumeSweeps finds unfounded, not
-  // garbage for ever.
-  batch.Ensure(Keyspace::kMeta, SweepKey(tombstone.incarnation),
-               SweepRecord{tombstone.name, tombstone.incarnation, {}}.Encode());
-  batch.Replace(Keyspace::kCollections, std::string(name), tombstone.Encode(), tombstone.stamp);
+  if (!deletion.request_id.empty()) {
+    // First, so that a call repeated after a crash knows what this one was to delete. Guarded, so
+    // that an id names one incarnation for good: a slow attempt loses here, before it could delete
+    // a successor.
+    const UnixMicros now = clock_.Now();
+    std::string key = DeletionKey(deletion.name, deletion.request_id);
+    std::string value =
+        DeletionRecord{target.incarnation, deletion.force, deletion.incarnation, now}.Encode();
+    store::Write& write =
+        recalled ? batch.Replace(Keyspace::kMeta, std::move(key), std::move(value), recalled->stamp)
+                 : batch.Insert(Keyspace::kMeta, std::move(key), std::move(value));
+    write.expire_time = now + kRequestIdLifetime;
+  }
+  // Before the tombstone, so that a crash between the two leaves a sweep that is found unfounded at
+  // the next start, not garbage for ever.
+  batch.Ensure(Keyspace::kMeta, SweepKey(target.incarnation),
+               SweepRecord{target.name, target.incarnation, {}}.Encode());
+  target.deleted = true;
+  batch.Replace(Keyspace::kCollections, target.name, target.Encode(), target.stamp);
   batch.MarkCommitPoint();
-  store_.Commit(std::move(batch), [self = shared_from_this(), name = std::string(name), force,
-                                   incarnation = tombstone.incarnation,
+  store_.Commit(std::move(batch), [self = shared_from_this(), deletion = std::move(deletion),
+                                   incarnation = target.incarnation, attempt,
                                    done = std::move(done)](const store::CommitResult& result) {
     if (!result.status.ok()) return done(result.status);
-    // A lost race: the collection changed since it was read, so decide anew.
-    if (!result.committed) return self->Delete(name, force, done);
-    self->DropCached(name, incarnation);
-    self->sweeps_->Begin(name, incarnation);
-    done(absl::OkStatus());
+    if (!result.committed) return self->Delete(deletion, attempt + 1, done);
+    self->DropCached(deletion.name, incarnation);
+    self->sweeps_->Begin(deletion.name, incarnation);
+    done(CollectionDeleted{});
   });
 }
 

@@ -47,12 +47,24 @@ struct CollectionStatistics {
   std::map<store::Keyspace, store::RangeEstimate> keyspaces;
 };
 
+// What is to be deleted.
+struct CollectionDeletion {
+  std::string name;
+  bool force = false;           // whatever it holds
+  int64_t incarnation = 0;      // this one and no other; 0: whichever there is
+  std::string request_id = {};  // empty: none
+};
+
+struct CollectionDeleted {
+  bool replayed = false;  // it was done before; this call did nothing
+};
+
 // Thread-safe. Callbacks come on any thread, once. Keep it in a shared_ptr: work in flight holds
-// it.
+// it. What loses a race is decided anew, up to 100 times: RETRIES_EXHAUSTED.
 class Collections : public std::enable_shared_from_this<Collections> {
  public:
   using Callback = std::function<void(absl::StatusOr<CollectionPtr>)>;
-  using DeleteCallback = std::function<void(absl::Status)>;
+  using DeleteCallback = std::function<void(absl::StatusOr<CollectionDeleted>)>;
 
   // All must outlive the work that is in flight.
   Collections(store::Store& store, const Clock& clock, Executor& executor);
@@ -76,8 +88,12 @@ class Collections : public std::enable_shared_from_this<Collections> {
   void PrepareForWrite(std::string_view name, const StrategyEntry* strategy, Callback done);
 
   // Deletes a collection: tombstones its record, then sweeps its documents in the background.
-  // Without `force`, COLLECTION_NOT_EMPTY for one that was ever written to. COLLECTION_NOT_FOUND.
-  void Delete(std::string_view name, bool force, DeleteCallback done);
+  // COLLECTION_NOT_FOUND; INCARNATION_MISMATCH where another incarnation lives than the one asked
+  // for; without `force`, COLLECTION_NOT_EMPTY for one that was ever written to. A request id that
+  // took effect within 24 hours is answered as replayed, whatever bears the name now; with other
+  // arguments it is REQUEST_ID_REUSED. (Without atomic batches, a request that another one
+  // overtakes in deleting the same incarnation counts as done too.)
+  void Delete(CollectionDeletion deletion, DeleteCallback done);
 
   // Visits all collections behind `after_name` in the byte order of their names, until the visitor
   // answers false.
@@ -98,6 +114,10 @@ class Collections : public std::enable_shared_from_this<Collections> {
               int attempt, Callback done);
   void AllocateIncarnation(int attempt, std::function<void(absl::StatusOr<int64_t>)> done);
   void InsertRecord(CollectionRecord wanted, int attempt, Callback done);
+  absl::StatusOr<std::optional<DeletionRecord>> Recall(const CollectionDeletion& deletion) const;
+  void Delete(CollectionDeletion deletion, int attempt, DeleteCallback done);
+  void Tombstone(CollectionDeletion deletion, CollectionRecord target,
+                 const std::optional<DeletionRecord>& recalled, int attempt, DeleteCallback done);
 
   store::Store& store_;
   const Clock& clock_;

@@ -347,6 +347,7 @@ void FillChanges(const document::Changes& changes, wire::Version& wire_version) 
 
 void FillCollection(const versioning::Collection& collection, wire::Collection& wire_collection) {
   wire_collection.set_name(collection.name);
+  wire_collection.set_incarnation(collection.incarnation);
   wire_collection.set_strategy(static_cast<wire::Strategy>(collection.strategy_entry->id));
   wire_collection.mutable_options()->set_keyframe_interval(
       collection.strategy_entry->name == "deltas" ? collection.options.keyframe_interval : 0);

@@ -14,6 +14,7 @@
 namespace strata::cli {
 namespace {
 
+using testing::HasSubstr;
 using testing::Test;
 
 std::string TextProto(const google::protobuf::Message& message) {
@@ -215,6 +216,8 @@ TEST_F(CommandLine, WrongUsageIsStatusTwo) {
         {"update", "books", "moby", "{}", "--if", "a!1"},
         {"update", "books", "moby", "{}", "--if", "a", "--if-exists"},
         {"collections", "create", "books", "--strategy", "fast"},
+        {"collections", "delete", "books", "--incarnation", "0"},
+        {"collections", "delete", "books", "--incarnation", "-1"},
         {"collections", "create"},
         {"import", "/nonexistent"},
         {"import", "/"},
@@ -396,6 +399,26 @@ TEST_F(CommandLine, CollectionsAreMadeShownAndDeleted) {
   Run({"create", "books", "moby", "{}"});
   EXPECT_EQ(Run({"collections", "delete", "books"}).status, kExitRefused);
   EXPECT_EQ(Run({"collections", "delete", "books", "--force"}).out, "deleted collection books\n");
+}
+
+TEST_F(CommandLine, DeletingACollectionTwiceSparesItsSuccessor) {
+  Run({"collections", "create", "books"});
+  EXPECT_THAT(Run({"collections"}).out, HasSubstr("INCARNATION"));
+  const std::string json = Run({"collections", "show", "books", "--json"}).out;
+  EXPECT_THAT(json, HasSubstr(R"("incarnation")")) << json;
+  const std::vector<std::string> command = {"collections", "delete",        "books", "--request-id",
+                                            "once",        "--incarnation", "1",     "--force"};
+  EXPECT_EQ(Run(command).out, "deleted collection books\n");
+  EXPECT_EQ(TextProto(server_.last_delete_collection),
+            "name: \"books\" force: true request_id: \"once\" incarnation: 1");
+  Run({"collections", "create", "books"});
+  EXPECT_EQ(Run(command).out,
+            "deleted collection books (by an earlier call with this request id)\n");
+  EXPECT_THAT(Run({"collections", "show", "books", "--json"}).out, HasSubstr("2"));
+  const Outcome other = Run({"collections", "delete", "books", "--incarnation", "1"});
+  EXPECT_EQ(other.status, kExitRefused);
+  EXPECT_THAT(other.err, HasSubstr("INCARNATION_MISMATCH"));
+  EXPECT_THAT(other.err, HasSubstr("made again"));
 }
 
 TEST_F(CommandLine, IdsMayLookLikeAnything) {

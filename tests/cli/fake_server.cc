@@ -320,6 +320,7 @@ Status FakeServer::CreateCollection(Context*, const v1::CreateCollectionRequest*
   collection.set_strategy(request->strategy() == v1::STRATEGY_UNSPECIFIED ? v1::STRATEGY_DELTAS
                                                                           : request->strategy());
   *collection.mutable_options() = request->options();
+  collection.set_incarnation(++incarnations_);
   *response->mutable_collection() = collection;
   return Status::OK;
 }
@@ -348,13 +349,24 @@ Status FakeServer::ListCollections(Context*, const v1::ListCollectionsRequest* r
 }
 
 Status FakeServer::DeleteCollection(Context*, const v1::DeleteCollectionRequest* request,
-                                    v1::DeleteCollectionResponse*) {
+                                    v1::DeleteCollectionResponse* response) {
   const std::lock_guard lock(mutex_);
+  last_delete_collection = *request;
+  if (deletions_.contains(request->request_id())) {
+    response->set_replayed(true);
+    return Status::OK;
+  }
   if (!collections_.contains(request->name())) return NoCollection();
+  if (request->incarnation() != 0 &&
+      request->incarnation() != collections_[request->name()].incarnation()) {
+    return StatusOf(StatusCode::FAILED_PRECONDITION, "INCARNATION_MISMATCH",
+                    "collection's incarnation is another");
+  }
   if (!request->force() && !documents_[request->name()].empty()) {
     return StatusOf(StatusCode::FAILED_PRECONDITION, "COLLECTION_NOT_EMPTY",
                     "collection holds documents; use force");
   }
+  if (!request->request_id().empty()) deletions_.insert(request->request_id());
   collections_.erase(request->name());
   documents_.erase(request->name());
   return Status::OK;

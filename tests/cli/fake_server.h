@@ -45,6 +45,7 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   v1::AuditRequest last_audit;
   v1::ListRequest last_list;
   v1::CreateCollectionRequest last_create_collection;
+  v1::DeleteCollectionRequest last_delete_collection;
   v1::VerifyRequest last_verify;
   bool last_verify_had_deadline = false;
   // What Verify answers, and how it ends. A step without a resume_token that is not the last has
@@ -98,6 +99,8 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   std::mutex mutex_;
   std::map<std::string, std::map<std::string, Versions>> documents_;
   std::map<std::string, v1::Collection> collections_;
+  int64_t incarnations_ = 0;
+  std::set<std::string> deletions_;  // request ids
   std::set<std::string> under_way_;
   int64_t commits_ = 0;
   std::string address_;

@@ -68,8 +68,8 @@ class ManualServer {
   absl::Status Delete(const std::string& name) {
     std::atomic<bool> done = false;
     absl::Status status;
-    collections().Delete(name, /*force=*/true, [&](const absl::Status& deleted) {
-      status = deleted;
+    collections().Delete({name, /*force=*/true}, [&](const auto& deleted) {
+      status = deleted.status();
       done = true;
     });
     while (!done) std::this_thread::yield();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include "tests/documents/world.h"
@@ -27,11 +28,19 @@ class CollectionsTest : public CombinationTest {
         [&](const absl::StatusOr<CollectionPtr>& made) { Set(status, made.status()); });
     return Wait(status);
   }
-  absl::Status Delete(bool force) {
-    absl::Status status;
-    world->documents().collections().Delete(
-        "things", force, [&](const absl::Status& deleted) { Set(status, deleted); });
-    return Wait(status);
+  absl::Status Delete(bool force) { return Delete({"things", force}).status(); }
+  absl::StatusOr<CollectionDeleted> Delete(const CollectionDeletion& deletion) {
+    return Delete(world->documents().collections(), deletion);
+  }
+  absl::StatusOr<CollectionDeleted> Delete(Collections& collections,
+                                           const CollectionDeletion& deletion) {
+    std::promise<absl::StatusOr<CollectionDeleted>> answer;
+    collections.Delete(deletion, [&](const auto& deleted) { answer.set_value(deleted); });
+    return answer.get_future().get();
+  }
+  int64_t Incarnation() {
+    const auto found = world->documents().collections().Find(world->store(), "things");
+    return found.ok() && *found ? (*found)->incarnation : 0;
   }
 
  private:
@@ -101,6 +110,177 @@ TEST_P(CollectionsTest, TheSweepLeavesNothingAndIsFinishedAfterARestart) {
     return true;
   };
   while (!swept()) std::this_thread::yield();
+}
+
+MATCHER(Replayed, "is the answer of a deletion that was done before") {
+  return arg.ok() && arg->replayed;
+}
+MATCHER(DeletedNow, "is the answer of a deletion that did it") {
+  return arg.ok() && !arg->replayed;
+}
+
+const CollectionDeletion kOnce{"things", true, 0, "once"};
+
+TEST_P(CollectionsTest, ADeletionTakesEffectOnce) {
+  ASSERT_THAT(world->Create(Request(), Number(1)), IsOk());
+  EXPECT_THAT(Delete(kOnce), DeletedNow());
+  EXPECT_THAT(Delete(kOnce), Replayed());
+  world.Restart();
+  EXPECT_THAT(Delete(kOnce), Replayed());
+  ASSERT_THAT(world->Create(Request(), Number(2)), IsOk());
+  EXPECT_THAT(Delete(kOnce), Replayed());
+  EXPECT_EQ(Incarnation(), 2);
+  EXPECT_THAT(world->documents().Get(kName, {}), IsOk());
+  // A deletion of the successor forgets nothing of the one before.
+  EXPECT_THAT(Delete({"things", true, 0, "twice"}), DeletedNow());
+  EXPECT_THAT(Delete(kOnce), Replayed());
+}
+
+TEST_P(CollectionsTest, ADeletionIsRememberedForADay) {
+  ASSERT_THAT(world->Create(Request(), Number(1)), IsOk());
+  EXPECT_THAT(Delete(kOnce), DeletedNow());
+  ASSERT_THAT(world->Create(Request(), Number(2)), IsOk());
+  world.clock().Advance(std::chrono::hours(24) - std::chrono::minutes(1));
+  EXPECT_THAT(Delete(kOnce), Replayed());
+  EXPECT_EQ(Incarnation(), 2);
+  world.clock().Advance(std::chrono::minutes(1));
+  EXPECT_THAT(Delete(kOnce), DeletedNow());
+  EXPECT_EQ(Incarnation(), 0);
+}
+
+TEST_P(CollectionsTest, ADeletionsRequestIdBelongsToItsArguments) {
+  ASSERT_THAT(Make("things", GetParam().strategy), IsOk());
+  EXPECT_THAT(Delete({"things", false, 1, "once"}), DeletedNow());
+  EXPECT_THAT(Delete({"things", true, 1, "once"}), HasReason(ErrorReason::kRequestIdReused));
+  EXPECT_THAT(Delete({"things", false, 0, "once"}), HasReason(ErrorReason::kRequestIdReused));
+  EXPECT_THAT(Delete({"things", false, 1, "once"}), Replayed());
+}
+
+TEST_P(CollectionsTest, ARefusedDeletionIsNotRemembered) {
+  EXPECT_THAT(Delete(kOnce), HasReason(ErrorReason::kCollectionNotFound));
+  ASSERT_THAT(world->Create(Request(), Number(1)), IsOk());
+  EXPECT_THAT(Delete({"things", false, 0, "once"}), HasReason(ErrorReason::kCollectionNotEmpty));
+  EXPECT_THAT(Delete({"things", true, 7, "once"}), HasReason(ErrorReason::kIncarnationMismatch));
+  EXPECT_THAT(Delete(kOnce), DeletedNow());
+}
+
+TEST_P(CollectionsTest, ADeletionSparesAnotherIncarnation) {
+  ASSERT_THAT(world->Create(Request(), Number(1)), IsOk());
+  EXPECT_THAT(Delete({"things", true, 1}), DeletedNow());
+  EXPECT_THAT(Delete({"things", true, 1}), HasReason(ErrorReason::kCollectionNotFound));
+  ASSERT_THAT(world->Create(Request(), Number(2)), IsOk());
+  const auto refused = Delete({"things", true, 1});
+  EXPECT_THAT(refused, HasReason(ErrorReason::kIncarnationMismatch));
+  EXPECT_EQ(MetadataOf(refused.status(), "expected"), "1");
+  EXPECT_EQ(MetadataOf(refused.status(), "actual"), "2");
+  EXPECT_THAT(world->documents().Get(kName, {}), IsOk());
+}
+
+// Without atomic batches a process can die between any two writes of a deletion.
+TEST_P(CollectionsTest, ADeletionThatCrashedIsRepeatedOnWhatItWasMeantFor) {
+  if (GetParam().mode == Mode::kAtomic) GTEST_SKIP() << "one write";
+  for (size_t writes = 0; writes <= 3; ++writes) {
+    SCOPED_TRACE(writes);
+    const CollectionDeletion deletion{"things", true, 0, "once" + std::to_string(writes)};
+    ASSERT_THAT(world->Create(Request(), Number(1)), IsOk());
+    const int64_t first = Incarnation();
+    world.Restart();  // drops the sweep of the round before, whose writes would count too
+    world->single().CrashAfter(writes);
+    const auto crashed = Delete(deletion);
+    EXPECT_EQ(crashed.ok(), writes == 3);
+    world.Restart();
+    world->documents().collections().ResumeSweeps();
+    const bool took_effect = Incarnation() == 0;
+    EXPECT_EQ(took_effect, writes == 3);
+    if (took_effect) {
+      ASSERT_THAT(world->Create(Request(), Number(2)), IsOk());
+      EXPECT_THAT(Delete(deletion), Replayed());
+    } else {
+      EXPECT_EQ(Incarnation(), first);
+      EXPECT_THAT(Delete(deletion), DeletedNow());
+      ASSERT_THAT(world->Create(Request(), Number(2)), IsOk());
+    }
+    const int64_t successor = Incarnation();
+    EXPECT_GT(successor, first);
+    EXPECT_THAT(Delete(deletion), Replayed());
+    EXPECT_EQ(Incarnation(), successor);
+    EXPECT_THAT(world->documents().Get(kName, {}), IsOk());
+    EXPECT_THAT(Delete(true), IsOk());
+  }
+}
+
+// A server beside the world's own, whose attempt at a deletion is slow: at one of its steps, the
+// client's other attempt does it through the world's own.
+class SlowDeletion : public CollectionsTest {
+ protected:
+  enum class Step { kRecall, kRead, kCommit };
+
+  absl::StatusOr<CollectionDeleted> Run(Step slow_step, const std::function<void()>& meanwhile) {
+    bool stepped = false;
+    const auto step = [&](Step at) {
+      if (stepped || at != slow_step) return;
+      stepped = true;
+      meanwhile();
+    };
+    test_support::StoreHooks hooks;
+    hooks.before_get = [&](store::Keyspace keyspace, std::string_view /*key*/) {
+      step(keyspace == store::Keyspace::kMeta ? Step::kRecall : Step::kRead);
+    };
+    hooks.before_commit = [&](const store::WriteBatch&) { step(Step::kCommit); };
+    hooked_.set_hooks(std::move(hooks));
+    const auto slow = std::make_shared<Collections>(hooked_, world.clock(), executor_);
+    auto answer = Delete(*slow, kOnce);
+    executor_.Stop();
+    EXPECT_TRUE(stepped);
+    return answer;
+  }
+
+  test_support::HookedStore hooked_{world->store()};
+  test_support::ThreadExecutor executor_;
+};
+
+class SlowDeletionAtEachStep : public SlowDeletion {
+ protected:
+  void Check(Step step) {
+    ASSERT_THAT(world->Create(Request(), Number(1)), IsOk());
+    const auto answer = Run(step, [&] {
+      EXPECT_THAT(Delete(kOnce), DeletedNow());
+      ASSERT_THAT(world->Create(Request(), Number(2)), IsOk());
+    });
+    EXPECT_THAT(answer, Replayed());
+    EXPECT_EQ(Incarnation(), 2);
+    EXPECT_THAT(world->documents().Get(kName, {}), IsOk());
+  }
+};
+
+TEST_P(SlowDeletionAtEachStep, SparesTheSuccessorBeforeItLooksUpTheId) { Check(Step::kRecall); }
+TEST_P(SlowDeletionAtEachStep, SparesTheSuccessorBeforeItReads) { Check(Step::kRead); }
+TEST_P(SlowDeletionAtEachStep, SparesTheSuccessorBeforeItCommits) { Check(Step::kCommit); }
+
+TEST_P(SlowDeletion, DoesNotRefuseWhatItsOtherAttemptDid) {
+  ASSERT_THAT(world->Create(Request(), Number(1)), IsOk());
+  EXPECT_THAT(Run(Step::kRead, [&] { EXPECT_THAT(Delete(kOnce), DeletedNow()); }), Replayed());
+  EXPECT_EQ(Incarnation(), 0);
+}
+
+TEST_P(SlowDeletion, GivesUpAfterAHundredLostRaces) {
+  ASSERT_THAT(world->Create(Request(), Number(1)), IsOk());
+  int races = 0;
+  test_support::StoreHooks hooks;
+  hooks.before_commit = [&](const store::WriteBatch&) {
+    ++races;
+    ASSERT_OK_AND_ASSIGN(const std::optional<store::Record> record,
+                         world.engine().Get(store::Keyspace::kCollections, "things"));
+    store::WriteBatch touch;
+    touch.Put(store::Keyspace::kCollections, "things", record->value);
+    // Comes first, since it is called first; nobody may wait for it here.
+    world.engine().Commit(std::move(touch), [](const store::CommitResult&) {});
+  };
+  hooked_.set_hooks(std::move(hooks));
+  const auto slow = std::make_shared<Collections>(hooked_, world.clock(), executor_);
+  EXPECT_THAT(Delete(*slow, {"things", true}), HasReason(ErrorReason::kRetriesExhausted));
+  EXPECT_EQ(races, 100);
+  EXPECT_EQ(Incarnation(), 1);
 }
 
 TEST_P(CollectionsTest, StatisticsOfASmallOneAreExact) {
@@ -190,6 +370,8 @@ TEST_P(DeletedWhilePrepared, IsMadeAgainWhereWritesMakeCollections) {
 
 STRATA_ALL_COMBINATIONS(CollectionsTest);
 STRATA_ALL_COMBINATIONS(DeletedWhilePrepared);
+STRATA_ALL_COMBINATIONS(SlowDeletion);
+STRATA_ALL_COMBINATIONS(SlowDeletionAtEachStep);
 
 }  // namespace
 }  // namespace strata::versioning::testing

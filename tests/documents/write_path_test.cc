@@ -127,8 +127,8 @@ TEST_P(RaceTest, ACollectionDeletedUnderAWriteNeverAnswersOk) {
     if (deletions++ > 0) return;
     absl::Status deleted = absl::UnknownError("");
     std::atomic<bool> done = false;
-    rival_->documents().collections().Delete("things", true, [&](const absl::Status& status) {
-      deleted = status;
+    rival_->documents().collections().Delete({"things", true}, [&](const auto& result) {
+      deleted = result.status();
       done = true;
     });
     while (!done) std::this_thread::yield();

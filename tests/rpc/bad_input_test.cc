@@ -614,6 +614,7 @@ TEST_F(BadInput, VersionsTimesAndPages) {
 
 TEST_F(BadInput, Collections) {
   const std::string create = "CollectionService/CreateCollection";
+  const std::string remove = "CollectionService/DeleteCollection";
   Check({
       {create, R"({"name": "n", "strategy": 9})", kField, "strategy", ""},
       {create, R"({"name": "n", "options": {"keyframe_interval": 1001}})", kField,
@@ -622,6 +623,14 @@ TEST_F(BadInput, Collections) {
        "options.keyframe_interval", "1"},
       {create, R"({"name": "n", "strategy": 1, "options": {"keyframe_interval": 2}})", kField,
        "options.keyframe_interval", ""},
+      {remove, R"({"name": "books", "force": true, "request_id": "a b"})", kField, "request_id",
+       "printable ASCII"},
+      {remove, R"({"name": "books", "force": true, "request_id": "a\u0000b"})", kField,
+       "request_id", "printable ASCII"},
+      {remove, R"({"name": "books", "force": true, "request_id": )" + Quoted(Text(129)) + "}",
+       kField, "request_id", "1 to 128 bytes"},
+      {remove, R"({"name": "books", "force": true, "incarnation": -1})", kField, "incarnation",
+       "is -1, but counts from 1"},
   });
 }
 

@@ -79,6 +79,48 @@ TEST(Collections, AreDeletedWithAllTheyHoldIfForced) {
   EXPECT_THAT(ledger.response.entries(1).version().chain_hash(), SizeIs(32));
 }
 
+TEST(Collections, AreToldApartByTheirIncarnations) {
+  TestServer server;
+  const auto made = server.CreateCollection(R"({"name": "a"})");
+  EXPECT_EQ(made.response.collection().incarnation(), 1);
+  ASSERT_TRUE(server.DeleteCollection(R"({"name": "a", "incarnation": 1})").ok());
+  EXPECT_EQ(server.DeleteCollection(R"({"name": "a", "incarnation": 1})").details().reason,
+            "COLLECTION_NOT_FOUND");
+  ASSERT_TRUE(server.CreateCollection(R"({"name": "a"})").ok());
+  EXPECT_EQ(server.GetCollection(R"({"name": "a"})").response.collection().incarnation(), 2);
+  EXPECT_EQ(server.ListCollections("{}").response.collections(0).incarnation(), 2);
+  const auto refused = server.DeleteCollection(R"({"name": "a", "incarnation": 1})");
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(refused.details().reason, "INCARNATION_MISMATCH");
+  EXPECT_EQ(refused.details().metadata.at("collection"), "a");
+  EXPECT_EQ(refused.details().metadata.at("expected"), "1");
+  EXPECT_EQ(refused.details().metadata.at("actual"), "2");
+  EXPECT_TRUE(server.DeleteCollection(R"({"name": "a", "incarnation": 2})").ok());
+}
+
+TEST(Collections, ADeletionThatIsRepeatedSparesASuccessor) {
+  TestServer server;
+  const std::string document = R"({"collection": "a", "id": "x", "content": {"json": {}}})";
+  const std::string deletion = R"({"name": "a", "force": true, "request_id": "once"})";
+  ASSERT_TRUE(server.Create(document).ok());
+  const auto first = server.DeleteCollection(deletion);
+  ASSERT_TRUE(first.ok());
+  EXPECT_FALSE(first.response.replayed());
+  ASSERT_TRUE(server.Create(document).ok());
+  const auto second = server.DeleteCollection(deletion);
+  ASSERT_TRUE(second.ok());
+  EXPECT_TRUE(second.response.replayed());
+  EXPECT_TRUE(server.Get(R"({"collection": "a", "id": "x"})").ok());
+  const auto reused = server.DeleteCollection(R"({"name": "a", "request_id": "once"})");
+  EXPECT_EQ(reused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(reused.details().reason, "REQUEST_ID_REUSED");
+  EXPECT_EQ(reused.details().metadata.at("field"), "request_id");
+  // Another name, another memory.
+  ASSERT_TRUE(server.CreateCollection(R"({"name": "b"})").ok());
+  EXPECT_FALSE(
+      server.DeleteCollection(R"({"name": "b", "request_id": "once"})").response.replayed());
+}
+
 // What a caller sees does not depend on the strategy.
 TEST(Collections, AllStrategiesAnswerAlike) {
   TestServer server;

@@ -138,6 +138,8 @@ TEST_F(Errors, OfTheStateNameWhatIs) {
        ErrorReason::kCollectionExists},
       {"strata.v1.CollectionService/DeleteCollection", R"({"name": "books"})",
        ErrorReason::kCollectionNotEmpty},
+      {"strata.v1.CollectionService/DeleteCollection",
+       R"({"name": "books", "force": true, "incarnation": 99})", ErrorReason::kIncarnationMismatch},
       {"grpc.health.v1.Health/Check", R"({"service": "strata.v1.QueueService"})",
        ErrorReason::kServiceNotFound},
   });

@@ -631,7 +631,7 @@ TEST(Verify, ACollectionThatIsMadeAnewMeanwhileIsNotTheOneAskedFor) {
                             {"things", "", false});
   ASSERT_OK_AND_ASSIGN(const VerifyStep step, verification.Next());
   ASSERT_FALSE(step.complete);
-  world->documents().collections().Delete("things", /*force=*/true, [](const absl::Status&) {});
+  world->documents().collections().Delete({.name = "things", .force = true}, [](const auto&) {});
   Scene again(world, "deltas", "things");
   EXPECT_THAT(verification.Next(), HasReason(ErrorReason::kCollectionNotFound));
 }

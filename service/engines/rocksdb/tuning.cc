@@ -121,8 +121,11 @@ rocksdb::ColumnFamilyOptions KeyspaceOptions(Keyspace keyspace,
     options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(1));
   }
   options.compaction_filter = keyspace == Keyspace::kLedger ? nullptr : expiry;
-  // Request records live for a day; files that no write touches would else keep them for ever.
-  if (keyspace == Keyspace::kRequests) options.periodic_compaction_seconds = kDaySeconds;
+  // The records of request ids live for a day, those of collections' deletions in kMeta; files that
+  // no write touches would else keep them for ever.
+  if (keyspace == Keyspace::kRequests || keyspace == Keyspace::kMeta) {
+    options.periodic_compaction_seconds = kDaySeconds;
+  }
   return options;
 }
 
