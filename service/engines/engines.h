@@ -23,7 +23,7 @@ struct OpenOptions {
   const Clock* clock = &Clock::System();  // for the expiry of records; outlives the store
   size_t block_cache_bytes = size_t{256} << 20;  // rocksdb: for uncompressed blocks
   // For directories of an older format; none: they are refused.
-  LedgerEntryConverter convert_ledger_entry;
+  LedgerEntryConverter convert_ledger_entry{};
 };
 
 using OpenFunction = absl::StatusOr<std::unique_ptr<store::Store>> (*)(const OpenOptions& options);

@@ -66,8 +66,9 @@ class EverybodyTest : public CombinationTest {
 
   absl::Status DeleteCollection(const std::string& name) {
     std::promise<absl::Status> deleted;
-    world->documents().collections().Delete(
-        name, /*force=*/true, [&](const absl::Status& status) { deleted.set_value(status); });
+    world->documents().collections().Delete({.name = name, .force = true}, [&](const auto& result) {
+      deleted.set_value(result.status());
+    });
     return deleted.get_future().get();
   }
 };

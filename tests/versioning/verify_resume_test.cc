@@ -183,7 +183,8 @@ TEST_P(ResumeTest, ACollectionThatWasMadeAnewIsNotTheOneThatWasVerified) {
   ASSERT_OK_AND_ASSIGN(const VerifyStep step, first.Next());
   std::promise<absl::Status> deleted;
   world->documents().collections().Delete(
-      "things", /*force=*/true, [&](const absl::Status& status) { deleted.set_value(status); });
+      {.name = "things", .force = true},
+      [&](const auto& result) { deleted.set_value(result.status()); });
   ASSERT_THAT(deleted.get_future().get(), IsOk());
   ASSERT_THAT(world->Create(Request(), Number(1)), IsOk());
   EXPECT_THAT(Run(clock, kAll, step.place), HasReason(ErrorReason::kCollectionNotFound));
