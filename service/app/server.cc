@@ -4,11 +4,11 @@
 #include <optional>
 #include <utility>
 
-#include "schemas/versioning/ledger_migration.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/versioning/documents.h"
+#include "schemas/versioning/ledger_migration.h"
 #include "service/app/executor.h"
 #include "service/engines/engines.h"
 #include "service/observability/health.h"

@@ -29,8 +29,8 @@
 #include "schemas/store/key_codec.h"
 #include "schemas/store/store.h"
 #include "service/engines/engines.h"
-#include "tests/support/ledger_entries.h"
 #include "tests/support/await_commit.h"
+#include "tests/support/ledger_entries.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/seeded_entropy.h"
 #include "tests/support/single_record_store.h"
@@ -42,11 +42,11 @@ namespace {
 
 using test_support::AwaitCommit;
 using test_support::EntryThatSays;
-using test_support::LedgerOf;
-using test_support::SaidAt;
 using test_support::HasReason;
 using test_support::IsOk;
+using test_support::LedgerOf;
 using test_support::ManualClock;
+using test_support::SaidAt;
 using test_support::SingleRecordStore;
 using test_support::TemporaryDirectory;
 using test_support::TestSeed;

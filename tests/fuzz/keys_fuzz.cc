@@ -19,8 +19,7 @@ int64_t NotNegative(Input& input) { return input.Integer() & std::numeric_limits
 
 struct KeyParts {
   explicit KeyParts(Input& input)
-      : document{NotNegative(input), input.Text()},
-        version(NotNegative(input)) {}
+      : document{NotNegative(input), input.Text()}, version(NotNegative(input)) {}
 
   auto Tuple() const { return std::tie(document.incarnation, document.id, version); }
 
@@ -108,7 +107,6 @@ void CheckRecords(Input& input) {
 
   const auto request = versioning::DecodeRequest(versioning::EncodeRequest(version.header.version));
   Require(request.ok() && *request == version.header.version, "a request's record reads back");
-
 }
 
 // A record's bytes, damaged: read as a record, or refused.

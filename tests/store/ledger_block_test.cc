@@ -266,9 +266,10 @@ TEST(LedgerBlock, WhatWasNeverWrittenIsRefused) {
   }
   const auto with_body = [&](const std::string& commits) { return good.substr(0, 60) + commits; };
   EXPECT_FALSE(Reads(with_body("")));
-  EXPECT_FALSE(Reads(with_body(Bytes({0, 0}))));                    // a commit of no entries
-  EXPECT_FALSE(Reads(with_body(Bytes({1, 2, 1, 0, 1, 0, 0, 1, 0}))));  // not at the block's position
-  EXPECT_FALSE(Reads(with_body(Bytes({0, 2, 1, 1, 0, 1, 0}))));     // a place that nobody named
+  EXPECT_FALSE(Reads(with_body(Bytes({0, 0}))));  // a commit of no entries
+  EXPECT_FALSE(
+      Reads(with_body(Bytes({1, 2, 1, 0, 1, 0, 0, 1, 0}))));     // not at the block's position
+  EXPECT_FALSE(Reads(with_body(Bytes({0, 2, 1, 1, 0, 1, 0}))));  // a place that nobody named
   EXPECT_FALSE(Reads(with_body(Bytes({0, 2, 1, 0, 1, 1, 0, 1, 0}))));  // a text that nobody wrote
   EXPECT_FALSE(Reads(with_body(Bytes({0, 2, 1, 0, 1, 0, 0, 1, 1}))));  // a time before 1970
   EXPECT_FALSE(Reads(with_body(Bytes({0, 2, 0x81, 0x20, 0, 1, 0, 0, 1, 0}))));  // unknown members
