@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <rocksdb/db.h>
+#include <rocksdb/file_system.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -22,7 +24,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "schemas/store/key_codec.h"
-#include "tests/store/fault_file_system.h"
+#include "tests/disk/fault_file_system.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/ledger_entries.h"
 #include "tests/support/manual_clock.h"
@@ -328,7 +330,19 @@ TEST_F(RocksDbStoreTest, AnUnknownFormatIsRefused) {
 
 class FailingRocksDbStoreTest : public RocksDbStoreTest {
  protected:
-  FailingRocksDbStoreTest() { options_.file_system = files_; }
+  using Call = FaultFileSystem::Call;
+  using CallKind = FaultFileSystem::CallKind;
+
+  FailingRocksDbStoreTest() {
+    options_.file_system = files_;
+    files_->SetFault([this](const Call& call) {
+      if (!call.path.ends_with(".log")) return rocksdb::IOStatus::OK();
+      if (call.kind == CallKind::kSync) ++log_syncs_;
+      const bool fails = call.kind == CallKind::kSync ? fail_log_syncs_ : fail_log_appends_;
+      return fails && call.kind != CallKind::kRead ? rocksdb::IOStatus::IOError("by the test")
+                                                   : rocksdb::IOStatus::OK();
+    });
+  }
 
   void ExpectReadsOnly() {
     EXPECT_THAT(Put("c", "1"), HasReason(ErrorReason::kStoreUnavailable));
@@ -338,16 +352,20 @@ class FailingRocksDbStoreTest : public RocksDbStoreTest {
     EXPECT_EQ(ValueAt(*store_->Snapshot(), "a"), "1");
   }
 
-  std::shared_ptr<FaultFileSystem> files_ = std::make_shared<FaultFileSystem>();
+  std::atomic<bool> fail_log_syncs_ = false;
+  std::atomic<bool> fail_log_appends_ = false;
+  std::atomic<int64_t> log_syncs_ = 0;  // how many were tried
+  const std::shared_ptr<FaultFileSystem> files_ =
+      std::make_shared<FaultFileSystem>(directory_.path().string());
 };
 
 TEST_F(FailingRocksDbStoreTest, AFailedSyncIsAnUnknownOutcomeAndEndsWritingUntilReopened) {
   Open();
   ASSERT_TRUE(Put("a", "1").committed);
-  files_->fail_log_syncs = true;
+  fail_log_syncs_ = true;
   EXPECT_THAT(Put("b", "1"), HasReason(ErrorReason::kOutcomeUnknown));
   ExpectReadsOnly();
-  files_->fail_log_syncs = false;
+  fail_log_syncs_ = false;
   ExpectReadsOnly();  // a disk that works again does not tell what it lost
 
   Reopen();
@@ -360,7 +378,7 @@ TEST_F(FailingRocksDbStoreTest, AFailedSyncIsAnUnknownOutcomeAndEndsWritingUntil
 TEST_F(FailingRocksDbStoreTest, AFailedAppendIsAnUnknownOutcomeToo) {
   Open();
   ASSERT_TRUE(Put("a", "1").committed);
-  files_->fail_log_appends = true;
+  fail_log_appends_ = true;
   EXPECT_THAT(Put("b", "1"), HasReason(ErrorReason::kOutcomeUnknown));
   ExpectReadsOnly();
 }
@@ -388,7 +406,7 @@ TEST_F(FailingRocksDbStoreTest, BatchesThatWaitShareOneSyncAndOneFailure) {
   Open();
   Put("a", "1");
   HeldCommitter held(*store_);
-  const int64_t syncs = files_->log_syncs;
+  const int64_t syncs = log_syncs_;
   constexpr int kCommits = 50;
   std::vector<CommitResult> results(kCommits + 1);
   for (int i = 0; i <= kCommits; ++i) {
@@ -399,20 +417,20 @@ TEST_F(FailingRocksDbStoreTest, BatchesThatWaitShareOneSyncAndOneFailure) {
       results[static_cast<size_t>(i)] = std::move(result);
     });
   }
-  files_->fail_log_syncs = true;
+  fail_log_syncs_ = true;
   held.Release();
   store_.reset();
   for (int i = 0; i < kCommits; ++i) {
     EXPECT_THAT(results[static_cast<size_t>(i)], HasReason(ErrorReason::kOutcomeUnknown));
   }
   EXPECT_THAT(results[kCommits], HasReason(ErrorReason::kStoreUnavailable));
-  EXPECT_EQ(files_->log_syncs - syncs, 1);
+  EXPECT_EQ(log_syncs_ - syncs, 1);
 }
 
 TEST_F(FailingRocksDbStoreTest, BatchesThatWaitAreDecidedInTheirOrder) {
   Open();
   HeldCommitter held(*store_);
-  const int64_t syncs = files_->log_syncs;
+  const int64_t syncs = log_syncs_;
   std::vector<std::pair<int, bool>> answers;
   for (int i = 0; i < 6; ++i) {
     WriteBatch batch;
@@ -426,7 +444,7 @@ TEST_F(FailingRocksDbStoreTest, BatchesThatWaitAreDecidedInTheirOrder) {
   EXPECT_THAT(answers, testing::ElementsAre(testing::Pair(0, true), testing::Pair(1, false),
                                             testing::Pair(2, true), testing::Pair(3, false),
                                             testing::Pair(4, true), testing::Pair(5, false)));
-  EXPECT_LE(files_->log_syncs - syncs, 2);
+  EXPECT_LE(log_syncs_ - syncs, 2);
   EXPECT_EQ(ValueAt("2"), "by 4");
 }
 
@@ -454,6 +472,31 @@ TEST_F(RocksDbStoreTest, ABatchThatWaitedBeyondItsDeadlineIsDroppedAndNoOther) {
   EXPECT_FALSE(results[3].committed);
   EXPECT_EQ(ValueAt("0"), "by 1");
   EXPECT_EQ(ValueAt("1"), "by 2");
+}
+
+TEST_F(RocksDbStoreTest, ARefusedBatchLeavesNoTraceInItsGroup) {
+  Open();
+  Put("stored", "1");
+  Put("in the way", "1");
+  HeldCommitter held(*store_);
+  WriteBatch refused;  // writes before its guard fails
+  refused.Put(Keyspace::kMeta, "stored", "2");
+  refused.Put(Keyspace::kMeta, "new", "2");
+  refused.Insert(Keyspace::kMeta, "in the way", "2");
+  WriteBatch insert_of_stored;
+  insert_of_stored.Insert(Keyspace::kMeta, "stored", "3");
+  WriteBatch insert_of_new;
+  insert_of_new.Insert(Keyspace::kMeta, "new", "3");
+  std::vector<bool> committed;
+  for (const WriteBatch* batch : {&refused, &insert_of_stored, &insert_of_new}) {
+    store_->Commit(*batch,
+                   [&](const CommitResult& result) { committed.push_back(result.committed); });
+  }
+  held.Release();
+  Put("z", "1");
+  EXPECT_THAT(committed, testing::ElementsAre(false, false, true));
+  EXPECT_EQ(ValueAt("stored"), "1");
+  EXPECT_EQ(ValueAt("new"), "3");
 }
 
 TEST_F(RocksDbStoreTest, AFullLineRefusesAndRecovers) {

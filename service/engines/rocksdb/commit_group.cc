@@ -115,7 +115,9 @@ absl::StatusOr<CommitGroup::StoredStamp> CommitGroup::Find(const Place& place) {
 
 void CommitGroup::Set(const Place& place, StoredStamp stamp) {
   const auto [entry, is_new] = stamps_.try_emplace(place, stamp);
-  changes_.push_back({place, is_new ? std::nullopt : std::optional(entry->second)});
+  // Named in full: std::optional(an optional) would be a copy of it, never an empty one around it.
+  changes_.push_back(
+      {place, is_new ? std::optional<StoredStamp>() : std::optional<StoredStamp>(entry->second)});
   entry->second = stamp;
 }
 

@@ -7,10 +7,13 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
 #include "service/observability/log.h"
 
 namespace strata::engines::rocks {
@@ -25,7 +28,24 @@ absl::Status Unavailable(const std::string& path, const std::string& problem) {
 
 std::string ErrnoText(int error) { return std::generic_category().message(error); }
 
-absl::Status Make(const std::string& path) {
+// The directory and all above it but the root, from below.
+std::vector<std::string> Upwards(const std::string& path) {
+  std::vector<std::string> upwards;
+  std::error_code error;
+  std::filesystem::path at = std::filesystem::absolute(path, error);
+  if (!at.has_filename()) at = at.parent_path();  // "data/"
+  for (; at.has_relative_path(); at = at.parent_path()) upwards.push_back(at.string());
+  return upwards;
+}
+
+absl::StatusOr<bool> Exists(rocksdb::FileSystem& files, const std::string& path) {
+  const rocksdb::IOStatus status = files.FileExists(path, rocksdb::IOOptions(), nullptr);
+  if (status.ok()) return true;
+  if (status.IsNotFound() || status.IsPathNotFound()) return false;
+  return Unavailable(path, "cannot be read: " + status.ToString());
+}
+
+absl::Status MakeOnThisMachine(const std::string& path) {
   std::error_code error;
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   if (!parent.empty()) std::filesystem::create_directories(parent, error);
@@ -43,11 +63,52 @@ absl::Status Make(const std::string& path) {
   return absl::OkStatus();
 }
 
+// The names by which the directory is reached are made durable here: all of them, as long as there
+// is no database, since an earlier start may have died between making them and this. What this user
+// did not make, and may not be let to open, is not insisted on.
+absl::Status Make(const std::string& path, rocksdb::FileSystem& files) {
+  const std::vector<std::string> upwards = Upwards(path);
+  std::vector<bool> is_new;
+  for (const std::string& name : upwards) {
+    ASSIGN_OR_RETURN(const bool exists, Exists(files, name));
+    is_new.push_back(!exists);
+  }
+  RETURN_IF_ERROR(MakeOnThisMachine(path));
+  for (size_t i = upwards.size(); i-- > 0;) {  // for files that are not this machine's
+    if (!is_new[i]) continue;
+    const rocksdb::IOStatus made =
+        files.CreateDirIfMissing(upwards[i], rocksdb::IOOptions(), nullptr);
+    if (!made.ok()) return Unavailable(path, "cannot be made: " + made.ToString());
+  }
+  ASSIGN_OR_RETURN(const bool database, HoldsDatabase(files, path));
+  if (database) return absl::OkStatus();
+  for (size_t i = 0; i < upwards.size(); ++i) {
+    const std::string parent = std::filesystem::path(upwards[i]).parent_path().string();
+    const rocksdb::IOStatus synced = SyncDirectory(files, parent);
+    if (!synced.ok() && is_new[i])
+      return Unavailable(path, "cannot be made durable: " + synced.ToString());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<DataDirectory> DataDirectory::Take(const std::string& path) {
+rocksdb::IOStatus SyncDirectory(rocksdb::FileSystem& files, const std::string& directory) {
+  const rocksdb::IOOptions options;
+  std::unique_ptr<rocksdb::FSDirectory> opened;
+  rocksdb::IOStatus status = files.NewDirectory(directory, options, &opened, nullptr);
+  if (status.ok()) status = opened->Fsync(options, nullptr);
+  return status;
+}
+
+absl::StatusOr<bool> HoldsDatabase(rocksdb::FileSystem& files, const std::string& directory) {
+  return Exists(files, directory + "/CURRENT");
+}
+
+absl::StatusOr<DataDirectory> DataDirectory::Take(const std::string& path,
+                                                  rocksdb::FileSystem& files) {
   if (path.empty()) return Unavailable("(none)", "is not named");
-  if (absl::Status made = Make(path); !made.ok()) return made;
+  if (absl::Status made = Make(path, files); !made.ok()) return made;
   // RocksDB has a lock of its own, but takes it only after it has moved the other's info log away.
   // flock, unlike fcntl, also keeps out a second opener in this process.
   const std::string lock_path = std::filesystem::path(path) / kLockName;

@@ -31,6 +31,7 @@
 #include "service/engines/rocksdb/expiry_filter.h"
 #include "service/engines/rocksdb/format.h"
 #include "service/engines/rocksdb/log_file_system.h"
+#include "service/engines/rocksdb/log_shape.h"
 #include "service/engines/rocksdb/record_cache.h"
 #include "service/engines/rocksdb/record_format.h"
 #include "service/engines/rocksdb/rocksdb_reader.h"
@@ -60,14 +61,17 @@ class Database {
   rocksdb::ColumnFamilyHandle* keyspace(Keyspace keyspace) const {
     return keyspaces_[static_cast<size_t>(keyspace)];
   }
+  rocksdb::FileSystem& files() const { return *files_; }
   // Of the last commit that the database holds.
   store::CommitPosition recovered_position() const { return recovered_position_; }
   // Where its ledger ends.
   const store::LedgerTail& recovered_ledger() const { return recovered_ledger_; }
+  // What the beacon may vouch for when the commits up to `position` are durable. On one thread.
+  Durable DurableAt(store::CommitPosition position);
 
  private:
-  Database(DataDirectory directory, const Clock& clock)
-      : directory_(std::move(directory)), expiry_(clock) {}
+  Database(DataDirectory directory, std::shared_ptr<rocksdb::FileSystem> files, const Clock& clock)
+      : directory_(std::move(directory)), files_(std::move(files)), expiry_(clock) {}
 
   using WalMode = rocksdb::WALRecoveryMode;
 
@@ -77,7 +81,8 @@ class Database {
                            bool read_only);
   absl::Status CheckTornTail(const RocksDbOptions& options,
                              const std::shared_ptr<rocksdb::Cache>& cache);
-  static absl::Status CheckReached(const RocksDbOptions& options, store::CommitPosition position);
+  absl::Status CheckReached(store::CommitPosition position) const;
+  absl::Status ReplaceLostBeacon(const RocksDbOptions& options);
   void CloseFiles();
   absl::Status CheckKeyspaces(const RocksDbOptions& options) const;
   absl::StatusOr<Format> ReadFormat() const;
@@ -85,23 +90,33 @@ class Database {
   absl::StatusOr<std::optional<std::string>> GetOwn(std::string_view key) const;
 
   const DataDirectory directory_;
+  const std::shared_ptr<rocksdb::FileSystem> files_;
   const ExpiryFilter expiry_;
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // "default" first, then by keyspace
   KeyspaceHandles keyspaces_ = {};
+  std::optional<Durable> durable_;  // by the beacon; nothing: it was lost
   store::CommitPosition recovered_position_ = 0;
   store::LedgerTail recovered_ledger_;
+  // Of the manifest, as it was when the keyspaces' files had been changed so often.
+  Durable manifest_;
+  uint64_t manifest_changes_ = 0;
 };
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& options) {
-  ASSIGN_OR_RETURN(DataDirectory directory, DataDirectory::Take(options.directory));
-  std::unique_ptr<Database> database(new Database(std::move(directory), *options.clock));
+  auto files = std::make_shared<LogFileSystem>(
+      options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default());
+  ASSIGN_OR_RETURN(DataDirectory directory, DataDirectory::Take(options.directory, *files));
+  std::unique_ptr<Database> database(
+      new Database(std::move(directory), std::move(files), *options.clock));
+  ASSIGN_OR_RETURN(database->durable_, ReadOrMakeBeacon(database->files(), options.directory));
   RETURN_IF_ERROR(database->OpenFiles(options));
   ASSIGN_OR_RETURN(const Format format, database->ReadFormat());
   ASSIGN_OR_RETURN(database->recovered_position_, database->RecoverPosition());
   // A log file that is gone leaves nothing to stumble over.
-  RETURN_IF_ERROR(CheckReached(options, database->recovered_position_));
+  RETURN_IF_ERROR(database->CheckReached(database->recovered_position_));
+  RETURN_IF_ERROR(database->ReplaceLostBeacon(options));
   if (format.number != kFormatNumber) {
     RETURN_IF_ERROR(
         Migrate(database->db(), database->keyspaces(), format, options.convert_ledger_entry));
@@ -114,8 +129,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& o
 Database::~Database() { CloseFiles(); }
 
 absl::Status Database::OpenFiles(const RocksDbOptions& options) {
-  env_ = rocksdb::NewCompositeEnv(std::make_shared<LogFileSystem>(
-      options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default()));
+  env_ = rocksdb::NewCompositeEnv(files_);
   const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes -
                                           options.block_cache_bytes / kRecordCacheShare);
   RETURN_IF_ERROR(CheckKeyspaces(options));
@@ -161,7 +175,14 @@ absl::Status Database::CheckTornTail(const RocksDbOptions& options,
   const absl::StatusOr<store::CommitPosition> position = RecoverPosition();
   CloseFiles();
   RETURN_IF_ERROR(position.status());
-  RETURN_IF_ERROR(CheckReached(options, *position));
+  if (!durable_) {
+    return Error(ErrorReason::kRecordCorrupt,
+                 "The log is damaged or torn, and the commit beacon, which tells the one from the "
+                 "other, is missing or damaged too. Nothing was changed. Put the file "
+                 "commit-beacon of this data directory back, or restore all of it from a backup.")
+        .With("recovered_position", *position);
+  }
+  RETURN_IF_ERROR(CheckReached(*position));
   Log(LogLevel::kWarning,
       "dropped the end of the log: a write that was cut short, never acknowledged",
       {{"position", *position}});
@@ -169,13 +190,44 @@ absl::Status Database::CheckTornTail(const RocksDbOptions& options,
 }
 
 // Whether `position`, to which the database was recovered, is as far as the beacon vouches for.
-absl::Status Database::CheckReached(const RocksDbOptions& options, store::CommitPosition position) {
-  ASSIGN_OR_RETURN(const store::CommitPosition durable, ReadBeacon(options.directory));
-  if (position >= durable) return absl::OkStatus();
+absl::Status Database::CheckReached(store::CommitPosition position) const {
+  if (!durable_ || position >= durable_->position) return absl::OkStatus();
   return Error(ErrorReason::kRecordCorrupt,
                "The log is damaged: commits that were durable are missing. Nothing was changed.")
       .With("recovered_position", position)
-      .With("durable_position", durable);
+      .With("durable_position", durable_->position);
+}
+
+// The log is whole: nothing is missing that a beacon would have to vouch for.
+absl::Status Database::ReplaceLostBeacon(const RocksDbOptions& options) {
+  if (durable_) return absl::OkStatus();
+  Log(LogLevel::kWarning, "the commit beacon was missing or damaged; it is made again",
+      {{"position", recovered_position_}});
+  return MakeBeacon(*files_, options.directory, {.position = recovered_position_});
+}
+
+Durable Database::DurableAt(store::CommitPosition position) {
+  uint64_t changes = 0;
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+    uint64_t number = 0;
+    if (db_->GetIntProperty(handle, rocksdb::DB::Properties::kCurrentSuperVersionNumber, &number))
+      changes += number;
+  }
+  if (changes != manifest_changes_) {  // listing all files is more than a look each 100 ms may cost
+    std::vector<std::string> names;
+    uint64_t bytes = 0;
+    const rocksdb::Status status = db_->GetLiveFiles(names, &bytes, /*flush_memtable=*/false);
+    for (const std::string& name : names) {  // "/MANIFEST-000012" among them
+      const std::optional<uint64_t> number = ParseManifestName(std::string_view(name).substr(1));
+      if (!status.ok() || !number) continue;
+      manifest_changes_ = changes;
+      manifest_.manifest = *number;
+      manifest_.manifest_bytes = bytes;
+    }
+  }
+  Durable durable = manifest_;
+  durable.position = position;
+  return durable;
 }
 
 void Database::CloseFiles() {
@@ -337,9 +389,10 @@ class CommittingStore final : public RocksDbStore {
         committer_([this] { Run(); }) {}
 
   // Before the first commit.
-  absl::Status StartBeacon(const std::string& directory) {
-    ASSIGN_OR_RETURN(beacon_,
-                     CommitBeacon::Start(directory, [this] { return reads_.last_position(); }));
+  absl::Status StartBeacon(const RocksDbOptions& options) {
+    ASSIGN_OR_RETURN(beacon_, CommitBeacon::Start(
+                                  database_->files(), options.directory, options.beacon_behind_max,
+                                  [this] { return database_->DurableAt(reads_.last_position()); }));
     return absl::OkStatus();
   }
 
@@ -606,7 +659,7 @@ absl::Status CommittingStore::CompactAll() {
 absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(const RocksDbOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(options));
   auto store = std::make_unique<CommittingStore>(std::move(database), options);
-  RETURN_IF_ERROR(store->StartBeacon(options.directory));
+  RETURN_IF_ERROR(store->StartBeacon(options));
   return store;
 }
 

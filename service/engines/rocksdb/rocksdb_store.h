@@ -44,6 +44,8 @@ struct RocksDbOptions {
   // While commits wait longer than this for the disk, on average, helping threads leave them to the
   // store's own thread.
   std::chrono::microseconds helped_wait_max{1000};
+  // How far the commit beacon may be behind (commit_beacon.h).
+  std::chrono::milliseconds beacon_behind_max{100};
   std::shared_ptr<rocksdb::FileSystem> file_system;  // none: the machine's
   LedgerEntryConverter convert_ledger_entry;         // engines.h
 };
