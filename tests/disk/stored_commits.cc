@@ -8,6 +8,7 @@
 #include <set>
 
 #include "schemas/base/error.h"
+#include "tests/support/ledger_entries.h"
 
 namespace strata::engines::rocks {
 namespace {
@@ -63,7 +64,7 @@ store::WriteBatch StoredCommits::RandomBatch(std::mt19937_64& chance, std::vecto
     }
     changes.push_back({place, std::move(bytes)});
   }
-  if (chance() % 4 != 0) batch.AppendToLedger("entry");
+  if (chance() % 4 != 0) batch.AppendToLedger(test_support::EntryThatSays("entry"));
   return batch;
 }
 
