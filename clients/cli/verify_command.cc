@@ -1,7 +1,10 @@
 // strata verify: what is wrong with what is stored.
 #include <memory>
+#include <optional>
 #include <thread>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "clients/cli/arguments.h"
 #include "clients/cli/commands.h"
 #include "clients/cli/message_json.h"
@@ -18,6 +21,7 @@ struct VerifyOptions {
   std::string collection;
   std::string id;
   bool repair = false;
+  std::string expect_head;
   std::string resume_token;
   std::string retry_for = "60s";
 };
@@ -95,7 +99,8 @@ std::string SummaryJson(const v1::VerifyResponse& last, const Counts& counts) {
 // A verification over as many streams as it takes: each goes on where the one before broke off.
 class Verifying {
  public:
-  Verifying(Session& session, const VerifyOptions& options, int64_t retry_ms)
+  Verifying(Session& session, const VerifyOptions& options,
+            const std::optional<v1::LedgerHead>& head, int64_t retry_ms)
       : session_(session),
         repetition_(retry_ms),
         progress_(session.err(), session.terminal().err_is_terminal && !session.json),
@@ -105,6 +110,7 @@ class Verifying {
     request_.set_id(options.id);
     request_.set_repair(options.repair);
     request_.set_resume_token(options.resume_token);
+    if (head) *request_.mutable_expect_head() = *head;
   }
 
   int Run() {
@@ -188,10 +194,38 @@ class Verifying {
   client::Repetition::Clock::time_point trouble_since_;
 };
 
+// "4711:ab34…", as strata audit --head prints it.
+std::optional<v1::LedgerHead> ParseHead(std::string_view text) {
+  constexpr size_t kHashDigits = 64;
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::string position(text.substr(0, colon));
+  const std::string digits(text.substr(colon + 1));
+  const bool hex = digits.size() == kHashDigits &&
+                   digits.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  int64_t number = 0;
+  if (!hex || !absl::SimpleAtoi(position, &number) || number < 1) return std::nullopt;
+  v1::LedgerHead head;
+  head.set_position(number);
+  head.set_hash(absl::HexStringToBytes(digits));
+  return head;
+}
+
 int RunVerify(Session& session, const VerifyOptions& options) {
   const absl::StatusOr<int64_t> retry_ms = client::ParseDurationMs(options.retry_for);
   if (!retry_ms.ok()) return session.Usage(retry_ms.status());
-  return Verifying(session, options, *retry_ms).Run();
+  std::optional<v1::LedgerHead> head;
+  if (!options.expect_head.empty()) {
+    head = ParseHead(options.expect_head);
+    if (!head) {
+      return session.Usage(
+          "--expect-head takes POSITION:HASH, a number and 64 hexadecimal digits, as strata audit "
+          "--head prints it");
+    }
+  } else if (options.collection.empty()) {
+    return session.Usage("name a collection, or give --expect-head to verify the ledger alone");
+  }
+  return Verifying(session, options, head, *retry_ms).Run();
 }
 
 }  // namespace
@@ -200,10 +234,16 @@ void AddVerifyCommand(CLI::App& app, Session& session) {
   CLI::App& command =
       *app.add_subcommand("verify", "Prove that a collection, or one document, is whole");
   auto options = std::make_shared<VerifyOptions>();
-  command.add_option("COLLECTION", options->collection, "The collection")->required();
+  command.add_option("COLLECTION", options->collection,
+                     "The collection; with --expect-head it may be left out: the ledger alone");
   command.add_option("ID", options->id, "One document; all, and the ledger, unless given");
   command.add_flag("--repair", options->repair,
                    "Finish what crashed writers left undone; nothing else is ever changed");
+  command
+      .add_option("--expect-head", options->expect_head,
+                  "Prove that nothing in the ledger up to there was removed, added or changed; "
+                  "strata audit --head printed it")
+      ->type_name("POSITION:HASH");
   command
       .add_option("--resume", options->resume_token,
                   "Go on where another run broke off, which printed this token")

@@ -368,6 +368,45 @@ TEST_F(CutRuns, ACollectionThatWasMadeAnewIsNotTheOneThatWasVerified) {
   EXPECT_EQ(DetailsOf(verified.status).reason, "COLLECTION_NOT_FOUND");
 }
 
+TEST_F(VerifyRpc, TheLedgersHeadIsAnsweredAndHeldAgainstIt) {
+  CreateCollection("STRATEGY_DELTAS");
+  Write("a", 4);
+  const auto answered = server_->GetLedgerHead("{}");
+  ASSERT_TRUE(answered.status.ok());
+  const v1::LedgerHead head = answered.response.head();
+  EXPECT_GE(head.position(), 4);
+  EXPECT_EQ(head.hash().size(), 32u);
+  Write("b", 2);
+  v1::VerifyRequest request;
+  *request.mutable_expect_head() = head;
+  grpc::Status status;
+  const auto verify = [&] {
+    grpc::ClientContext context;
+    const auto stream = server_->collections().Verify(&context, request);
+    v1::VerifyResponse response;
+    v1::VerifyResponse last;
+    while (stream->Read(&response)) last = response;
+    status = stream->Finish();
+    return last;
+  };
+  const v1::VerifyResponse whole = verify();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(whole.complete());
+  EXPECT_GE(whole.ledger_entries(), 6);
+  EXPECT_EQ(whole.documents(), 0);
+  // Another hash was never a head: DATA_LOSS, with the finding's kind.
+  (*request.mutable_expect_head()->mutable_hash())[0] ^= 1;
+  const v1::VerifyResponse other = verify();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
+  ASSERT_EQ(other.findings_size(), 1);
+  EXPECT_EQ(other.findings(0).kind(), v1::FINDING_KIND_LEDGER_HEAD_MISMATCH);
+  // What is no head is refused by name.
+  request.mutable_expect_head()->set_hash("short");
+  (void)verify();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(status.error_message().find("expect_head.hash"), std::string::npos);
+}
+
 // Whoever may ask for a verification may make a token: of no place there is does it do harm.
 TEST_F(VerifyRpc, APlaceThatNobodyWasAtDoesNoHarm) {
   CreateCollection("STRATEGY_DELTAS");
