@@ -236,7 +236,7 @@ TEST_F(DamageTest, WhatIsGoneFromTheEndOfALogIsMissedByTheNextOne) {
   const size_t written = intact_.files[log].find_last_not_of('\0') + 1;
   for (const size_t first : {size_t{0}, size_t{30}}) {
     for (const size_t at : AboutRecordStarts(intact_.files[log], first, first + 8)) {
-      if (at == 0 || at >= written) continue;
+      if (at >= written) continue;
       SCOPED_TRACE(testing::Message() << "at " << at << " of " << written);
       Image zeroed = intact_;
       Zero(zeroed.files[log], at, written);
@@ -246,6 +246,9 @@ TEST_F(DamageTest, WhatIsGoneFromTheEndOfALogIsMissedByTheNextOne) {
       ASSERT_EQ(Try(cut_off), Outcome::kRefusedAtOpen);
     }
   }
+  Image missing = intact_;
+  missing.files.erase(log);
+  ASSERT_EQ(Try(missing), Outcome::kRefusedAtOpen);
 }
 
 // RocksDB takes a manifest that ends early for one whose writer died: an older state.
