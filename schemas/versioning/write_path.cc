@@ -121,6 +121,7 @@ WritePath::WritePath(store::Store& store, std::shared_ptr<Collections> collectio
       capabilities_(store.capabilities()),
       collections_(std::move(collections)),
       clock_(clock),
+      age_clock_(clock),
       entropy_(entropy),
       executor_(executor),
       options_(options) {
@@ -298,6 +299,9 @@ void WritePath::Evaluate(Round& round, Pending& pending) {
 bool WritePath::Replay(Round& round, Pending& pending) {
   const WriteRequest& request = pending.request;
   if (request.request_id.empty()) return false;
+  // Asked for whether there is something to compare with or not: it is close to the time that the
+  // version will carry.
+  const UnixMicros forgotten = age_clock_.Now() - kRequestIdLifetime;
   const auto answer = [&](const StoredVersion& version) {
     if (version.header.request_fingerprint != request.request_fingerprint) {
       pending.answer =
@@ -326,7 +330,6 @@ bool WritePath::Replay(Round& round, Pending& pending) {
   }
   if (!round.head) return false;
   const VersionHeader& head = round.head->version.header;
-  const UnixMicros forgotten = clock_.Now() - kRequestIdLifetime;
   if (head.request_id == request.request_id && head.commit_time > forgotten) {
     return answer(round.head->version);
   }
