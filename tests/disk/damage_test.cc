@@ -324,7 +324,7 @@ TEST_F(DamageTest, OnlyWhatIsNewerThanTheBeaconCanPassForATornEnd) {
   const std::string log = Logs(intact_).front();
   const size_t written = intact_.files[log].find_last_not_of('\0') + 1;
   int dropped = 0;
-  for (size_t at = 0; at < written; at += 1 + written / 200) {
+  for (size_t at = 0; at < written; at += 1 + written * kOneIn / 200) {
     SCOPED_TRACE(testing::Message() << "byte " << at << " of " << written);
     Image image = intact_;
     FlipBit(image.files[log], at);
