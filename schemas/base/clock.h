@@ -14,7 +14,9 @@ using UnixMicros = int64_t;
 class Clock {
  public:
   virtual ~Clock() = default;
-  // The wall clock. It may jump; nothing correct depends on it.
+  // The wall clock. It may jump. What was stored when is told by it, and so is what depends on such
+  // times: `at_time`, and (by age_clock.h) for how long request ids are remembered; never which
+  // version is which, nor whether a write may take effect.
   virtual UnixMicros Now() const = 0;
   // For deadlines and delays; never goes back.
   virtual std::chrono::steady_clock::time_point SteadyNow() const = 0;

@@ -34,7 +34,7 @@ struct Write {
   std::string key;
   std::string value;  // kPut: a BSON document
   Stamp stamp = 0;    // kStamp: what was read
-  // From this time on, by the engine's clock, guards count the record as absent and the engine
+  // From this time on, by the engine's AgeClock, guards count the record as absent and the engine
   // drops it when it likes; until then reads may still see it. 0: never.
   UnixMicros expire_time = 0;
 };

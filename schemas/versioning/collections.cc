@@ -65,6 +65,7 @@ CollectionPtr MakeCollection(const CollectionRecord& record) {
 Collections::Collections(store::Store& store, const Clock& clock, Executor& executor)
     : store_(store),
       clock_(clock),
+      age_clock_(clock),
       sweeps_(std::make_shared<CollectionSweeps>(store, clock, executor)) {}
 
 CollectionPtr Collections::Cached(const CollectionRecord& record) {
@@ -252,7 +253,7 @@ absl::StatusOr<std::optional<DeletionRecord>> Collections::Recall(
   if (!record) return std::nullopt;
   ASSIGN_OR_RETURN(DeletionRecord recalled, DeletionRecord::Decode(*record));
   // Engines drop what has expired when they like.
-  if (recalled.time <= clock_.Now() - kRequestIdLifetime) return std::nullopt;
+  if (recalled.time <= age_clock_.Now() - kRequestIdLifetime) return std::nullopt;
   if (recalled.force != deletion.force || recalled.expected != deletion.incarnation) {
     return Error(ErrorReason::kRequestIdReused,
                  "request_id was used for a deletion with another force or incarnation; give every "

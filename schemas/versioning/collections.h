@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "schemas/base/age_clock.h"
 #include "schemas/base/clock.h"
 #include "schemas/base/executor.h"
 #include "schemas/store/store.h"
@@ -121,6 +122,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
 
   store::Store& store_;
   const Clock& clock_;
+  const AgeClock age_clock_;  // of what requests did
   const std::shared_ptr<CollectionSweeps> sweeps_;
 
   std::mutex mutex_;                                         // guards what follows

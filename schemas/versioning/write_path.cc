@@ -139,6 +139,7 @@ WritePath::WritePath(store::Store& store, std::shared_ptr<Collections> collectio
       capabilities_(store.capabilities()),
       collections_(std::move(collections)),
       clock_(clock),
+      age_clock_(clock),
       entropy_(entropy),
       executor_(executor),
       options_(options) {
@@ -217,7 +218,7 @@ void WritePath::PutBack(Line& line, Round& round) {
 
 absl::Status WritePath::Prepare(Round& round) {
   const DocumentName& name = round.group.front()->request.name;
-  round.forgotten = clock_.Now() - kRequestIdLifetime;
+  round.forgotten = age_clock_.Now() - kRequestIdLifetime;
   round.reader = store_.Snapshot();
   ASSIGN_OR_RETURN(round.collection, collections_->Find(*round.reader, name.collection));
   if (!round.collection) {
@@ -301,6 +302,8 @@ void WritePath::Evaluate(Round& round, Pending& pending) {
 bool WritePath::Replay(Round& round, Pending& pending) {
   const WriteRequest& request = pending.request;
   if (request.request_id.empty()) return false;
+  // Asked for whether there is something to compare with or not: it is close to the time that the
+  // version will carry.
   const auto answer = [&](const StoredVersion& version) {
     if (version.header.request_fingerprint != request.request_fingerprint) {
       pending.answer =

@@ -22,6 +22,7 @@
 #include <unordered_map>
 
 #include "absl/status/statusor.h"
+#include "schemas/base/age_clock.h"
 #include "schemas/base/clock.h"
 #include "schemas/base/executor.h"
 #include "schemas/document/content.h"
@@ -108,7 +109,7 @@ struct WriteOptions {
   std::chrono::microseconds backoff_max{50'000};
 };
 
-// How long a request id is remembered.
+// How long a request id is remembered, by the lesser of two clocks' ages (age_clock.h).
 inline constexpr UnixMicros kRequestIdLifetime = UnixMicros{24} * 3600 * 1'000'000;
 
 // Thread-safe. Keep it in a shared_ptr: work in flight holds it.
@@ -161,6 +162,7 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
   const store::Capabilities capabilities_;
   std::shared_ptr<Collections> collections_;
   const Clock& clock_;
+  const AgeClock age_clock_;
   Entropy& entropy_;
   Executor& executor_;
   const WriteOptions options_;

@@ -11,6 +11,7 @@
 #include "schemas/versioning/ledger_migration.h"
 #include "service/app/executor.h"
 #include "service/engines/engines.h"
+#include "service/observability/clock_watch.h"
 #include "service/observability/health.h"
 #include "service/observability/log.h"
 #include "service/rpc/method.h"
@@ -88,9 +89,12 @@ absl::Status CheckOptions(const ServerOptions& options) {
 // that the store finishes late may still schedule more, which a stopped executor drops.
 struct Server::Parts {
   explicit Parts(const ServerOptions& server_options)
-      : options(server_options), executor(server_options.executor_threads) {}
+      : options(server_options),
+        clock_watch(*options.clock),
+        executor(server_options.executor_threads) {}
 
   const ServerOptions options;
+  observability::ClockWatch clock_watch;
   ThreadPool executor;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<versioning::Documents> documents;
@@ -103,8 +107,15 @@ struct Server::Parts {
   bool stopped = false;
 
   absl::Status Serve();
+  void WatchClock();
   void Close();
 };
+
+// Looks now and then, until the executor stops.
+void Server::Parts::WatchClock() {
+  clock_watch.Look();
+  executor.Schedule(observability::ClockWatch::kInterval, [this] { WatchClock(); });
+}
 
 absl::Status Server::Parts::Serve() {
   documents = std::make_unique<versioning::Documents>(*store, *options.clock, *options.entropy,
@@ -123,6 +134,7 @@ absl::Status Server::Parts::Serve() {
   ASSIGN_OR_RETURN(loop,
                    rpc::ServerLoop::Start(loop_options, std::move(methods), *services, executor));
   address = SplitAddress(options.loop.listen)->host + ":" + std::to_string(loop->port());
+  WatchClock();
   health->SetServing(true);
   return absl::OkStatus();
 }

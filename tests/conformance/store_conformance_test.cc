@@ -426,6 +426,20 @@ TEST_P(StoreConformanceTest, WhatIsWrittenExpiredCountsAsAbsentForTheBatchesBehi
   EXPECT_EQ(ValueAt("d"), "new");
 }
 
+TEST_P(StoreConformanceTest, AJumpOfTheWallClockExpiresNothing) {
+  WriteBatch batch;
+  batch.Put(kKeyspace, "a", "1").expire_time = clock_.Now() + 1'000'000;
+  ExpectCommitted(Commit(batch), 1);
+  WriteBatch insert;
+  insert.Insert(kKeyspace, "a", "inserted");
+  clock_.SetNow(clock_.Now() + 2'000'000);
+  for (int i = 0; i < 10; ++i) Put("b", std::to_string(i));
+  ExpectRefused(Commit(insert), 0);
+  EXPECT_EQ(ValueAt("a"), "1");
+  clock_.Advance(std::chrono::seconds(1));
+  ExpectCommitted(Commit(insert), 1);
+}
+
 // --- Batches -----------------------------------------------------------------------------------
 
 TEST_P(StoreConformanceTest, ABatchAppliesAllItsWrites) {

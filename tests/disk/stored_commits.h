@@ -29,7 +29,8 @@ class StoredCommits {
       : value_bytes_max_(value_bytes_max) {}
 
   // Hands in `count` random batches at once, some of which lose, and waits for the answers. Each
-  // answer is checked against the model.
+  // answer is checked against the model. Only a batch that is alone may fail without an end to all
+  // writes.
   void CommitSome(store::Store& store, int count, std::mt19937_64& chance);
   // As much in one batch of one keyspace as makes RocksDB flush it.
   void CommitLarge(store::Store& store, std::mt19937_64& chance);

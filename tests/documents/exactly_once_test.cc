@@ -123,6 +123,50 @@ TEST_P(ExactlyOnceTest, AForgottenIdThatIsUsedAnewInAGroupTakesEffectOnce) {
   EXPECT_EQ(history.size(), 3u);
 }
 
+constexpr UnixMicros kJump = kRequestIdLifetime + 1'000'000;
+
+bool Replays(const absl::StatusOr<WriteResult>& result) { return result.ok() && result->replayed; }
+
+// As the head's, as an older version's, and with commits between, in which an engine may forget.
+TEST_P(ExactlyOnceTest, AJumpOfTheWallClockForgetsNoId) {
+  ASSERT_THAT(world->Create(Request("a", "r1"), Number(1)), IsOk());
+  ASSERT_THAT(world->Update(Request("a", "r2"), Number(2)), IsOk());
+  world.clock().SetNow(world.clock().Now() + kJump);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(Replays(world->Create(Request("a", "r1"), Number(1))));
+    EXPECT_TRUE(Replays(world->Update(Request("a", "r2"), Number(2))));
+    ASSERT_THAT(world->Update(Request("b", "other" + std::to_string(i)), Number(i), true), IsOk());
+    ASSERT_THAT(world->Update(Request(), Number(10 + i)), IsOk());
+  }
+  // By both clocks.
+  world.clock().Advance(std::chrono::microseconds(kJump));
+  EXPECT_THAT(world->Create(Request("a", "r1"), Number(1)),
+              HasReason(ErrorReason::kDocumentExists));
+}
+
+TEST_P(ExactlyOnceTest, AStepBackForgetsNoIdNorDoesItsCorrection) {
+  ASSERT_THAT(world->Create(Request("a", "r1"), Number(1)), IsOk());
+  world.clock().SetNow(world.clock().Now() - 2 * kJump);
+  EXPECT_TRUE(Replays(world->Create(Request("a", "r1"), Number(1))));
+  // Used while the clock was wrong.
+  ASSERT_THAT(world->Create(Request("b", "r2"), Number(1)), IsOk());
+  ASSERT_THAT(world->Update(Request("b"), Number(2)), IsOk());
+  world.clock().SetNow(world.clock().Now() + 2 * kJump);
+  EXPECT_TRUE(Replays(world->Create(Request("a", "r1"), Number(1))));
+  EXPECT_TRUE(Replays(world->Create(Request("b", "r2"), Number(1))));
+}
+
+TEST_P(ExactlyOnceTest, AcrossARestartThereIsButTheWallClock) {
+  ASSERT_THAT(world->Create(Request("a", "r1"), Number(1)), IsOk());
+  ASSERT_THAT(world->Update(Request("a", "r2"), Number(2)), IsOk());
+  world.Restart();
+  EXPECT_TRUE(Replays(world->Create(Request("a", "r1"), Number(1))));
+  world.clock().SetNow(world.clock().Now() + kJump);
+  world.Restart();
+  EXPECT_THAT(world->Create(Request("a", "r1"), Number(1)),
+              HasReason(ErrorReason::kDocumentExists));
+}
+
 // What became of the version that it made matters no more.
 TEST_P(ExactlyOnceTest, AForgottenIdIsFreeWhateverBecameOfItsContent) {
   ASSERT_THAT(world->Create(Request("a", "r1"), Number(1)), IsOk());

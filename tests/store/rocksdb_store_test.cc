@@ -199,6 +199,19 @@ TEST_F(RocksDbStoreTest, CompactionDropsWhatHasExpiredAndNothingElse) {
   EXPECT_TRUE(AwaitCommit(*store_, insert).committed);
 }
 
+TEST_F(RocksDbStoreTest, CompactionKeepsWhatOnlyTheWallClockCallsExpired) {
+  Open();
+  WriteBatch batch;
+  batch.Put(Keyspace::kRequests, "a", "1").expire_time = clock_.Now() + 1'000'000;
+  ASSERT_TRUE(AwaitCommit(*store_, batch).committed);
+  clock_.SetNow(clock_.Now() + 2'000'000);
+  ASSERT_THAT(store_->CompactAll(), IsOk());
+  EXPECT_TRUE(store_->Scan(Keyspace::kRequests, {})->Valid());
+  Reopen();  // and there is but the wall clock
+  ASSERT_THAT(store_->CompactAll(), IsOk());
+  EXPECT_FALSE(store_->Scan(Keyspace::kRequests, {})->Valid());
+}
+
 TEST_F(RocksDbStoreTest, AFlippedBitInTheLogIsRefusedAndNothingIsLostSilently) {
   Open();
   for (int i = 0; i < 5; ++i) Put(std::to_string(i), "acknowledged", "entry");

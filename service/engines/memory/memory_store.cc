@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "schemas/base/age_clock.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/store/store.h"
 #include "service/engines/engines.h"
@@ -151,7 +152,7 @@ class MemoryStore final : public store::Store {
   store::CommitResult Apply(const store::WriteBatch& batch);
   void DropExpired(State& state, UnixMicros now);
 
-  const Clock& clock_;
+  const AgeClock clock_;
 
   std::mutex commit_mutex_;  // held by the one commit that is being decided
   // When records expire. May name records that were replaced since.

@@ -12,7 +12,8 @@
 
 namespace strata::engines::rocks {
 
-// Thread-safe; `clock` must outlive it. Snapshots do not keep a record that has expired.
+// Thread-safe; `clock` must outlive it; an AgeClock, so that no jump makes records expire.
+// Snapshots do not keep a record that has expired.
 class ExpiryFilter final : public rocksdb::CompactionFilter {
  public:
   explicit ExpiryFilter(const Clock& clock) : clock_(clock) {}

@@ -186,8 +186,10 @@ rocksdb::IOStatus FindLogGap(rocksdb::FileSystem& files, const std::string& path
   rocksdb::IOStatus status = ReadLogShape(files, path, LogPart::kAll, &shape);
   if (!status.ok()) return status;
   std::optional<uint64_t> next;
-  if (!shape.hole && shape.first_sequence) status = FindNextSequence(files, path, &next);
-  if (shape.hole || (next && *next != shape.next_sequence)) *gap = shape.records_end;
+  if (!shape.hole) status = FindNextSequence(files, path, &next);
+  // No log follows one that nothing was written to.
+  const bool goes_on = !next || (shape.first_sequence && *next == shape.next_sequence);
+  if (shape.hole || !goes_on) *gap = shape.records_end;
   return status;
 }
 

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "schemas/base/age_clock.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/store/key_codec.h"
@@ -62,6 +63,7 @@ class Database {
     return keyspaces_[static_cast<size_t>(keyspace)];
   }
   rocksdb::FileSystem& files() const { return *files_; }
+  const Clock& age_clock() const { return age_clock_; }
   // Of the last commit that the database holds.
   store::CommitPosition recovered_position() const { return recovered_position_; }
   // Where its ledger ends.
@@ -71,7 +73,10 @@ class Database {
 
  private:
   Database(DataDirectory directory, std::shared_ptr<rocksdb::FileSystem> files, const Clock& clock)
-      : directory_(std::move(directory)), files_(std::move(files)), expiry_(clock) {}
+      : directory_(std::move(directory)),
+        files_(std::move(files)),
+        age_clock_(clock),
+        expiry_(age_clock_) {}
 
   using WalMode = rocksdb::WALRecoveryMode;
 
@@ -91,6 +96,7 @@ class Database {
 
   const DataDirectory directory_;
   const std::shared_ptr<rocksdb::FileSystem> files_;
+  const AgeClock age_clock_;
   const ExpiryFilter expiry_;
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
@@ -382,7 +388,6 @@ class CommittingStore final : public RocksDbStore {
         line_bytes_max_(options.line_bytes_max),
         group_bytes_max_(options.group_bytes_max),
         helped_wait_max_(options.helped_wait_max),
-        clock_(*options.clock),
         database_(std::move(database)),
         reads_(*database_, options.block_cache_bytes / kRecordCacheShare),
         ledger_(database_->recovered_ledger()),
@@ -453,7 +458,6 @@ class CommittingStore final : public RocksDbStore {
   const size_t line_bytes_max_;
   const size_t group_bytes_max_;
   const std::chrono::microseconds helped_wait_max_;
-  const Clock& clock_;
   const std::unique_ptr<Database> database_;
   mutable CachedReads reads_;
   // The committer's:
@@ -568,8 +572,8 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
     return results;
   }
   CommitGroup group(database_->db(), database_->keyspaces(), reads_.cache(), reads_.last_position(),
-                    ledger_, clock_.Now());
-  const auto now = clock_.SteadyNow();
+                    ledger_, database_->age_clock().Now());
+  const auto now = database_->age_clock().SteadyNow();
   for (const Waiting& each : waiting) {
     results.push_back(TooLate(each.batch, now) ? DroppedTooLate() : group.Add(each.batch));
   }
