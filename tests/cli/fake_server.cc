@@ -372,6 +372,12 @@ Status FakeServer::DeleteCollection(Context*, const v1::DeleteCollectionRequest*
   return Status::OK;
 }
 
+Status FakeServer::GetLedgerHead(Context*, const v1::GetLedgerHeadRequest*,
+                                 v1::GetLedgerHeadResponse* response) {
+  *response->mutable_head() = ledger_head;
+  return Status::OK;
+}
+
 Status FakeServer::Verify(Context* context, const v1::VerifyRequest* request,
                           grpc::ServerWriter<v1::VerifyResponse>* writer) {
   last_verify = *request;

@@ -46,6 +46,7 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   v1::ListRequest last_list;
   v1::CreateCollectionRequest last_create_collection;
   v1::DeleteCollectionRequest last_delete_collection;
+  v1::LedgerHead ledger_head;  // what GetLedgerHead answers
   v1::VerifyRequest last_verify;
   bool last_verify_had_deadline = false;
   // What Verify answers, and how it ends. A step without a resume_token that is not the last has
@@ -81,6 +82,8 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
                                v1::ListCollectionsResponse*) override;
   grpc::Status DeleteCollection(Context*, const v1::DeleteCollectionRequest*,
                                 v1::DeleteCollectionResponse*) override;
+  grpc::Status GetLedgerHead(Context*, const v1::GetLedgerHeadRequest*,
+                             v1::GetLedgerHeadResponse*) override;
   grpc::Status Verify(Context*, const v1::VerifyRequest*,
                       grpc::ServerWriter<v1::VerifyResponse>*) override;
 

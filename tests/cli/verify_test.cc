@@ -48,6 +48,42 @@ TEST_F(VerifyCommand, SaysThatAllIsWhole) {
   EXPECT_FALSE(server_.last_verify_had_deadline);
 }
 
+// What strata audit --head prints is what strata verify takes.
+TEST_F(VerifyCommand, TheLedgersHeadIsPrintedAndExpected) {
+  server_.ledger_head.set_position(4711);
+  server_.ledger_head.set_hash(std::string(30, 'a') + std::string("\0\xFF", 2));
+  const Outcome head = Run({"audit", "--head"});
+  EXPECT_EQ(head.status, kExitOk);
+  std::string expected = "4711:";
+  for (int i = 0; i < 30; ++i) expected += "61";
+  EXPECT_EQ(head.out, expected + "00ff\n");
+  Answer(R"({"ledger_entries": 7, "complete": true})");
+  for (const bool alone : {true, false}) {
+    std::vector<std::string> command = {"verify"};
+    if (!alone) command.emplace_back("books");
+    command.insert(command.end(), {"--expect-head", head.out.substr(0, head.out.size() - 1)});
+    EXPECT_EQ(Run(command).status, kExitOk);
+    EXPECT_EQ(server_.last_verify.collection(), alone ? "" : "books");
+    EXPECT_EQ(server_.last_verify.expect_head().position(), 4711);
+    EXPECT_EQ(server_.last_verify.expect_head().hash(), server_.ledger_head.hash());
+  }
+}
+
+TEST_F(VerifyCommand, WhatIsNoHeadIsRefusedAndNothingAsked) {
+  const std::string digits(64, 'a');
+  for (const std::string& head :
+       {std::string("4711"), "4711:" + digits.substr(1), "4711:" + digits + "a", "0:" + digits,
+        "-1:" + digits, "x:" + digits, ":" + digits, "4711:g" + digits.substr(1)}) {
+    const Outcome outcome = Run({"verify", "--expect-head", head});
+    EXPECT_EQ(outcome.status, kExitUsage) << head;
+    EXPECT_THAT(outcome.err, HasSubstr("POSITION:HASH")) << head;
+  }
+  const Outcome neither = Run({"verify"});
+  EXPECT_EQ(neither.status, kExitUsage);
+  EXPECT_THAT(neither.err, HasSubstr("--expect-head"));
+  EXPECT_EQ(server_.verify_streams, 0);
+}
+
 TEST_F(VerifyCommand, HasADeadlineIfOneIsGiven) {
   Run({"verify", "books", "moby", "--repair", "--timeout", "1m"});
   EXPECT_TRUE(server_.last_verify_had_deadline);

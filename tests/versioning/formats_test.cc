@@ -164,7 +164,7 @@ TEST_P(FormatsTest, IsWholeAndGoesOn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, FormatsTest, ::testing::Values(2));
+INSTANTIATE_TEST_SUITE_P(Each, FormatsTest, ::testing::Values(2, 3));
 
 // A database of format 2 whose ledger makes several blocks.
 class MigrationTest : public ::testing::Test {
