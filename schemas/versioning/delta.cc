@@ -53,6 +53,9 @@ using store::Keyspace;
 // Contents that a walk downward holds at once.
 constexpr size_t kContentsMax = 32;
 
+// Bytes of records that are read ahead, before it is known how many of them are asked for.
+constexpr size_t kChainBytesMax = size_t{1} << 20;
+
 // A version as the head's record has it.
 struct Coded {
   const StoredVersion* version = nullptr;
@@ -112,33 +115,19 @@ absl::StatusOr<Coded> DecodeCoded(const Head& head) {
                record.chain_bytes};
 }
 
-// One record of the versions keyspace: `version` has content if it is a keyframe, and none if it is
-// a delta or a deletion.
-struct Link {
-  StoredVersion version;
-  std::string delta;  // empty: none
-};
-
-absl::StatusOr<Link> DecodeLink(const VersionWalk& walk) {
-  ASSIGN_OR_RETURN(VersionRecord record,
-                   DecodeExpected(walk.bytes(), walk.position(), Part::kContent, walk.version()));
-  Link link{std::move(record.version), std::string(record.delta)};
-  const bool whole = link.version.content.has_value() || link.version.deleted();
-  if (whole != link.delta.empty() || (link.version.deleted() && link.version.content)) {
-    return CorruptVersion(walk.version(), "is neither a keyframe nor a delta");
-  }
-  return link;
+absl::Status NeitherNor(int64_t version) {
+  return CorruptVersion(version, "is neither a keyframe nor a delta");
 }
 
 absl::Status NotRebuilt(int64_t version) {
   return CorruptVersion(version, "cannot be rebuilt from its deltas");
 }
 
-// The content that the link's delta makes from `base`.
-absl::StatusOr<Content> Apply(const std::optional<Content>& base, const Link& link) {
-  const int64_t version = link.version.header.version;
+// The content of `version`, which its delta makes from `base`.
+absl::StatusOr<Content> Apply(const std::optional<Content>& base, std::string_view delta,
+                              int64_t version) {
   if (!base) return CorruptVersion(version, "is a delta without a base");
-  absl::StatusOr<Content> content = document::ApplyDelta(*base, link.delta);
+  absl::StatusOr<Content> content = document::ApplyDelta(*base, delta);
   if (!content.ok()) return NotRebuilt(version);
   return content;
 }
@@ -148,49 +137,113 @@ absl::Status CheckRebuilt(const Content& content, const VersionHeader& header) {
   return NotRebuilt(header.version);
 }
 
-// A keyframe (or a deletion) and the deltas that stand on it, rebuilt on demand.
+// Successive versions from a keyframe (or a deletion) upward, rebuilt on demand. There may be more
+// keyframes among them.
 class Chain {
  public:
-  // Goes down with `walk`, which stands on the chain's top, to its keyframe.
-  static absl::StatusOr<Chain> Gather(VersionWalk& walk) {
+  // Goes down with `walk`, which stands on the chain's top, to the next keyframe.
+  static absl::StatusOr<Chain> GatherDownward(VersionWalk& walk) {
     Chain chain;
     for (;;) {
-      ASSIGN_OR_RETURN(Link link, DecodeLink(walk));
-      const bool whole = link.delta.empty();
-      chain.links_.push_back(std::move(link));
-      if (whole) break;
+      RETURN_IF_ERROR(chain.Add(walk));
+      if (chain.links_.back().whole()) break;
       if (!walk.Next()) {
         RETURN_IF_ERROR(walk.status());
         return CorruptVersion(walk.version() + 1, "is a delta without a base");
       }
     }
     std::reverse(chain.links_.begin(), chain.links_.end());
+    chain.first_ = walk.version();
+    return chain;
+  }
+
+  // The versions of `range`, which begins with a keyframe; nothing if they take more than
+  // kChainBytesMax.
+  static absl::StatusOr<std::optional<Chain>> GatherUpward(const ReadContext& context,
+                                                           const DocumentKey& document,
+                                                           const VersionRange& range) {
+    VersionWalk walk(context, document, range);
+    Chain chain;
+    chain.first_ = range.first;
+    chain.links_.reserve(static_cast<size_t>(range.last - range.first + 1));
+    size_t bytes = 0;
+    while (walk.Next()) {
+      bytes += walk.bytes().size();
+      if (bytes > kChainBytesMax) return std::nullopt;
+      RETURN_IF_ERROR(chain.Add(walk));
+    }
+    RETURN_IF_ERROR(walk.status());
+    if (!chain.links_.front().whole()) return CorruptVersion(range.first, "is no keyframe");
     return chain;
   }
 
   size_t size() const { return links_.size(); }
+  int64_t first() const { return first_; }
   int64_t delta_bytes() const {
     int64_t bytes = 0;
-    for (const Link& link : links_) bytes += static_cast<int64_t>(link.delta.size());
+    for (const Link& link : links_) bytes += static_cast<int64_t>(link.delta().size());
     return bytes;
   }
 
-  // The version `index` places above the keyframe. Only its own content is held against a hash: it
-  // is what is read, and it comes out wrong if anything below it is.
+  // RECORD_CORRUPT if any of its records is no version record, those that At does not read
+  // included.
+  absl::Status CheckRecords() const {
+    for (size_t i = 0; i < size(); ++i) RETURN_IF_ERROR(DecodeHeader(i).status());
+    return absl::OkStatus();
+  }
+
+  // The version `index` places above the first. Only its own content is held against a hash: it is
+  // what is read, and it comes out wrong if anything below it is.
   absl::StatusOr<StoredVersion> At(size_t index) {
     if (index < begin_ || index >= begin_ + contents_.size()) RETURN_IF_ERROR(Fill(index));
-    StoredVersion version = links_[index].version;
+    const Link& link = links_[index];
+    ASSIGN_OR_RETURN(VersionRecord record, DecodeExpected(link.record.value, link.record.position,
+                                                          Part::kHeader, VersionOf(index)));
+    StoredVersion version = std::move(record.version);
     version.content = contents_[index - begin_];
-    if (index > 0) RETURN_IF_ERROR(CheckRebuilt(*version.content, version.header));
+    if (version.content.has_value() == version.deleted()) return NeitherNor(VersionOf(index));
+    if (!link.whole()) RETURN_IF_ERROR(CheckRebuilt(*version.content, version.header));
     return version;
   }
 
  private:
+  // One record of the versions keyspace: a keyframe, a deletion or a delta. Its header is decoded
+  // where it is asked for: most links are only there to rebuild others.
+  struct Link {
+    store::Record record;
+    RecordBody body;
+
+    bool whole() const { return body.delta.size == 0; }
+    std::string_view delta() const { return body.delta.Of(record.value); }
+  };
+
+  absl::Status Add(VersionWalk& walk) {
+    ASSIGN_OR_RETURN(const RecordBody body, DecodeBody(walk.bytes()));
+    if (body.delta.size != 0 && body.content.size != 0) return NeitherNor(walk.version());
+    links_.push_back({walk.TakeRecord(), body});
+    return absl::OkStatus();
+  }
+
+  int64_t VersionOf(size_t index) const { return first_ + static_cast<int64_t>(index); }
+
+  absl::StatusOr<StoredVersion> DecodeHeader(size_t index) const {
+    const store::Record& record = links_[index].record;
+    ASSIGN_OR_RETURN(VersionRecord decoded, DecodeExpected(record.value, record.position,
+                                                           Part::kHeader, VersionOf(index)));
+    return std::move(decoded.version);
+  }
+
+  std::optional<Content> WholeContent(size_t index) const {
+    const Link& link = links_[index];
+    if (link.body.content.size == 0) return std::nullopt;
+    return Content::FromTrusted(std::string(link.body.content.Of(link.record.value)));
+  }
+
   // Rebuilds the block of contents that `index` is in, and the one in front of each block once, so
   // that a walk downward through a long chain rebuilds each content twice at most.
   absl::Status Fill(size_t index) {
     const size_t block = index / kContentsMax;
-    if (below_blocks_.empty()) below_blocks_.push_back(links_[0].version.content);
+    if (below_blocks_.empty()) below_blocks_.push_back(std::nullopt);
     while (below_blocks_.size() <= block) {
       RETURN_IF_ERROR(FillBlock(below_blocks_.size() - 1, kContentsMax));
       below_blocks_.push_back(contents_.back());
@@ -204,47 +257,90 @@ class Chain {
     contents_.clear();
     std::optional<Content> content = below_blocks_[block];
     for (size_t i = begin_; i < begin_ + count; ++i) {
-      if (i > 0) {
-        ASSIGN_OR_RETURN(content, Apply(content, links_[i]));
+      if (links_[i].whole()) {
+        content = WholeContent(i);
+      } else {
+        ASSIGN_OR_RETURN(content, Apply(content, links_[i].delta(), VersionOf(i)));
       }
       contents_.push_back(content);
     }
     return absl::OkStatus();
   }
 
-  std::vector<Link> links_;  // from the keyframe upward
+  int64_t first_ = 0;
+  std::vector<Link> links_;  // upward
   size_t begin_ = 0;         // the index of the first content below
   std::vector<std::optional<Content>> contents_;
-  // The content right below each block; the keyframe's own for the first.
+  // The content right below each block; none below the first.
   std::vector<std::optional<Content>> below_blocks_;
 };
 
 VersionRange Downward(int64_t last) { return {.first = 1, .last = last, .newest_first = true}; }
 
+// The keyframe below (or at) `version`, as its record counts; nothing if it does not.
+absl::StatusOr<std::optional<int64_t>> KeyframeOf(const ReadContext& context,
+                                                  const DocumentKey& document, int64_t version) {
+  VersionWalk walk(context, document, {.first = version, .last = version});
+  if (!walk.Next()) return walk.status();
+  ASSIGN_OR_RETURN(const VersionRecord record,
+                   DecodeExpected(walk.bytes(), walk.position(), Part::kHeader, version));
+  if (record.delta.empty()) return version;
+  const int64_t deltas = record.chain_length.value_or(-1);  // between the keyframe and this one
+  if (deltas < 0 || deltas >= kKeyframeIntervalMax || deltas > version - 2) return std::nullopt;
+  return version - 1 - deltas;
+}
+
+// The chain whose top is version `range.last` and which holds what of the range will be visited,
+// read upward: a cursor goes that way at half the cost. Nothing if the records do not tell where to
+// begin, or if the way down is to find what is wrong with them.
+absl::StatusOr<std::optional<Chain>> ReadAhead(const ReadContext& context,
+                                               const DocumentKey& document,
+                                               const VersionRange& range, int64_t wanted) {
+  const int64_t ahead = std::clamp<int64_t>(wanted, 1, kContentsMax);
+  const int64_t lowest = std::max(range.first, range.last - ahead + 1);
+  absl::StatusOr<std::optional<Chain>> chain = std::nullopt;
+  absl::StatusOr<std::optional<int64_t>> keyframe = KeyframeOf(context, document, lowest);
+  if (keyframe.ok() && *keyframe) {
+    chain = Chain::GatherUpward(context, document, {.first = **keyframe, .last = range.last});
+  } else if (!keyframe.ok()) {
+    chain = keyframe.status();
+  }
+  if (ReasonOf(chain.status()) == ErrorReason::kRecordCorrupt) return std::nullopt;
+  return chain;
+}
+
+absl::StatusOr<Chain> ReadChain(const ReadContext& context, const DocumentKey& document,
+                                const VersionRange& range, int64_t wanted) {
+  ASSIGN_OR_RETURN(std::optional<Chain> chain, ReadAhead(context, document, range, wanted));
+  if (chain) return *std::move(chain);
+  VersionWalk walk(context, document, Downward(range.last));
+  if (!walk.Next()) return walk.status();
+  return Chain::GatherDownward(walk);
+}
+
 // Version `version`, below the head, with its content.
 absl::StatusOr<StoredVersion> ReadRebuilt(const ReadContext& context, const DocumentKey& document,
                                           int64_t version) {
-  VersionWalk walk(context, document, Downward(version),
-                   context.capabilities.fresh_scans ? VersionWalk::Source::kShort
-                                                    : VersionWalk::Source::kPointReads);
-  if (!walk.Next()) return walk.status();
-  ASSIGN_OR_RETURN(Chain chain, Chain::Gather(walk));
+  ASSIGN_OR_RETURN(Chain chain,
+                   ReadChain(context, document, {.first = version, .last = version}, 1));
   return chain.At(chain.size() - 1);
 }
 
 // The versions of `range`, all below the head, with their contents, chain by chain.
 absl::Status ScanDownward(const ReadContext& context, const DocumentKey& document,
-                          const VersionRange& range, const VersionVisitor& visitor, bool& more) {
-  VersionWalk walk(context, document, Downward(range.last));
-  while (more && walk.version() > range.first && walk.Next()) {
-    ASSIGN_OR_RETURN(Chain chain, Chain::Gather(walk));
+                          VersionRange range, const VersionVisitor& visitor, bool& more) {
+  int64_t wanted = range.wanted > 0 ? range.wanted : range.last - range.first + 1;
+  while (more && range.first <= range.last) {
+    ASSIGN_OR_RETURN(Chain chain, ReadChain(context, document, range, wanted));
     for (size_t i = chain.size(); more && i-- > 0;) {
-      if (walk.version() + static_cast<int64_t>(i) < range.first) break;
+      if (chain.first() + static_cast<int64_t>(i) < range.first) break;
       ASSIGN_OR_RETURN(StoredVersion version, chain.At(i));
       more = visitor(std::move(version));
     }
+    wanted -= range.last - chain.first() + 1;
+    range.last = chain.first() - 1;
   }
-  return walk.status();
+  return absl::OkStatus();
 }
 
 absl::Status ScanUpward(const ReadContext& context, const DocumentKey& document,
@@ -254,13 +350,19 @@ absl::Status ScanUpward(const ReadContext& context, const DocumentKey& document,
   more = visitor(std::move(version));
   VersionWalk walk(context, document, {.first = range.first + 1, .last = range.last});
   while (more && walk.Next()) {
-    ASSIGN_OR_RETURN(Link link, DecodeLink(walk));
-    if (!link.delta.empty()) {
-      ASSIGN_OR_RETURN(link.version.content, Apply(content, link));
-      RETURN_IF_ERROR(CheckRebuilt(*link.version.content, link.version.header));
+    ASSIGN_OR_RETURN(VersionRecord record,
+                     DecodeExpected(walk.bytes(), walk.position(), Part::kContent, walk.version()));
+    StoredVersion& next = record.version;
+    const bool whole = next.content.has_value() || next.deleted();
+    if (whole != record.delta.empty() || (next.deleted() && next.content)) {
+      return NeitherNor(walk.version());
     }
-    content = link.version.content;
-    more = visitor(std::move(link.version));
+    if (!whole) {
+      ASSIGN_OR_RETURN(next.content, Apply(content, record.delta, walk.version()));
+      RETURN_IF_ERROR(CheckRebuilt(*next.content, next.header));
+    }
+    content = next.content;
+    more = visitor(std::move(next));
   }
   return walk.status();
 }
@@ -296,8 +398,11 @@ class LinkInspector final : public InspectionState {
     if (first == 1) return absl::OkStatus();
     VersionWalk walk(context, document, Downward(first - 1));
     absl::StatusOr<Chain> chain = CorruptVersion(first - 1, "is missing");
-    if (walk.Next()) chain = Chain::Gather(walk);
+    if (walk.Next()) chain = Chain::GatherDownward(walk);
     if (!walk.status().ok()) chain = walk.status();
+    if (chain.ok()) {
+      if (absl::Status status = chain->CheckRecords(); !status.ok()) chain = std::move(status);
+    }
     Break();
     if (!chain.ok()) {
       return ReasonOf(chain.status()) == ErrorReason::kRecordCorrupt ? absl::OkStatus()

@@ -383,6 +383,7 @@ absl::Status ScanPairs(const View& view, VersionRange range, Part part, bool pai
   if (range.first > range.last) return absl::OkStatus();
   PairWalk walk(range.newest_first, range.first, visitor);
   range.first = std::max<int64_t>(1, range.first - 1);
+  if (range.wanted > 0) ++range.wanted;
   RETURN_IF_ERROR(view.Scan(range, Part::kContent, [&](StoredVersion&& version) {
     return walk.Take(std::move(version));
   }));
@@ -425,6 +426,8 @@ absl::StatusOr<std::optional<int64_t>> Documents::History(const HistoryQuery& qu
     VersionRange range{query.from_version.value_or(1),
                        std::min(query.to_version.value_or(view.newest()), view.newest()),
                        !query.oldest_first};
+    // One more tells whether there is another page.
+    if (query.page_size > 0 && !query.filter) range.wanted = query.page_size + 1;
     if (query.from_time) {
       ASSIGN_OR_RETURN(const int64_t before, VersionAt(view, *query.from_time - 1));
       range.first = before + 1;

@@ -251,6 +251,21 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
   return record;
 }
 
+absl::StatusOr<RecordBody> DecodeBody(std::string_view bytes) {
+  RecordBody body;
+  BsonReader reader(bytes);
+  while (reader.Next()) {
+    const std::string_view name = reader.name();
+    if (name != "content" && name != "delta") continue;
+    const std::string_view value = reader.Document();
+    if (reader.corrupt()) break;
+    (name == "content" ? body.content : body.delta) = {
+        static_cast<size_t>(value.data() - bytes.data()), value.size()};
+  }
+  if (reader.corrupt()) return Corrupt("version record");
+  return body;
+}
+
 std::string EncodeRequest(int64_t version) {
   return BsonBuilder().Int64("version", version).Take();
 }

@@ -108,6 +108,23 @@ std::string EncodeVersion(const StoredVersion& version);
 absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
                                             store::CommitPosition record_position, Part part);
 
+// Where a member stands in a record's bytes; size 0: it is not there.
+struct Extent {
+  size_t offset = 0;
+  size_t size = 0;
+
+  std::string_view Of(std::string_view bytes) const { return bytes.substr(offset, size); }
+};
+
+// The members of a `version` record that its content is made of.
+struct RecordBody {
+  Extent content;
+  Extent delta;
+};
+
+// DecodeVersion for who needs only these. RECORD_CORRUPT for bytes that are no BSON.
+absl::StatusOr<RecordBody> DecodeBody(std::string_view bytes);
+
 // Of the version that the request made.
 std::string EncodeRequest(int64_t version);
 absl::StatusOr<int64_t> DecodeRequest(std::string_view bytes);

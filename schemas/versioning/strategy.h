@@ -29,9 +29,12 @@
 
 namespace strata::versioning {
 
+inline constexpr int32_t kKeyframeIntervalMax = 1000;
+
 // Settings of a collection that its strategy reads. Never change.
 struct StrategyOptions {
-  int32_t keyframe_interval = 16;  // DELTAS: every how many versions one is stored whole; 1 to 1000
+  // DELTAS: every how many versions one is stored whole; 1 to kKeyframeIntervalMax.
+  int32_t keyframe_interval = 16;
 
   friend bool operator==(const StrategyOptions&, const StrategyOptions&) = default;
 };
@@ -62,6 +65,9 @@ struct VersionRange {
   int64_t first = 1;
   int64_t last = 0;
   bool newest_first = false;
+  // The visitor will end the walk after about so many (0: it will see all). For reading ahead;
+  // never changes what is visited.
+  int64_t wanted = 0;
 };
 
 // Called with each version in order; false ends the walk.

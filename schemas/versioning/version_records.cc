@@ -13,9 +13,6 @@ using store::DocumentKey;
 using store::Keyspace;
 using store::Record;
 
-// Point reads that cost as much as making a cursor.
-constexpr int64_t kShortMoves = 3;
-
 // Every record of one document in the versions keyspace.
 store::Range AllVersions(const DocumentKey& document) {
   std::string prefix = store::HeadKey(document);
@@ -121,19 +118,12 @@ VersionWalk::VersionWalk(const ReadContext& context, const DocumentKey& document
     : reader_(context.reader),
       document_(document),
       range_(range),
-      source_(source),
       version_(range.newest_first ? range.last + 1 : range.first - 1) {
-  if (source == Source::kCursor && range.first < range.last) MakeCursor();
-}
-
-// Over what the walk has not reached yet.
-void VersionWalk::MakeCursor() {
-  const bool down = range_.newest_first;
-  const int64_t first = down ? range_.first : std::max(range_.first, version_);
-  const int64_t last = down ? std::min(range_.last, version_) : range_.last;
-  cursor_ = reader_.Scan(Keyspace::kVersions, {.begin = store::VersionKey(document_, first),
-                                               .end = store::VersionKey(document_, last + 1),
-                                               .reverse = down});
+  if (source == Source::kCursor && range.first < range.last) {
+    cursor_ = reader_.Scan(Keyspace::kVersions, {.begin = store::VersionKey(document, range.first),
+                                                 .end = store::VersionKey(document, range.last + 1),
+                                                 .reverse = range.newest_first});
+  }
 }
 
 bool VersionWalk::Next() {
@@ -142,7 +132,6 @@ bool VersionWalk::Next() {
   cursor_used_ = false;
   version_ += range_.newest_first ? -1 : 1;
   if (version_ < range_.first || version_ > range_.last) return false;
-  if (source_ == Source::kShort && moves_++ == kShortMoves) MakeCursor();
   key_ = store::VersionKey(document_, version_);
   return NextFromCursor() || NextFromPointRead();
 }

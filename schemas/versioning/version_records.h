@@ -38,18 +38,13 @@ StoredVersion AnswerFromHead(const Head& head, Part part);
 
 // Walks the records of versions that must all be there, in either direction: a cursor over the
 // versions keyspace, and a point read for each version that it skips, because a scan may be stale.
-// On engines whose scans are fresh, a walk that is likely to be short may begin without a cursor.
 //
 //   VersionWalk walk(context, document, range);
 //   while (walk.Next()) …
 //   return walk.status();
 class VersionWalk {
  public:
-  enum class Source : uint8_t {
-    kCursor,
-    kPointReads,
-    kShort,  // point reads for a few versions, then a cursor, which costs as much to make
-  };
+  enum class Source : uint8_t { kCursor, kPointReads };  // the latter for walks of one or two moves
 
   // The context, its reader and the document must outlive the walk. A range whose first is greater
   // than its last is empty.
@@ -71,15 +66,12 @@ class VersionWalk {
   absl::Status status() const { return status_; }
 
  private:
-  void MakeCursor();
   bool NextFromCursor();
   bool NextFromPointRead();
 
   const store::Reader& reader_;
   const store::DocumentKey& document_;
   const VersionRange range_;
-  const Source source_;
-  int64_t moves_ = 0;
   int64_t version_;
   std::string key_;
   std::unique_ptr<store::Cursor> cursor_;  // null: point reads only

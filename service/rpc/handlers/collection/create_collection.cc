@@ -21,9 +21,10 @@ absl::StatusOr<versioning::StrategyOptions> ToOptions(const wire::CollectionOpti
   versioning::StrategyOptions made;
   if (options.keyframe_interval() == 0) return made;
   constexpr std::string_view kField = "options.keyframe_interval";
-  constexpr int kKeyframeIntervalMax = 1000;
-  if (options.keyframe_interval() < 1 || options.keyframe_interval() > kKeyframeIntervalMax) {
-    return FieldOutOfRange(kField, options.keyframe_interval(), 1, kKeyframeIntervalMax);
+  if (options.keyframe_interval() < 1 ||
+      options.keyframe_interval() > versioning::kKeyframeIntervalMax) {
+    return FieldOutOfRange(kField, options.keyframe_interval(), 1,
+                           versioning::kKeyframeIntervalMax);
   }
   if (strategy.id != wire::STRATEGY_DELTAS) {
     return FieldError(kField, "is for STRATEGY_DELTAS only");

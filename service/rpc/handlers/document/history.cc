@@ -67,7 +67,8 @@ absl::Status History(const Context& context, const wire::HistoryRequest& request
                      wire::HistoryResponse& response) {
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
-  ASSIGN_OR_RETURN(const versioning::HistoryQuery query, ToQuery(request));
+  ASSIGN_OR_RETURN(versioning::HistoryQuery query, ToQuery(request));
+  query.page_size = page_size;
   PageMeter meter(page_size);
   const auto take = [&](versioning::StoredVersion&& version, document::Changes&& changes) {
     if (context.call.closed() || meter.full()) return false;
