@@ -53,6 +53,9 @@ using store::Keyspace;
 // Contents that a walk downward holds at once.
 constexpr size_t kContentsMax = 32;
 
+// Records that are read one by one at less cost than a cursor is made for them.
+constexpr int64_t kPointReadsMax = 3;
+
 // Bytes of records that are read ahead, before it is known how many of them are asked for.
 constexpr size_t kChainBytesMax = size_t{1} << 20;
 
@@ -137,6 +140,22 @@ absl::Status CheckRebuilt(const Content& content, const VersionHeader& header) {
   return NotRebuilt(header.version);
 }
 
+// One record of the versions keyspace: a keyframe, a deletion or a delta. Its header is decoded
+// where it is asked for: most links are only there to rebuild others.
+struct Link {
+  store::Record record;
+  RecordBody body;
+
+  bool whole() const { return body.delta.size == 0; }
+  std::string_view delta() const { return body.delta.Of(record.value); }
+};
+
+absl::StatusOr<Link> TakeLink(VersionWalk& walk) {
+  ASSIGN_OR_RETURN(const RecordBody body, DecodeBody(walk.bytes()));
+  if (body.delta.size != 0 && body.content.size != 0) return NeitherNor(walk.version());
+  return Link{walk.TakeRecord(), body};
+}
+
 // Successive versions from a keyframe (or a deletion) upward, rebuilt on demand. There may be more
 // keyframes among them.
 class Chain {
@@ -145,7 +164,8 @@ class Chain {
   static absl::StatusOr<Chain> GatherDownward(VersionWalk& walk) {
     Chain chain;
     for (;;) {
-      RETURN_IF_ERROR(chain.Add(walk));
+      ASSIGN_OR_RETURN(Link link, TakeLink(walk));
+      chain.links_.push_back(std::move(link));
       if (chain.links_.back().whole()) break;
       if (!walk.Next()) {
         RETURN_IF_ERROR(walk.status());
@@ -157,22 +177,28 @@ class Chain {
     return chain;
   }
 
-  // The versions of `range`, which begins with a keyframe; nothing if they take more than
-  // kChainBytesMax.
+  // The versions of `range`, which begins with a keyframe, and `top` above them if that is given;
+  // nothing if they take more than kChainBytesMax.
   static absl::StatusOr<std::optional<Chain>> GatherUpward(const ReadContext& context,
                                                            const DocumentKey& document,
-                                                           const VersionRange& range) {
-    VersionWalk walk(context, document, range);
+                                                           const VersionRange& range,
+                                                           std::optional<Link> top) {
+    const int64_t count = range.last - range.first + 1;
+    VersionWalk walk(
+        context, document, range,
+        count > kPointReadsMax ? VersionWalk::Source::kCursor : VersionWalk::Source::kPointReads);
     Chain chain;
     chain.first_ = range.first;
-    chain.links_.reserve(static_cast<size_t>(range.last - range.first + 1));
+    chain.links_.reserve(static_cast<size_t>(count) + 1);
     size_t bytes = 0;
     while (walk.Next()) {
       bytes += walk.bytes().size();
       if (bytes > kChainBytesMax) return std::nullopt;
-      RETURN_IF_ERROR(chain.Add(walk));
+      ASSIGN_OR_RETURN(Link link, TakeLink(walk));
+      chain.links_.push_back(std::move(link));
     }
     RETURN_IF_ERROR(walk.status());
+    if (top) chain.links_.push_back(*std::move(top));
     if (!chain.links_.front().whole()) return CorruptVersion(range.first, "is no keyframe");
     return chain;
   }
@@ -207,23 +233,6 @@ class Chain {
   }
 
  private:
-  // One record of the versions keyspace: a keyframe, a deletion or a delta. Its header is decoded
-  // where it is asked for: most links are only there to rebuild others.
-  struct Link {
-    store::Record record;
-    RecordBody body;
-
-    bool whole() const { return body.delta.size == 0; }
-    std::string_view delta() const { return body.delta.Of(record.value); }
-  };
-
-  absl::Status Add(VersionWalk& walk) {
-    ASSIGN_OR_RETURN(const RecordBody body, DecodeBody(walk.bytes()));
-    if (body.delta.size != 0 && body.content.size != 0) return NeitherNor(walk.version());
-    links_.push_back({walk.TakeRecord(), body});
-    return absl::OkStatus();
-  }
-
   int64_t VersionOf(size_t index) const { return first_ + static_cast<int64_t>(index); }
 
   absl::StatusOr<StoredVersion> DecodeHeader(size_t index) const {
@@ -278,41 +287,41 @@ class Chain {
 VersionRange Downward(int64_t last) { return {.first = 1, .last = last, .newest_first = true}; }
 
 // The keyframe below (or at) `version`, as its record counts; nothing if it does not.
-absl::StatusOr<std::optional<int64_t>> KeyframeOf(const ReadContext& context,
-                                                  const DocumentKey& document, int64_t version) {
-  VersionWalk walk(context, document, {.first = version, .last = version});
-  if (!walk.Next()) return walk.status();
-  ASSIGN_OR_RETURN(const VersionRecord record,
-                   DecodeExpected(walk.bytes(), walk.position(), Part::kHeader, version));
-  if (record.delta.empty()) return version;
-  const int64_t deltas = record.chain_length.value_or(-1);  // between the keyframe and this one
+std::optional<int64_t> KeyframeOf(int64_t version, const Link& link) {
+  if (link.whole()) return version;
+  const int64_t deltas = link.body.chain_length.value_or(-1);  // between the keyframe and this one
   if (deltas < 0 || deltas >= kKeyframeIntervalMax || deltas > version - 2) return std::nullopt;
   return version - 1 - deltas;
 }
 
 // The chain whose top is version `range.last` and which holds what of the range will be visited,
 // read upward: a cursor goes that way at half the cost. Nothing if the records do not tell where to
-// begin, or if the way down is to find what is wrong with them.
+// begin.
 absl::StatusOr<std::optional<Chain>> ReadAhead(const ReadContext& context,
                                                const DocumentKey& document,
                                                const VersionRange& range, int64_t wanted) {
   const int64_t ahead = std::clamp<int64_t>(wanted, 1, kContentsMax);
   const int64_t lowest = std::max(range.first, range.last - ahead + 1);
-  absl::StatusOr<std::optional<Chain>> chain = std::nullopt;
-  absl::StatusOr<std::optional<int64_t>> keyframe = KeyframeOf(context, document, lowest);
-  if (keyframe.ok() && *keyframe) {
-    chain = Chain::GatherUpward(context, document, {.first = **keyframe, .last = range.last});
-  } else if (!keyframe.ok()) {
-    chain = keyframe.status();
+  VersionWalk walk(context, document, {.first = lowest, .last = lowest});
+  if (!walk.Next()) return walk.status();
+  ASSIGN_OR_RETURN(Link link, TakeLink(walk));
+  const std::optional<int64_t> keyframe = KeyframeOf(lowest, link);
+  if (!keyframe) return std::nullopt;
+  if (lowest < range.last) {
+    return Chain::GatherUpward(context, document, {.first = *keyframe, .last = range.last}, {});
   }
-  if (ReasonOf(chain.status()) == ErrorReason::kRecordCorrupt) return std::nullopt;
-  return chain;
+  return Chain::GatherUpward(context, document, {.first = *keyframe, .last = lowest - 1},
+                             std::move(link));
 }
 
 absl::StatusOr<Chain> ReadChain(const ReadContext& context, const DocumentKey& document,
                                 const VersionRange& range, int64_t wanted) {
-  ASSIGN_OR_RETURN(std::optional<Chain> chain, ReadAhead(context, document, range, wanted));
-  if (chain) return *std::move(chain);
+  absl::StatusOr<std::optional<Chain>> chain = ReadAhead(context, document, range, wanted);
+  if (chain.ok() && *chain) return **std::move(chain);
+  // The way down finds what is wrong with them, if it is in the way.
+  if (!chain.ok() && ReasonOf(chain.status()) != ErrorReason::kRecordCorrupt) {
+    return chain.status();
+  }
   VersionWalk walk(context, document, Downward(range.last));
   if (!walk.Next()) return walk.status();
   return Chain::GatherDownward(walk);

@@ -256,6 +256,7 @@ absl::StatusOr<RecordBody> DecodeBody(std::string_view bytes) {
   BsonReader reader(bytes);
   while (reader.Next()) {
     const std::string_view name = reader.name();
+    if (name == "chain_length") body.chain_length = reader.Int64();
     if (name != "content" && name != "delta") continue;
     const std::string_view value = reader.Document();
     if (reader.corrupt()) break;

@@ -120,6 +120,7 @@ struct Extent {
 struct RecordBody {
   Extent content;
   Extent delta;
+  std::optional<int64_t> chain_length;
 };
 
 // DecodeVersion for who needs only these. RECORD_CORRUPT for bytes that are no BSON.
