@@ -8,13 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "schemas/enrollment/enrollments.h"
-#include "service/observability/health.h"
-#include "service/rpc/call.h"
-#include "service/rpc/method.h"
-#include "service/rpc/reflection.h"
+#include "service/server/call.h"
 #include "strata/v1/collection_service.pb.h"
-#include "tests/documents/world.h"
+#include "tests/rpc/handlers.h"
 #include "tests/support/status_matchers.h"
 
 namespace strata::rpc_test {
@@ -26,7 +22,7 @@ using testing::SizeIs;
 
 // Each message has left for the caller before Send returns, as it may with the event loop on
 // another thread.
-class QuickStream final : public rpc::Stream {
+class QuickStream final : public server::Stream {
  public:
   void Send(const google::protobuf::MessageLite& message) override {
     sent.push_back(message.SerializeAsString());
@@ -36,36 +32,25 @@ class QuickStream final : public rpc::Stream {
     if (!end) end = status;
   }
 
-  std::unique_ptr<rpc::StreamHandler> handler;
+  std::unique_ptr<server::StreamHandler> handler;
   std::vector<std::string> sent;
   std::optional<absl::Status> end;
 };
 
 TEST(VerifyStreamTest, TakesNoStepBehindTheLastHoweverSoonItIsSent) {
-  versioning::testing::World world;
+  Handlers handlers;
+  versioning::testing::World& world = handlers.world;
   ASSERT_THAT(world->Create(versioning::testing::Request("a"), versioning::testing::Number(1)),
               IsOk());
-  enrollment::Enrollments enrollments(world->documents());
-  observability::Health health({});
-  const rpc::Reflection reflection({});
-  test_support::ManualExecutor executor(world.clock());
-  const rpc::Services services{
-      world.engine(), world->documents(), enrollments, *versioning::FindStrategy("deltas"), health,
-      reflection,     world.clock(),      executor,    std::chrono::milliseconds(1000)};
-  const std::vector<rpc::Method> methods = rpc::AllMethods();
-  const auto verify = std::find_if(methods.begin(), methods.end(), [](const rpc::Method& method) {
-    return method.path() == "/strata.v1.CollectionService/Verify";
-  });
-  ASSERT_NE(verify, methods.end());
 
   QuickStream stream;
-  stream.handler = verify->open(services, stream);
+  stream.handler = handlers.Find("/strata.v1.CollectionService/Verify").open(stream);
   v1::VerifyRequest request;
   request.set_collection("things");
   request.set_id("a");
   stream.handler->OnMessage(request.SerializeAsString());
   stream.handler->OnLastMessage();
-  executor.RunAll();
+  handlers.executor.RunAll();
   EXPECT_THAT(stream.end, Optional(IsOk()));
   ASSERT_THAT(stream.sent, SizeIs(1));
   v1::VerifyResponse last;

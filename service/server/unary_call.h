@@ -8,9 +8,9 @@
 #include <memory>
 #include <optional>
 
-#include "service/rpc/event_queue.h"
+#include "service/server/event_queue.h"
 
-namespace strata::rpc {
+namespace strata::server {
 
 // Owned by what may still come: its events from gRPC, and the handles of its handler.
 class UnaryCall final : public Call {
@@ -76,4 +76,4 @@ class UnaryCall final : public Call {
   google::protobuf::Arena arena_;
 };
 
-}  // namespace strata::rpc
+}  // namespace strata::server

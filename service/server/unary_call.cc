@@ -1,4 +1,4 @@
-#include "service/rpc/unary_call.h"
+#include "service/server/unary_call.h"
 
 #include <grpcpp/support/proto_buffer_reader.h>
 
@@ -7,9 +7,9 @@
 
 #include "schemas/base/error.h"
 #include "service/observability/access_log.h"
-#include "service/rpc/status_mapping.h"
+#include "service/server/status_mapping.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 // Larger requests are decoded and handled on the executor: a document of a megabyte takes
@@ -86,7 +86,7 @@ void UnaryCall::Begin() {
   if (absl::Status status = Admit(); !status.ok()) return Answer(status);
   const bool elsewhere = endpoint_.method.kind == Method::Kind::kScan ||
                          request_size_ > kLoopRequestBytesMax ||
-                         (state_->options.reads_block && !endpoint_.operational);
+                         (state_->options.reads_block && !endpoint_.method.operational);
   if (!elsewhere) return Handle(std::move(handle));
   state_->executor.Schedule([handle = std::move(handle), this]() mutable {
     if (!closed()) Handle(std::move(handle));
@@ -94,7 +94,7 @@ void UnaryCall::Begin() {
 }
 
 absl::Status UnaryCall::Admit() const {
-  if (endpoint_.operational) return absl::OkStatus();
+  if (endpoint_.method.operational) return absl::OkStatus();
   if (state_->draining.load(std::memory_order_relaxed)) {
     return Error(ErrorReason::kDraining, "server is draining");
   }
@@ -113,7 +113,7 @@ void UnaryCall::Handle(CallHandle handle) {
                         "not a " + endpoint_.method.request +
                             "; send what a protobuf library writes, and text in UTF-8"));
   }
-  endpoint_.method.handle(state_->services, std::move(handle));
+  endpoint_.method.handle(std::move(handle));
 }
 
 bool UnaryCall::Parse() {
@@ -215,4 +215,4 @@ void UnaryCall::Unref() {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server

@@ -1,14 +1,14 @@
-#include "service/rpc/event_queue.h"
+#include "service/server/event_queue.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "schemas/base/error.h"
-#include "service/rpc/send_coalescer.h"
-#include "service/rpc/stream_call.h"
-#include "service/rpc/unary_call.h"
+#include "service/server/send_coalescer.h"
+#include "service/server/stream_call.h"
+#include "service/server/unary_call.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 // A few calls registered ahead of each method are enough, as each is replaced when it is matched;
@@ -60,7 +60,7 @@ EventQueue::EventQueue(std::shared_ptr<LoopState> state, grpc::AsyncGenericServi
 
 void EventQueue::Start() {
   for (const std::unique_ptr<Endpoint>& endpoint : state_->endpoints) {
-    const bool stream = endpoint->method.kind == Method::Kind::kStream;
+    const bool stream = endpoint->method.streams();
     for (int i = 0; i < (stream ? kStreamCallsAhead : kUnaryCallsAhead); ++i) {
       stream ? RegisterStreamCall(*this, *endpoint) : RegisterUnaryCall(*this, *endpoint);
     }
@@ -72,7 +72,7 @@ void EventQueue::Start() {
 // Commits between its events: when none is there right now, or after a few, so that a stream of
 // reads cannot keep writes waiting.
 void EventQueue::Run() {
-  store::Store& store = state_->services.store;
+  store::Store& store = state_->store;
   store.BeginToHelp();
   SendCoalescer sends;
   void* tag = nullptr;
@@ -155,4 +155,4 @@ void EventQueue::Stop() {
   thread_.join();
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server

@@ -3,10 +3,10 @@
 
 #include "schemas/base/error.h"
 #include "service/observability/access_log.h"
-#include "service/rpc/event_queue.h"
-#include "service/rpc/status_mapping.h"
+#include "service/server/event_queue.h"
+#include "service/server/status_mapping.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 // Owns itself until its answer is sent.
@@ -47,4 +47,4 @@ void RegisterUnknownCall(EventQueue& queue) {
   new UnknownCall(queue);  // owns itself
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server

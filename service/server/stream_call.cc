@@ -1,12 +1,12 @@
-#include "service/rpc/stream_call.h"
+#include "service/server/stream_call.h"
 
 #include <utility>
 
 #include "schemas/base/error.h"
 #include "service/observability/access_log.h"
-#include "service/rpc/status_mapping.h"
+#include "service/server/status_mapping.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 grpc::ByteBuffer Serialize(const google::protobuf::MessageLite& message) {
@@ -40,8 +40,8 @@ void StreamCall::OnStart(bool ok) {
   RegisterStreamCall(queue_, endpoint_);
   arrival_ = std::chrono::steady_clock::now();
   queue_.AddStream(*this);
-  handler_ = endpoint_.method.open(queue_.state()->services, *this);
-  if (queue_.state()->draining && !endpoint_.operational) {
+  handler_ = endpoint_.method.open(*this);
+  if (queue_.state()->draining && !endpoint_.method.operational) {
     return Finish(Error(ErrorReason::kDraining, "server is draining"));
   }
   const std::lock_guard lock(mutex_);
@@ -160,4 +160,4 @@ void StreamCall::Log(const absl::Status& status) const {
                           std::chrono::duration_cast<std::chrono::microseconds>(duration), 0, 0});
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server

@@ -18,10 +18,10 @@
 #include <thread>
 #include <vector>
 
-#include "service/rpc/method.h"
-#include "service/rpc/server_loop.h"
+#include "service/server/method.h"
+#include "service/server/server_loop.h"
 
-namespace strata::rpc {
+namespace strata::server {
 
 class UnaryCall;
 class StreamCall;
@@ -72,20 +72,19 @@ class RawService final : public grpc::Service {
 struct Endpoint {
   Method method;
   std::string path;
-  std::string log_name;      // the path without its first slash
-  bool operational = false;  // of the grpc services: served while draining and under overload
+  std::string log_name;  // the path without its first slash
   RawService* service = nullptr;
   int index = 0;
 };
 
 // What all calls of one server share. Calls keep it alive.
 struct LoopState {
-  LoopState(const LoopOptions& loop_options, const Services& loop_services, Executor& loop_executor)
-      : options(loop_options), services(loop_services), executor(loop_executor) {}
+  LoopState(const LoopOptions& loop_options, Executor& loop_executor, store::Store& loop_store)
+      : options(loop_options), executor(loop_executor), store(loop_store) {}
 
   const LoopOptions options;
-  const Services& services;
   Executor& executor;
+  store::Store& store;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
 
   std::atomic<bool> draining = false;
@@ -153,4 +152,4 @@ void RegisterUnaryCall(EventQueue& queue, const Endpoint& endpoint);
 void RegisterStreamCall(EventQueue& queue, const Endpoint& endpoint);
 void RegisterUnknownCall(EventQueue& queue);
 
-}  // namespace strata::rpc
+}  // namespace strata::server

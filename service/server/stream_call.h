@@ -6,9 +6,9 @@
 #include <mutex>
 #include <optional>
 
-#include "service/rpc/event_queue.h"
+#include "service/server/event_queue.h"
 
-namespace strata::rpc {
+namespace strata::server {
 
 // Owns itself until its last event has come.
 class StreamCall final : public Stream {
@@ -61,4 +61,4 @@ class StreamCall final : public Stream {
   EventOf<StreamCall, &StreamCall::OnDone> done_event_{*this};
 };
 
-}  // namespace strata::rpc
+}  // namespace strata::server

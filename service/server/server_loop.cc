@@ -1,4 +1,4 @@
-#include "service/rpc/server_loop.h"
+#include "service/server/server_loop.h"
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
@@ -9,9 +9,9 @@
 #include "absl/synchronization/mutex.h"
 #include "schemas/base/error.h"
 #include "service/observability/log.h"
-#include "service/rpc/event_queue.h"
+#include "service/server/event_queue.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 // How long streams have to take in how they end.
@@ -33,9 +33,9 @@ void LogOfProtobuf(google::protobuf::LogLevel /*level*/, const char* /*file*/, i
 
 class LoopServer final : public ServerLoop {
  public:
-  LoopServer(const LoopOptions& options, std::vector<Method> methods, const Services& services,
-             Executor& executor)
-      : state_(std::make_shared<LoopState>(options, services, executor)) {
+  LoopServer(const LoopOptions& options, std::vector<Method> methods, Executor& executor,
+             store::Store& store)
+      : state_(std::make_shared<LoopState>(options, executor, store)) {
     for (Method& method : methods) AddEndpoint(std::move(method));
   }
   ~LoopServer() override {
@@ -63,11 +63,10 @@ void LoopServer::AddEndpoint(Method method) {
   auto endpoint = std::make_unique<Endpoint>();
   endpoint->path = method.path();
   endpoint->log_name = endpoint->path.substr(1);
-  endpoint->operational = method.service.rfind("grpc.", 0) == 0;
   std::unique_ptr<RawService>& service = services_[method.service];
   if (service == nullptr) service = std::make_unique<RawService>();
   endpoint->service = service.get();
-  endpoint->index = service->Add(endpoint->path.c_str(), method.kind == Method::Kind::kStream);
+  endpoint->index = service->Add(endpoint->path.c_str(), method.streams());
   endpoint->method = std::move(method);
   state_->endpoints.push_back(std::move(endpoint));
 }
@@ -146,11 +145,11 @@ void LoopServer::Shutdown(std::chrono::milliseconds grace) {
 
 absl::StatusOr<std::unique_ptr<ServerLoop>> ServerLoop::Start(const LoopOptions& options,
                                                               std::vector<Method> methods,
-                                                              const Services& services,
-                                                              Executor& executor) {
-  auto server = std::make_unique<LoopServer>(options, std::move(methods), services, executor);
+                                                              Executor& executor,
+                                                              store::Store& store) {
+  auto server = std::make_unique<LoopServer>(options, std::move(methods), executor, store);
   if (absl::Status status = server->Listen(); !status.ok()) return status;
   return std::unique_ptr<ServerLoop>(std::move(server));
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server

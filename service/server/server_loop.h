@@ -3,8 +3,8 @@
 //   arrival   a call registered ahead is matched; another is registered in its place
 //   decode    the request's bytes become a message of the wire view, on the call's own arena
 //   handle    on the loop's thread or on the executor (see Method::Kind)
-//   answer    serialised and sent by the thread that has it, such as the one that committed the
-//   write end       gRPC reports the answer as sent and the call as done
+//   answer    serialised and sent by the thread that has it, such as the one that committed
+//   end       gRPC reports the answer as sent and the call as done
 //
 // Refused without handling: calls while draining (DRAINING), calls past the bytes in flight
 // (OVERLOADED), bytes that are no message (INVALID_MESSAGE), methods that do not exist
@@ -20,10 +20,11 @@
 
 #include "absl/status/statusor.h"
 #include "schemas/base/executor.h"
-#include "service/rpc/call.h"
-#include "service/rpc/method.h"
+#include "schemas/store/store.h"
+#include "service/server/call.h"
+#include "service/server/method.h"
 
-namespace strata::rpc {
+namespace strata::server {
 
 struct LoopOptions {
   std::string listen = "127.0.0.1:50051";  // port 0 picks one
@@ -43,12 +44,12 @@ struct LoopOptions {
 // Starts serving when it is made; serves until it is destroyed.
 class ServerLoop {
  public:
-  // STORE_UNAVAILABLE, naming the address, if it cannot be listened on. Services and executor
+  // STORE_UNAVAILABLE, naming the address, if it cannot be listened on. The loop's threads help the
+  // store to commit between what else they do. Executor, store and what the methods are bound to
   // outlive the loop.
   static absl::StatusOr<std::unique_ptr<ServerLoop>> Start(const LoopOptions& options,
                                                            std::vector<Method> methods,
-                                                           const Services& services,
-                                                           Executor& executor);
+                                                           Executor& executor, store::Store& store);
   // As Shutdown without grace.
   virtual ~ServerLoop() = default;
 
@@ -64,4 +65,4 @@ class ServerLoop {
   ServerLoop() = default;
 };
 
-}  // namespace strata::rpc
+}  // namespace strata::server

@@ -12,29 +12,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "schemas/base/clock.h"
-#include "schemas/base/executor.h"
-#include "schemas/enrollment/enrollments.h"
-#include "schemas/store/store.h"
-#include "schemas/versioning/documents.h"
-#include "service/observability/health.h"
 
-namespace strata::rpc {
-
-class Reflection;
-
-// What the handlers of all services work with. Outlives every call.
-struct Services {
-  store::Store& store;
-  versioning::Documents& documents;
-  enrollment::Enrollments& enrollments;
-  const versioning::StrategyEntry& default_strategy;
-  observability::Health& health;
-  const Reflection& reflection;
-  const Clock& clock;
-  Executor& executor;                  // for what takes long; drops work once the server stops
-  std::chrono::milliseconds deadline;  // for each message of a stream, as for a call
-};
+namespace strata::server {
 
 // One unary call. Thread-safe but for the messages, which belong to whoever handles the call.
 class Call {
@@ -113,12 +92,6 @@ class Reply {
   CallHandle call_;
 };
 
-// What a handler gets besides the request.
-struct Context {
-  const Services& services;
-  const Call& call;
-};
-
 // A call with messages in both directions. Thread-safe.
 class Stream {
  public:
@@ -148,4 +121,4 @@ class StreamHandler {
   virtual void OnClosed() = 0;
 };
 
-}  // namespace strata::rpc
+}  // namespace strata::server

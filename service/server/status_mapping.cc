@@ -1,4 +1,4 @@
-#include "service/rpc/status_mapping.h"
+#include "service/server/status_mapping.h"
 
 #include <google/rpc/error_details.pb.h>
 #include <google/rpc/status.pb.h>
@@ -12,7 +12,7 @@
 #include "schemas/base/strings.h"
 #include "schemas/document/utf8.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 // Clients accept 8 KiB of trailers by default; base64 takes a third, and the message stands there
@@ -138,4 +138,4 @@ grpc::Status ToGrpc(const absl::Status& status) {
                       wire.SerializeAsString());
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server
