@@ -11,6 +11,7 @@
 #include "schemas/versioning/ledger_migration.h"
 #include "service/app/executor.h"
 #include "service/engines/engines.h"
+#include "service/observability/access_log.h"
 #include "service/observability/clock_watch.h"
 #include "service/observability/health.h"
 #include "service/observability/log.h"
@@ -102,6 +103,7 @@ struct Server::Parts {
   std::optional<observability::Health> health;
   std::optional<rpc::Reflection> reflection;
   std::optional<rpc::Services> services;
+  observability::AccessLog access_log;
   std::unique_ptr<server::ServerLoop> loop;
   std::string address;
   bool stopped = false;
@@ -130,8 +132,8 @@ absl::Status Server::Parts::Serve() {
   documents->collections().ResumeSweeps();
   server::LoopOptions loop_options = options.loop;
   loop_options.reads_block = store->capabilities().blocking_reads;
-  ASSIGN_OR_RETURN(
-      loop, server::ServerLoop::Start(loop_options, rpc::AllMethods(*services), executor, *store));
+  ASSIGN_OR_RETURN(loop, server::ServerLoop::Start(loop_options, rpc::AllMethods(*services),
+                                                   {executor, *store, {&access_log}}));
   address = SplitAddress(options.loop.listen)->host + ":" + std::to_string(loop->port());
   WatchClock();
   health->SetServing(true);

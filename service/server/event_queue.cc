@@ -32,6 +32,13 @@ gpr_timespec ToGpr(Call::Time time) {
   return result;
 }
 
+CallInfo::Time ToSteady(gpr_timespec deadline) {
+  if (deadline.tv_sec == gpr_inf_future(deadline.clock_type).tv_sec) return CallInfo::Time::max();
+  const gpr_timespec steady = gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC);
+  return CallInfo::Time(std::chrono::seconds(steady.tv_sec) +
+                        std::chrono::nanoseconds(steady.tv_nsec));
+}
+
 }  // namespace
 
 int RawService::Add(const char* path, bool stream) {
@@ -42,8 +49,24 @@ int RawService::Add(const char* path, bool stream) {
   return methods_++;
 }
 
+void LoopState::Describe(const Endpoint& endpoint, const grpc::ServerContext& context,
+                         CallInfo& info) const {
+  info.method = endpoint.log_name;
+  info.deadline = ToSteady(context.raw_deadline());
+  if (options.peer_told) info.peer = context.peer();
+  for (const std::string& name : options.metadata_told) {
+    const auto [first, last] = context.client_metadata().equal_range(name);
+    for (auto it = first; it != last; ++it) {
+      info.metadata.emplace_back(name, std::string(it->second.data(), it->second.size()));
+    }
+  }
+  if (options.credentials == nullptr) return;
+  const std::vector<grpc::string_ref> identity = context.auth_context()->GetPeerIdentity();
+  if (!identity.empty()) info.identity.assign(identity.front().data(), identity.front().size());
+}
+
 void LoopState::UnaryEnds() {
-  if (unary_in_progress.fetch_sub(1) != 1 || !draining) return;
+  if (unary_in_progress.fetch_sub(1) != 1 || !admission.draining()) return;
   // Under the lock, so that the waiter is either before its look at the number or asleep.
   const std::lock_guard lock(mutex);
   changed.notify_all();
@@ -72,7 +95,7 @@ void EventQueue::Start() {
 // Commits between its events: when none is there right now, or after a few, so that a stream of
 // reads cannot keep writes waiting.
 void EventQueue::Run() {
-  store::Store& store = state_->store;
+  store::Store& store = state_->parts.store;
   store.BeginToHelp();
   SendCoalescer sends;
   void* tag = nullptr;
@@ -141,9 +164,10 @@ void EventQueue::EndStreams(const absl::Status& status) {
 }
 
 void EventQueue::CallEnds() {
+  LoopState& state = *state_;  // the queue may be gone when its last call is
   if (--calls_ != 0) return;
-  const std::lock_guard lock(state_->mutex);
-  state_->changed.notify_all();
+  const std::lock_guard lock(state.mutex);
+  state.changed.notify_all();
 }
 
 void EventQueue::Stop() {

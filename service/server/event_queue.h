@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "service/server/admission.h"
 #include "service/server/method.h"
 #include "service/server/server_loop.h"
 
@@ -79,16 +80,26 @@ struct Endpoint {
 
 // What all calls of one server share. Calls keep it alive.
 struct LoopState {
-  LoopState(const LoopOptions& loop_options, Executor& loop_executor, store::Store& loop_store)
-      : options(loop_options), executor(loop_executor), store(loop_store) {}
+  LoopState(const LoopOptions& loop_options, const LoopParts& loop_parts)
+      : options(loop_options), parts(loop_parts), admission(loop_options.bytes_in_flight_max) {}
 
   const LoopOptions options;
-  Executor& executor;
-  store::Store& store;
+  const LoopParts parts;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
+  Admission admission;
 
-  std::atomic<bool> draining = false;
-  std::atomic<size_t> bytes_in_flight = 0;
+  // Whether the method is handled on the executor.
+  bool HandledElsewhere(const Method& method) const {
+    return method.kind == Method::Kind::kScan || (options.reads_block && !method.operational);
+  }
+
+  // What the caller's side tells.
+  void Describe(const Endpoint& endpoint, const grpc::ServerContext& context, CallInfo& info) const;
+
+  // Tells the observers.
+  void Report(const observability::CallEnd& end) const {
+    for (observability::CallObserver* const observer : parts.observers) observer->OnEnd(end);
+  }
 
   // Calls that a handler works on or whose answer is being sent, streams aside.
   void UnaryBegins() { unary_in_progress.fetch_add(1); }
@@ -116,7 +127,8 @@ class EventQueue {
   grpc::ServerCompletionQueue& queue() { return *queue_; }
   grpc::AsyncGenericService& unknown_methods() { return unknown_methods_; }
 
-  // A call is registered ahead, or over. While one is there, its events may still come.
+  // A call is registered ahead, or over. While one is there, its events may still come. Whoever
+  // ends one on another thread than the queue's keeps the state meanwhile.
   void CallBegins() { ++calls_; }
   void CallEnds();
 

@@ -12,9 +12,9 @@ namespace strata::server {
 // A row of the table. What its functions work with, they bring along: the loop knows no service.
 struct Method {
   enum class Kind {
-    kRead,   // answers at once, on the event loop unless the engine's reads block
+    kRead,   // answers at once: on the event loop, unless the engine's reads block
     kScan,   // visits many records: on the executor
-    kWrite,  // answers when it is committed
+    kWrite,  // answers when it is committed: as kRead
   };
 
   Kind kind = Kind::kRead;

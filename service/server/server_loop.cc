@@ -33,9 +33,8 @@ void LogOfProtobuf(google::protobuf::LogLevel /*level*/, const char* /*file*/, i
 
 class LoopServer final : public ServerLoop {
  public:
-  LoopServer(const LoopOptions& options, std::vector<Method> methods, Executor& executor,
-             store::Store& store)
-      : state_(std::make_shared<LoopState>(options, executor, store)) {
+  LoopServer(const LoopOptions& options, std::vector<Method> methods, const LoopParts& parts)
+      : state_(std::make_shared<LoopState>(options, parts)) {
     for (Method& method : methods) AddEndpoint(std::move(method));
   }
   ~LoopServer() override {
@@ -111,7 +110,9 @@ absl::Status LoopServer::Listen() {
   google::protobuf::SetLogHandler(LogOfProtobuf);
   grpc::ServerBuilder builder;
   Configure(builder);
-  builder.AddListeningPort(state_->options.listen, grpc::InsecureServerCredentials(), &port_);
+  const std::shared_ptr<grpc::ServerCredentials>& credentials = state_->options.credentials;
+  builder.AddListeningPort(state_->options.listen,
+                           credentials ? credentials : grpc::InsecureServerCredentials(), &port_);
   for (const auto& [name, service] : services_) builder.RegisterService(service.get());
   builder.RegisterAsyncGenericService(&unknown_methods_);
   for (int i = 0; i < state_->options.threads; ++i) {
@@ -132,7 +133,7 @@ absl::Status LoopServer::Listen() {
 // cancelled.
 void LoopServer::Shutdown(std::chrono::milliseconds grace) {
   stopped_ = true;
-  state_->draining = true;
+  state_->admission.Drain();
   state_->AwaitUnaryCalls(grace);
   for (const auto& queue : queues_) {
     queue->EndStreams(Error(ErrorReason::kDraining, "server is draining"));
@@ -145,9 +146,8 @@ void LoopServer::Shutdown(std::chrono::milliseconds grace) {
 
 absl::StatusOr<std::unique_ptr<ServerLoop>> ServerLoop::Start(const LoopOptions& options,
                                                               std::vector<Method> methods,
-                                                              Executor& executor,
-                                                              store::Store& store) {
-  auto server = std::make_unique<LoopServer>(options, std::move(methods), executor, store);
+                                                              const LoopParts& parts) {
+  auto server = std::make_unique<LoopServer>(options, std::move(methods), parts);
   if (absl::Status status = server->Listen(); !status.ok()) return status;
   return std::unique_ptr<ServerLoop>(std::move(server));
 }

@@ -31,7 +31,6 @@ class UnaryCall final : public Call {
 
   bool WantsDoneEvent() const;
   void Begin();
-  absl::Status Admit() const;
   bool Parse();
   void Handle(CallHandle handle);
 
@@ -40,7 +39,7 @@ class UnaryCall final : public Call {
 
   bool TakeAnswer() { return !answered_.exchange(true, std::memory_order_acq_rel); }
   grpc::ByteBuffer SerializeResponse();
-  void Log(const absl::Status& status) const;
+  void Report(const absl::Status& status) const;
   void StopWaiting();
   void EndIfOver();
   void Unref();

@@ -28,6 +28,7 @@ class QuickStream final : public server::Stream {
     sent.push_back(message.SerializeAsString());
     if (!end) handler->OnSent();
   }
+  size_t waiting() const override { return 0; }
   void Finish(const absl::Status& status) override {
     if (!end) end = status;
   }
