@@ -126,9 +126,9 @@ absl::Status Server::Parts::Serve() {
   const std::vector<std::string> names = rpc::ServiceNames();
   health.emplace(names);
   reflection.emplace(names);
-  services.emplace(rpc::Services{
-      *store, *documents, *enrollments, *versioning::FindStrategy(options.default_strategy),
-      *health, *reflection, *options.clock, executor, options.loop.unary_deadline});
+  services.emplace(rpc::Services{*store, *documents, *enrollments,
+                                 *versioning::FindStrategy(options.default_strategy), *health,
+                                 *reflection, *options.clock, options.loop.unary_deadline});
   documents->collections().ResumeSweeps();
   server::LoopOptions loop_options = options.loop;
   loop_options.reads_block = store->capabilities().blocking_reads;

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "schemas/base/clock.h"
-#include "schemas/base/executor.h"
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/documents.h"
@@ -29,7 +28,6 @@ struct Services {
   observability::Health& health;
   const Reflection& reflection;
   const Clock& clock;
-  Executor& executor;                  // for what takes long; drops work once the server stops
   std::chrono::milliseconds deadline;  // for each message of a stream, as for a call
 };
 

@@ -9,20 +9,23 @@
 
 #include "absl/status/status.h"
 #include "service/rpc/context.h"
+#include "service/rpc/public_name.h"
 #include "service/server/method.h"
 
 namespace strata::rpc {
 
 // The shapes of handlers, as types to declare them by:
 //
-//   Answers<Request, Response> Get;        // has its answer when it returns
-//   AnswersLater<Request, Response> Create;
-//   OpensStream OpenVerify;
+//   Answers<Request, Response> Get;          // has its answer when it returns
+//   AnswersLater<Request, Response> Create;  // OK: the reply has the answer, now or later
+//   OpensStream OpenVerify;                  // a ServerStream, or any other stream
 template <typename Request, typename Response>
 using Answers = absl::Status(const Context& context, const Request& request, Response& response);
-// The request lives as long as the reply.
+// What it returns but OK is the answer, and the reply counts no more. The request lives as long as
+// the reply.
 template <typename Request, typename Response>
-using AnswersLater = void(const Context& context, const Request& request, Reply<Response> reply);
+using AnswersLater = absl::Status(const Context& context, const Request& request,
+                                  Reply<Response> reply);
 using OpensStream = std::unique_ptr<StreamHandler>(const Services& services, Stream& stream);
 
 // Makes the rows of one service, bound to what its handlers work with.
@@ -62,7 +65,7 @@ class Rows {
   template <typename Request, typename Response>
   Method UnaryRow(Method::Kind kind, std::string_view name) const {
     Method row = BareRow(kind, name);
-    row.request = PublicName(Request::default_instance().GetTypeName());
+    row.request = PublicName<Request>();
     row.make_request = &Make<Request>;
     row.make_response = &Make<Response>;
     return row;
@@ -82,10 +85,11 @@ class Rows {
   Method Row(Method::Kind kind, std::string_view name,
              AnswersLater<Request, Response>* handler) const {
     Method row = UnaryRow<Request, Response>(kind, name);
-    row.handle = [&services = services_, handler](server::CallHandle call) {
-      const Context context{services, call.call()};
-      const auto& request = static_cast<const Request&>(call.request());
-      handler(context, request, Reply<Response>(std::move(call)));
+    row.handle = [&services = services_, handler](const server::CallHandle& call) {
+      const absl::Status refused =
+          handler({services, call.call()}, static_cast<const Request&>(call.request()),
+                  Reply<Response>(call));
+      if (!refused.ok()) call.Answer(refused);
     };
     return row;
   }
@@ -99,13 +103,6 @@ class Rows {
   template <typename Message>
   static google::protobuf::MessageLite* Make(google::protobuf::Arena* arena) {
     return google::protobuf::Arena::CreateMessage<Message>(arena);
-  }
-
-  // Of a message of the wire view, the name that callers know.
-  static std::string PublicName(std::string name) {
-    constexpr std::string_view kWire = "strata.wire.";
-    if (name.rfind(kWire, 0) == 0) name.replace(0, kWire.size(), "strata.");
-    return name;
   }
 
   std::string_view service_;

@@ -13,7 +13,6 @@
 #include "service/rpc/reflection.h"
 #include "service/rpc/registry.h"
 #include "tests/documents/world.h"
-#include "tests/support/executors.h"
 
 namespace strata::rpc_test {
 
@@ -22,10 +21,9 @@ struct Handlers {
   enrollment::Enrollments enrollments{world->documents()};
   observability::Health health{{}};
   const rpc::Reflection reflection{{}};
-  test_support::ManualExecutor executor{world.clock()};
   const rpc::Services services{
-      world.engine(), world->documents(), enrollments, *versioning::FindStrategy("deltas"), health,
-      reflection,     world.clock(),      executor,    std::chrono::milliseconds(1000)};
+      world.engine(), world->documents(), enrollments,   *versioning::FindStrategy("deltas"),
+      health,         reflection,         world.clock(), std::chrono::milliseconds(1000)};
   const std::vector<server::Method> methods = rpc::AllMethods(services);
 
   const server::Method& Find(std::string_view path) const {
