@@ -1,5 +1,7 @@
 #include "service/server/admission.h"
 
+#include <string>
+
 #include "schemas/base/error.h"
 
 namespace strata::server {
@@ -13,6 +15,15 @@ absl::Status Admission::Admit(const Method& method, const CallInfo& /*info*/) co
     return Error(ErrorReason::kOverloaded, "too much is in flight");
   }
   return absl::OkStatus();
+}
+
+absl::Status Admission::AdmitMessage(size_t bytes) const {
+  if (bytes <= message_bytes_max_) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidMessage,
+               "the message has " + std::to_string(bytes) + " bytes, at most " +
+                   std::to_string(message_bytes_max_) + " are allowed")
+      .With("size", static_cast<int64_t>(bytes))
+      .With("limit", static_cast<int64_t>(message_bytes_max_));
 }
 
 }  // namespace strata::server

@@ -122,6 +122,9 @@ class StreamHandler {
   virtual int64_t unanswered_max() const { return 1; }
   // The bytes of one message.
   virtual void OnMessage(std::string_view bytes) = 0;
+  // A message is larger than any may be, and not there. Whether the handler answers it with the
+  // refusal and goes on; otherwise the stream ends so.
+  virtual bool OnTooLarge(const absl::Status& /*refusal*/) { return false; }
   // The caller sends no more.
   virtual void OnLastMessage() = 0;
   // All that was sent has left for the caller, as far as it lets it.

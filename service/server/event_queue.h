@@ -81,7 +81,9 @@ struct Endpoint {
 // What all calls of one server share. Calls keep it alive.
 struct LoopState {
   LoopState(const LoopOptions& loop_options, const LoopParts& loop_parts)
-      : options(loop_options), parts(loop_parts), admission(loop_options.bytes_in_flight_max) {}
+      : options(loop_options),
+        parts(loop_parts),
+        admission(loop_options.request_bytes_max, loop_options.bytes_in_flight_max) {}
 
   const LoopOptions options;
   const LoopParts parts;

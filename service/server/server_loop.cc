@@ -86,7 +86,10 @@ void LoopServer::Configure(grpc::ServerBuilder& builder) const {
   grpc::ResourceQuota quota("strata");
   quota.Resize(kArrivingBytesMin + options.bytes_in_flight_max);
   builder.SetResourceQuota(quota);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options.request_bytes_max));
+  // gRPC looks at a message's size when it has taken it in whole, and what it then says is
+  // RESOURCE_EXHAUSTED without a reason, as when it resets a call: a caller that repeats what may
+  // have taken effect would repeat it for ever. So Admission looks, and gives the reason.
+  builder.SetMaxReceiveMessageSize(-1);
   // Otherwise a second server on the same port takes half of the connections, silently.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,

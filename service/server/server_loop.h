@@ -7,9 +7,10 @@
 //   answer    serialised and sent by the thread that has it, such as the one that committed
 //   end       gRPC reports the answer as sent and the call as done
 //
-// Refused without handling: what Admission refuses, bytes that are no message (INVALID_MESSAGE),
-// methods that do not exist (UNKNOWN_METHOD). A call that is not answered by the server's own
-// deadline is answered DEADLINE_EXCEEDED; what its handler says later is dropped.
+// Refused without handling: what Admission refuses, bytes that are no message or more than one may
+// have (INVALID_MESSAGE), methods that do not exist (UNKNOWN_METHOD). A call that is not answered
+// by the server's own deadline is answered DEADLINE_EXCEEDED; what its handler says later is
+// dropped.
 #pragma once
 
 #include <chrono>
@@ -31,10 +32,10 @@ class ServerCredentials;
 namespace strata::server {
 
 struct LoopOptions {
-  std::string listen = "127.0.0.1:50051";  // port 0 picks one
-  int threads = 1;                         // completion queues, one thread each
-  bool reads_block = false;                // then all but operational calls go to the executor
-  size_t request_bytes_max = size_t{4} << 20;
+  std::string listen = "127.0.0.1:50051";      // port 0 picks one
+  int threads = 1;                             // completion queues, one thread each
+  bool reads_block = false;                    // then all but operational calls go to the executor
+  size_t request_bytes_max = size_t{4} << 20;  // or one message of a stream
   size_t metadata_bytes_max = size_t{8} << 10;
   int streams_per_connection_max = 100;
   // Requests being handled and answers being sent, of all calls together.

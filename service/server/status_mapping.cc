@@ -66,13 +66,18 @@ void FillErrorInfo(ErrorReason reason, const ErrorMetadata& metadata,
 google::rpc::ResourceInfo MakeResourceInfo(const ErrorMetadata& metadata,
                                            const std::string& message) {
   google::rpc::ResourceInfo info;
+  info.set_description(message);
+  if (const std::optional<std::string> service = Find(metadata, "service")) {
+    info.set_resource_type("service");
+    info.set_resource_name(Shown(*service, kValueBytesMax));
+    return info;
+  }
   const std::optional<std::string> collection = Find(metadata, "collection");
   const std::optional<std::string> id = Find(metadata, "id");
   info.set_resource_type(id ? "strata.v1.Document" : "strata.v1.Collection");
   std::string name = Shown(collection.value_or(""), kValueBytesMax);
   if (id) name += "/" + Shown(*id, kValueBytesMax);
   info.set_resource_name(std::move(name));
-  info.set_description(message);
   return info;
 }
 

@@ -100,6 +100,13 @@ void StreamCall::OnRead(bool ok) {
   }
   ++unanswered_;
   request_bytes_ += message_.Length();
+  absl::Status admitted = queue_.state()->admission.AdmitMessage(message_.Length());
+  if (!admitted.ok()) {
+    message_.Clear();
+    return Tell(std::move(lock), [this, admitted = std::move(admitted)] {
+      if (!handler_->OnTooLarge(admitted)) Finish(admitted);
+    });
+  }
   grpc::Slice bytes;
   if (!message_.DumpToSingleSlice(&bytes).ok()) return EndIfOver(std::move(lock));
   Tell(std::move(lock), [this, bytes = std::move(bytes)] {

@@ -45,7 +45,7 @@ UnaryCall::UnaryCall(EventQueue& queue, const Endpoint& endpoint)
                                   queue_.queue(), start_event_);
 }
 
-UnaryCall::~UnaryCall() { state_->admission.Leave(request_size_ + response_size_); }
+UnaryCall::~UnaryCall() { state_->admission.Leave(bytes_in_flight_); }
 
 // To hear that the caller gave up costs an event. It is worth it only where that ends long work.
 bool UnaryCall::WantsDoneEvent() const {
@@ -69,20 +69,33 @@ void UnaryCall::Begin() {
   state_->Describe(endpoint_, *context_, info_);
   info_.deadline = std::min(info_.deadline, expiry_);
   request_size_ = request_bytes_.Length();
-  state_->admission.Enter(request_size_);
   state_->UnaryBegins();
   waiting_ = queue_.AddWaiting(*this);
 
   references_.store(2, std::memory_order_relaxed);  // gRPC's events, the handles
   CallHandle handle(*this);
-  absl::Status admitted = state_->admission.Admit(endpoint_.method, info_);
-  if (!admitted.ok()) return Answer(admitted);
+  if (absl::Status status = Admit(); !status.ok()) return Answer(status);
   const bool elsewhere =
       request_size_ > kLoopRequestBytesMax || state_->HandledElsewhere(endpoint_.method);
   if (!elsewhere) return Handle(std::move(handle));
   state_->parts.executor.Schedule([handle = std::move(handle), this]() mutable {
     if (!closed()) Handle(std::move(handle));
   });
+}
+
+absl::Status UnaryCall::Admit() {
+  absl::Status admitted = state_->admission.AdmitMessage(request_size_);
+  if (admitted.ok()) {
+    CountInFlight(request_size_);
+    admitted = state_->admission.Admit(endpoint_.method, info_);
+  }
+  if (!admitted.ok()) request_bytes_.Clear();
+  return admitted;
+}
+
+void UnaryCall::CountInFlight(size_t bytes) {
+  bytes_in_flight_ += bytes;
+  state_->admission.Enter(bytes);
 }
 
 void UnaryCall::Handle(CallHandle handle) {
@@ -124,7 +137,7 @@ void UnaryCall::Answer(const absl::Status& status) {
 
 grpc::ByteBuffer UnaryCall::SerializeResponse() {
   response_size_ = response_->ByteSizeLong();
-  state_->admission.Enter(response_size_);
+  CountInFlight(response_size_);
   grpc_slice bytes = grpc_slice_malloc(response_size_);
   response_->SerializeWithCachedSizesToArray(GRPC_SLICE_START_PTR(bytes));
   const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);

@@ -31,6 +31,8 @@ class UnaryCall final : public Call {
 
   bool WantsDoneEvent() const;
   void Begin();
+  absl::Status Admit();
+  void CountInFlight(size_t bytes);
   bool Parse();
   void Handle(CallHandle handle);
 
@@ -56,6 +58,7 @@ class UnaryCall final : public Call {
   grpc::ByteBuffer request_bytes_;
   size_t request_size_ = 0;
   size_t response_size_ = 0;
+  size_t bytes_in_flight_ = 0;  // as Admission knows
   Time arrival_;
   Time expiry_;
 

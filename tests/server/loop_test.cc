@@ -331,7 +331,7 @@ TEST(CallObservers, EachHearsOfEveryEndOnce) {
 }
 
 TEST(Admissions, OfCallsAndStreamsFollowOneRule) {
-  Admission admission(1000);
+  Admission admission(10'000, 1000);
   Method operational = Streaming(Echo);
   operational.operational = true;
   const auto reason = [&](const Method& of) { return ReasonOf(admission.Admit(of, CallInfo())); };
