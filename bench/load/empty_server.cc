@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "absl/synchronization/mutex.h"
-#include "service/rpc/send_coalescer.h"
+#include "service/server/send_coalescer.h"
 
 namespace strata::bench {
 namespace {
@@ -80,7 +80,7 @@ int Serve() {
   std::fflush(stdout);
   const gpr_timespec now = gpr_time_0(GPR_CLOCK_MONOTONIC);
   const gpr_timespec never = gpr_inf_future(GPR_CLOCK_MONOTONIC);
-  rpc::SendCoalescer sends;
+  server::SendCoalescer sends;
   for (;;) {
     void* tag = nullptr;
     bool ok = false;
@@ -88,7 +88,7 @@ int Serve() {
       case grpc::CompletionQueue::SHUTDOWN:
         return 0;
       case grpc::CompletionQueue::GOT_EVENT: {
-        const rpc::SendCoalescer::Scope answering(sends);
+        const server::SendCoalescer::Scope answering(sends);
         static_cast<EmptyCall*>(tag)->Proceed(ok);
         sends.FlushIfDue();
         break;

@@ -11,11 +11,12 @@
 #include "schemas/versioning/ledger_migration.h"
 #include "service/app/executor.h"
 #include "service/engines/engines.h"
+#include "service/observability/access_log.h"
 #include "service/observability/clock_watch.h"
 #include "service/observability/health.h"
 #include "service/observability/log.h"
-#include "service/rpc/method.h"
 #include "service/rpc/reflection.h"
+#include "service/rpc/registry.h"
 
 namespace strata::app {
 namespace {
@@ -102,7 +103,8 @@ struct Server::Parts {
   std::optional<observability::Health> health;
   std::optional<rpc::Reflection> reflection;
   std::optional<rpc::Services> services;
-  std::unique_ptr<rpc::ServerLoop> loop;
+  observability::AccessLog access_log;
+  std::unique_ptr<server::ServerLoop> loop;
   std::string address;
   bool stopped = false;
 
@@ -121,18 +123,17 @@ absl::Status Server::Parts::Serve() {
   documents = std::make_unique<versioning::Documents>(*store, *options.clock, *options.entropy,
                                                       executor, ToDocumentsOptions(options));
   enrollments.emplace(*documents);
-  std::vector<rpc::Method> methods = rpc::AllMethods();
-  const std::vector<std::string> names = rpc::ServiceNames(methods);
+  const std::vector<std::string> names = rpc::ServiceNames();
   health.emplace(names);
   reflection.emplace(names);
-  services.emplace(rpc::Services{
-      *store, *documents, *enrollments, *versioning::FindStrategy(options.default_strategy),
-      *health, *reflection, *options.clock, executor, options.loop.unary_deadline});
+  services.emplace(rpc::Services{*store, *documents, *enrollments,
+                                 *versioning::FindStrategy(options.default_strategy), *health,
+                                 *reflection, *options.clock, options.loop.unary_deadline});
   documents->collections().ResumeSweeps();
-  rpc::LoopOptions loop_options = options.loop;
+  server::LoopOptions loop_options = options.loop;
   loop_options.reads_block = store->capabilities().blocking_reads;
-  ASSIGN_OR_RETURN(loop,
-                   rpc::ServerLoop::Start(loop_options, std::move(methods), *services, executor));
+  ASSIGN_OR_RETURN(loop, server::ServerLoop::Start(loop_options, rpc::AllMethods(*services),
+                                                   {executor, *store, {&access_log}}));
   address = SplitAddress(options.loop.listen)->host + ":" + std::to_string(loop->port());
   WatchClock();
   health->SetServing(true);

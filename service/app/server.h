@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/store/store.h"
-#include "service/rpc/server_loop.h"
+#include "service/server/server_loop.h"
 
 namespace strata::app {
 
@@ -27,7 +27,7 @@ struct ServerOptions {
   size_t document_bytes_max = size_t{1} << 20;
 
   // Network. `loop.reads_block` follows from the engine.
-  rpc::LoopOptions loop;
+  server::LoopOptions loop;
   bool insecure = false;  // listens beyond loopback without TLS
 
   int executor_threads = 4;

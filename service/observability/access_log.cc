@@ -27,20 +27,20 @@ LogLevel LevelOf(const absl::Status& status) {
 
 }  // namespace
 
-void LogCall(const CallRecord& record) {
-  const LogLevel level = LevelOf(record.status);
+void AccessLog::OnEnd(const CallEnd& end) {
+  const LogLevel level = LevelOf(end.status);
   if (!LogsAt(level)) return;
-  const std::string code = absl::StatusCodeToString(record.status.code());
-  const std::optional<ErrorReason> reason = ReasonOf(record.status);
+  const std::string code = absl::StatusCodeToString(end.status.code());
+  const std::optional<ErrorReason> reason = ReasonOf(end.status);
   // The message stays out: it may name a path or an id, or be a driver's.
-  const std::string_view why = reason ? ReasonName(*reason) : record.status.ok() ? "-" : "(none)";
+  const std::string_view why = reason ? ReasonName(*reason) : end.status.ok() ? "-" : "(none)";
   Log(level, "call",
-      {{"method", record.method},
+      {{"method", end.method},
        {"code", code},
        {"reason", why},
-       {"duration_us", int64_t{record.duration.count()}},
-       {"request_bytes", static_cast<int64_t>(record.request_bytes)},
-       {"response_bytes", static_cast<int64_t>(record.response_bytes)}});
+       {"duration_us", int64_t{end.duration().count()}},
+       {"request_bytes", static_cast<int64_t>(end.request_bytes)},
+       {"response_bytes", static_cast<int64_t>(end.response_bytes)}});
 }
 
 }  // namespace strata::observability

@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "schemas/versioning/documents.h"
-#include "service/rpc/call.h"
+#include "service/rpc/context.h"
 
 namespace strata::rpc {
 

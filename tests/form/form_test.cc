@@ -11,6 +11,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "schemas/base/strings.h"
 #include "tests/form/source_tree.h"
 
@@ -206,11 +208,15 @@ TEST(Registration, EachEngineIsAFolder) {
   EXPECT_EQ(registered, folders);
 }
 
-// The file of a method: NAME(Get), or NAME(…, Watch, OpenWatch) where the function has another
-// name.
-std::string HandlerFile(const std::string& def, const std::vector<std::string>& entry) {
-  std::string name = entry.size() > 1 ? entry[entry.size() - 2] : entry.at(0);
-  return fs::path(def).replace_extension().string() + "/" + SnakeCase(name) + ".cc";
+// The names in the rows of a service's table: `rows.Read("Get", Get);`.
+std::vector<std::string> MethodsIn(const SourceFile& table) {
+  std::vector<std::string> names;
+  for (const std::string& line : table.lines) {
+    const absl::string_view row = absl::StripLeadingAsciiWhitespace(ToAbsl(line));
+    if (!absl::StartsWith(row, "rows.") || !absl::StrContains(row, "\"")) continue;
+    names.push_back(std::vector<std::string>(absl::StrSplit(row, '"')).at(1));
+  }
+  return names;
 }
 
 TEST(Registration, EachMethodIsAFile) {
@@ -218,14 +224,32 @@ TEST(Registration, EachMethodIsAFile) {
   std::set<std::string> files;
   for (const SourceFile& file : Sources()) {
     if (!absl::StartsWith(file.path, "service/rpc/handlers/")) continue;
-    if (file.extension() == ".cc") files.insert(file.path);
-    if (file.extension() != ".def") continue;
-    for (const char* kind : {"READ", "SCAN", "WRITE", "SCAN_WRITE", "UNARY", "STREAM"}) {
-      for (const auto& entry : EntriesOf(file, kind))
-        registered.insert(HandlerFile(file.path, entry));
+    if (file.extension() != ".cc") continue;
+    if (!absl::EndsWith(file.path, "/methods.cc")) {
+      files.insert(file.path);
+      continue;
+    }
+    for (const std::string& name : MethodsIn(file)) {
+      registered.insert(file.folder() + "/" + SnakeCase(name) + ".cc");
     }
   }
   EXPECT_EQ(registered, files);
+}
+
+// handlers/document/ is document_service in the list of services.
+TEST(Registration, EachServiceIsAFolder) {
+  std::set<std::string> registered;
+  for (const std::string& line : ReadSource("service/rpc/registry.cc").lines) {
+    const size_t end = line.find("_service::Methods");
+    if (end == std::string::npos) continue;
+    registered.insert("service/rpc/handlers/" + line.substr(line.find_last_of(' ', end) + 1,
+                                                            end - line.find_last_of(' ', end) - 1));
+  }
+  std::set<std::string> folders;
+  for (const SourceFile& file : Sources()) {
+    if (absl::StartsWith(file.folder(), "service/rpc/handlers/")) folders.insert(file.folder());
+  }
+  EXPECT_EQ(registered, folders);
 }
 
 }  // namespace

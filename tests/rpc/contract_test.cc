@@ -8,13 +8,14 @@
 #include "schemas/base/error.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version.h"
-#include "service/rpc/method.h"
+#include "strata/v1/collection_service.pb.h"
+#include "strata/v1/document_service.pb.h"
 #include "strata/v1/enrollment_service.pb.h"
 #include "strata/v1/error_reason.pb.h"
 #include "strata/wire/v1/collection_service.pb.h"
 #include "strata/wire/v1/document_service.pb.h"
 #include "strata/wire/v1/enrollment_service.pb.h"
-#include "tests/rpc/test_server.h"
+#include "tests/rpc/handlers.h"
 
 namespace strata::rpc_test {
 namespace {
@@ -52,7 +53,8 @@ TEST(Contract, EachRpcOfTheProtosIsRegistered) {
     declared.insert(path);
   }
   std::set<std::string> registered;
-  for (const rpc::Method& method : rpc::AllMethods()) registered.insert(method.path());
+  const Handlers handlers;
+  for (const server::Method& method : handlers.methods) registered.insert(method.path());
   EXPECT_EQ(registered, declared);
 }
 

@@ -226,6 +226,28 @@ TEST_F(Enrollment, AStreamAnswersInTheOrderOfItsMessages) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+// Also one that no method would take.
+TEST_F(Enrollment, AMessageThatIsFarTooLargeAnswersForItself) {
+  grpc::ClientContext context;
+  const auto stream = stub_->Apply(&context);
+  v1::ApplyRequest large = Operation("1", 1);
+  large.mutable_change()->set_reason(std::string(5 << 20, 'x'));
+  stream->Write(Operation("2", 1));
+  stream->Write(large);
+  stream->Write(Operation("3", 1));
+  stream->WritesDone();
+  v1::ApplyResponse answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_FALSE(answer.has_error());
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.error().reason(), "INVALID_MESSAGE");
+  EXPECT_EQ(answer.error().metadata().at("limit"), std::to_string(4 << 20));
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_FALSE(answer.has_error());
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 TEST_F(Enrollment, AMessageThatIsTooLargeAnswersForItself) {
   grpc::ClientContext context;
   const auto stream = stub_->Apply(&context);

@@ -145,6 +145,26 @@ TEST_F(Errors, OfTheStateNameWhatIs) {
   });
 }
 
+TEST_F(Errors, OfAnUnknownServiceNameIt) {
+  const Details details = DetailsOf(server_.CallByName("grpc.health.v1.Health/Check",
+                                                       R"({"service": "strata.v1.QueueService"})"));
+  EXPECT_EQ(details.resource_type, "service");
+  EXPECT_EQ(details.resource_name, "strata.v1.QueueService");
+  EXPECT_EQ(details.metadata.at("service"), "strata.v1.QueueService");
+  EXPECT_EQ(server_.Get(R"({"collection": "none", "id": "x"})").details().resource_type,
+            "strata.v1.Collection");
+}
+
+TEST_F(Errors, OfBytesThatAreNoMessageNameTheMessage) {
+  for (const auto& [method, message] : std::map<std::string, std::string>{
+           {"strata.v1.DocumentService/Get", "strata.v1.GetRequest"},
+           {"strata.v1.CollectionService/Verify", "strata.v1.VerifyRequest"},
+           {"grpc.health.v1.Health/Check", "grpc.health.v1.HealthCheckRequest"},
+           {"grpc.health.v1.Health/Watch", "grpc.health.v1.HealthCheckRequest"}}) {
+    EXPECT_THAT(server_.CallRaw(method, "\x01").error_message(), testing::HasSubstr(message));
+  }
+}
+
 TEST_F(Errors, CarryWhatTheCallerNeedsNext) {
   const auto conflict =
       server_.Update(Moby(R"("precondition": {"version": 1}, "patch": {})")).details();

@@ -290,8 +290,50 @@ TEST(Limits, AMessageThatIsTooLargeIsRefused) {
   TestServer server;
   const auto refused = server.Create(R"({"collection": "c", "content": {"json": {"a": ")" +
                                      std::string(5 << 20, 'x') + R"("}}})");
-  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(refused.details().reason, "INVALID_MESSAGE");
+  EXPECT_GT(std::stoi(refused.details().metadata.at("size")), 5 << 20);
+  EXPECT_EQ(refused.details().metadata.at("limit"), std::to_string(4 << 20));
   EXPECT_TRUE(server.Create(R"({"collection": "c", "content": {"json": {}}})").ok());
+}
+
+// However large it is, what is in flight included: OVERLOADED would have the caller repeat it.
+TEST(Limits, AMessageThatIsTooLargeIsNeverWorthRepeating) {
+  app::ServerOptions options = TestOptions();
+  options.loop.bytes_in_flight_max = size_t{8} << 20;
+  TestServer server(options);
+  for (const size_t mebibytes : {5, 9, 40}) {
+    const grpc::Status refused =
+        server.CallRaw("strata.v1.DocumentService/Get", std::string(mebibytes << 20, 'x'));
+    EXPECT_EQ(DetailsOf(refused).reason, "INVALID_MESSAGE") << mebibytes;
+    EXPECT_FALSE(DetailsOf(refused).Has("google.rpc.RetryInfo"));
+  }
+}
+
+TEST(Limits, AStreamsMessageThatIsTooLargeEndsIt) {
+  TestServer server;
+  grpc::ClientContext context;
+  LimitTime(context);
+  v1::VerifyRequest request;
+  request.set_collection(std::string(5 << 20, 'x'));
+  const auto stream = server.collections().Verify(&context, request);
+  v1::VerifyResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  const grpc::Status end = stream->Finish();
+  EXPECT_EQ(end.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(DetailsOf(end).reason, "INVALID_MESSAGE");
+}
+
+// To the byte.
+TEST(Limits, AMessageOfTheLimitIsTaken) {
+  TestServer server;
+  const std::string of_limit(4 << 20, '\xFF');  // no message, but decoded
+  EXPECT_EQ(
+      DetailsOf(server.CallRaw("strata.v1.DocumentService/Get", of_limit)).metadata.count("size"),
+      0u);
+  EXPECT_EQ(DetailsOf(server.CallRaw("strata.v1.DocumentService/Get", of_limit + "x"))
+                .metadata.count("size"),
+            1u);
 }
 
 TEST(Limits, ACompressedMessageIsRefused) {

@@ -57,6 +57,7 @@ Details DetailsOf(const grpc::Status& status) {
     } else if (any.UnpackTo(&bad) && bad.field_violations_size() > 0) {
       details.violation_field = bad.field_violations(0).field();
     } else if (any.UnpackTo(&resource)) {
+      details.resource_type = resource.resource_type();
       details.resource_name = resource.resource_name();
     }
   }

@@ -27,7 +27,8 @@ struct Details {
   std::map<std::string, std::string> metadata;
   std::vector<std::string> types;  // "google.rpc.ErrorInfo", …, in order
   std::string violation_field;     // of BadRequest
-  std::string resource_name;       // of ResourceInfo
+  std::string resource_type;       // of ResourceInfo
+  std::string resource_name;
 
   bool Has(std::string_view type) const;
   std::string field() const { return metadata.count("field") != 0 ? metadata.at("field") : ""; }

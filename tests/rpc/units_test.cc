@@ -9,7 +9,7 @@
 #include "service/app/flags.h"
 #include "service/observability/health.h"
 #include "service/rpc/convert.h"
-#include "service/rpc/status_mapping.h"
+#include "service/server/status_mapping.h"
 #include "tests/rpc/test_server.h"
 #include "tests/support/temporary_directory.h"
 
@@ -118,17 +118,18 @@ TEST(Statuses, AreCutToWhatAClientAccepts) {
   Error error(ErrorReason::kInvalidContent, std::string(100'000, 'm'));
   error.With("field", std::string(100'000, 'f'));
   for (int i = 0; i < 100; ++i) error.With("key" + std::to_string(i), std::string(1000, 'v'));
-  const grpc::Status status = rpc::ToGrpc(error);
+  const grpc::Status status = server::ToGrpc(error);
   EXPECT_LT(status.error_message().size() + status.error_details().size() * 4 / 3, 8192 - 512);
   EXPECT_EQ(DetailsOf(status).reason, "INVALID_CONTENT");
   EXPECT_EQ(
-      DetailsOf(rpc::ToGrpc(Error(ErrorReason::kInvalidName, "\xFF").With("field", "\xFF"))).reason,
+      DetailsOf(server::ToGrpc(Error(ErrorReason::kInvalidName, "\xFF").With("field", "\xFF")))
+          .reason,
       "INVALID_NAME");
 }
 
 TEST(Statuses, OfEachReasonSayTheSame) {
   for (const ErrorReason reason : AllErrorReasons()) {
-    const grpc::Status status = rpc::ToGrpc(Error(reason, "text").With("collection", "c"));
+    const grpc::Status status = server::ToGrpc(Error(reason, "text").With("collection", "c"));
     EXPECT_EQ(DetailsOf(status).reason, ReasonName(reason));
     EXPECT_EQ(static_cast<int>(status.error_code()), static_cast<int>(ReasonCode(reason)));
   }

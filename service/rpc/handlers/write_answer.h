@@ -33,10 +33,4 @@ versioning::WriteCallback AnswerWriteWithContent(Reply<Response> reply, wire::En
   };
 }
 
-// Runs `begin`, which starts the write or says why not.
-template <typename Response, typename Begin>
-void BeginWrite(const Reply<Response>& reply, Begin&& begin) {
-  if (absl::Status status = begin(); !status.ok()) reply.Fail(status);
-}
-
 }  // namespace strata::rpc

@@ -35,24 +35,21 @@ absl::StatusOr<versioning::StrategyOptions> ToOptions(const wire::CollectionOpti
 
 }  // namespace
 
-void CreateCollection(const Context& context, const wire::CreateCollectionRequest& request,
-                      Reply<wire::CreateCollectionResponse> reply) {
-  const auto begin = [&]() -> absl::Status {
-    RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
-    ASSIGN_OR_RETURN(const versioning::StrategyEntry* const strategy,
-                     ToStrategy(context, request.strategy()));
-    ASSIGN_OR_RETURN(const versioning::StrategyOptions options,
-                     ToOptions(request.options(), *strategy));
-    context.services.documents.collections().Create(
-        request.name(), *strategy, options,
-        [reply](absl::StatusOr<versioning::CollectionPtr> made) {
-          if (!made.ok()) return reply.Fail(made.status());
-          FillCollection(**made, *reply.response().mutable_collection());
-          reply.Ok();
-        });
-    return absl::OkStatus();
-  };
-  if (absl::Status status = begin(); !status.ok()) reply.Fail(status);
+absl::Status CreateCollection(const Context& context, const wire::CreateCollectionRequest& request,
+                              Reply<wire::CreateCollectionResponse> reply) {
+  RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
+  ASSIGN_OR_RETURN(const versioning::StrategyEntry* const strategy,
+                   ToStrategy(context, request.strategy()));
+  ASSIGN_OR_RETURN(const versioning::StrategyOptions options,
+                   ToOptions(request.options(), *strategy));
+  context.services.documents.collections().Create(
+      request.name(), *strategy, options,
+      [reply = std::move(reply)](absl::StatusOr<versioning::CollectionPtr> made) {
+        if (!made.ok()) return reply.Fail(made.status());
+        FillCollection(**made, *reply.response().mutable_collection());
+        reply.Ok();
+      });
+  return absl::OkStatus();
 }
 
 }  // namespace strata::rpc::collection_service

@@ -3,13 +3,11 @@
 
 namespace strata::rpc::document_service {
 
-void Delete(const Context& context, const wire::DeleteRequest& request,
-            Reply<wire::DeleteResponse> reply) {
-  BeginWrite(reply, [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
-    context.services.documents.Delete(std::move(write), AnswerWrite(reply));
-    return absl::OkStatus();
-  });
+absl::Status Delete(const Context& context, const wire::DeleteRequest& request,
+                    Reply<wire::DeleteResponse> reply) {
+  ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
+  context.services.documents.Delete(std::move(write), AnswerWrite(std::move(reply)));
+  return absl::OkStatus();
 }
 
 }  // namespace strata::rpc::document_service

@@ -3,17 +3,15 @@
 
 namespace strata::rpc::document_service {
 
-void Restore(const Context& context, const wire::RestoreRequest& request,
-             Reply<wire::RestoreResponse> reply) {
-  BeginWrite(reply, [&]() -> absl::Status {
-    RETURN_IF_ERROR(CheckEncoding(request.encoding()));
-    if (request.version() < 1) return FieldError("version", "is required, from 1");
-    ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
-    context.services.documents.Restore(
-        std::move(write), request.version(),
-        AnswerWriteWithContent(reply, request.encoding(), request.omit_content()));
-    return absl::OkStatus();
-  });
+absl::Status Restore(const Context& context, const wire::RestoreRequest& request,
+                     Reply<wire::RestoreResponse> reply) {
+  RETURN_IF_ERROR(CheckEncoding(request.encoding()));
+  if (request.version() < 1) return FieldError("version", "is required, from 1");
+  ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
+  context.services.documents.Restore(
+      std::move(write), request.version(),
+      AnswerWriteWithContent(std::move(reply), request.encoding(), request.omit_content()));
+  return absl::OkStatus();
 }
 
 }  // namespace strata::rpc::document_service

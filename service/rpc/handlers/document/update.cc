@@ -32,23 +32,21 @@ versioning::WriteCallback InPatch(versioning::WriteCallback answer) {
 
 }  // namespace
 
-void Update(const Context& context, const wire::UpdateRequest& request,
-            Reply<wire::UpdateResponse> reply) {
-  BeginWrite(reply, [&]() -> absl::Status {
-    versioning::Documents& documents = context.services.documents;
-    RETURN_IF_ERROR(versioning::ValidateName("collection", request.collection()));
-    RETURN_IF_ERROR(versioning::ValidateName("id", request.id()));
-    RETURN_IF_ERROR(CheckEncoding(request.encoding()));
-    ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
-    ASSIGN_OR_RETURN(versioning::Documents::NewContent content,
-                     ToNewContent(request, documents.limits()));
-    versioning::WriteCallback answer =
-        AnswerWriteWithContent(reply, request.encoding(), request.omit_content());
-    if (request.has_patch()) answer = InPatch(std::move(answer));
-    documents.Update(std::move(write), std::move(content), request.allow_missing(),
-                     std::move(answer));
-    return absl::OkStatus();
-  });
+absl::Status Update(const Context& context, const wire::UpdateRequest& request,
+                    Reply<wire::UpdateResponse> reply) {
+  versioning::Documents& documents = context.services.documents;
+  RETURN_IF_ERROR(versioning::ValidateName("collection", request.collection()));
+  RETURN_IF_ERROR(versioning::ValidateName("id", request.id()));
+  RETURN_IF_ERROR(CheckEncoding(request.encoding()));
+  ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
+  ASSIGN_OR_RETURN(versioning::Documents::NewContent content,
+                   ToNewContent(request, documents.limits()));
+  versioning::WriteCallback answer =
+      AnswerWriteWithContent(std::move(reply), request.encoding(), request.omit_content());
+  if (request.has_patch()) answer = InPatch(std::move(answer));
+  documents.Update(std::move(write), std::move(content), request.allow_missing(),
+                   std::move(answer));
+  return absl::OkStatus();
 }
 
 }  // namespace strata::rpc::document_service

@@ -91,6 +91,7 @@ absl::StatusOr<wire::ApplyRequest> Parse(std::string_view bytes) {
     return Error(ErrorReason::kInvalidMessage,
                  "the message has " + std::to_string(bytes.size()) + " bytes, at most " +
                      std::to_string(kMessageBytesMax) + " are allowed")
+        .With("size", static_cast<int64_t>(bytes.size()))
         .With("limit", static_cast<int64_t>(kMessageBytesMax));
   }
   wire::ApplyRequest request;
@@ -116,6 +117,11 @@ class Apply final : public StreamHandler {
         [answers = answers_, place](const absl::StatusOr<enrollment::Applied>& applied) {
           answers->Give(place, applied);
         });
+  }
+
+  bool OnTooLarge(const absl::Status& refusal) override {
+    answers_->Give(answers_->Begin(), refusal);
+    return true;
   }
 
   void OnLastMessage() override { answers_->End(); }

@@ -2,11 +2,12 @@
 
 namespace strata::rpc::enrollment_service {
 
-void Enroll(const Context& context, const wire::EnrollRequest& request,
-            Reply<wire::EnrollResponse> reply) {
+absl::Status Enroll(const Context& context, const wire::EnrollRequest& request,
+                    Reply<wire::EnrollResponse> reply) {
   context.services.enrollments.Apply(
       ToApply(request, enrollment::Operation::kEnroll, context.call.deadline()),
       AnswerApplied(std::move(reply)));
+  return absl::OkStatus();
 }
 
 }  // namespace strata::rpc::enrollment_service

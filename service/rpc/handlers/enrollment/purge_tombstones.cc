@@ -1,3 +1,4 @@
+#include "schemas/base/status_macros.h"
 #include "service/rpc/handlers/enrollment/messages.h"
 #include "service/rpc/page_token.h"
 
@@ -8,8 +9,8 @@ constexpr std::string_view kMethod = "PurgeTombstones";
 
 }  // namespace
 
-void PurgeTombstones(const Context& context, const wire::PurgeTombstonesRequest& request,
-                     Reply<wire::PurgeTombstonesResponse> reply) {
+absl::Status PurgeTombstones(const Context& context, const wire::PurgeTombstonesRequest& request,
+                             Reply<wire::PurgeTombstonesResponse> reply) {
   enrollment::PurgeRequest purge;
   purge.collection = CollectionOr(request.collection());
   purge.student_id = request.student_id();
@@ -19,9 +20,7 @@ void PurgeTombstones(const Context& context, const wire::PurgeTombstonesRequest&
   purge.deadline = context.call.deadline();
   std::string scope = PageScope(request);
   if (!request.page_token().empty()) {
-    absl::StatusOr<std::string> place = ReadPageToken(kMethod, scope, request.page_token());
-    if (!place.ok()) return reply.Fail(place.status());
-    purge.after_id = *std::move(place);
+    ASSIGN_OR_RETURN(purge.after_id, ReadPageToken(kMethod, scope, request.page_token()));
   }
   context.services.enrollments.Purge(
       std::move(purge), [reply = std::move(reply), scope = std::move(scope)](
@@ -37,6 +36,7 @@ void PurgeTombstones(const Context& context, const wire::PurgeTombstonesRequest&
         }
         reply.Ok();
       });
+  return absl::OkStatus();
 }
 
 }  // namespace strata::rpc::enrollment_service

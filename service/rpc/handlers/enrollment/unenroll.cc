@@ -2,11 +2,12 @@
 
 namespace strata::rpc::enrollment_service {
 
-void Unenroll(const Context& context, const wire::UnenrollRequest& request,
-              Reply<wire::UnenrollResponse> reply) {
+absl::Status Unenroll(const Context& context, const wire::UnenrollRequest& request,
+                      Reply<wire::UnenrollResponse> reply) {
   context.services.enrollments.Apply(
       ToApply(request, enrollment::Operation::kUnenroll, context.call.deadline()),
       AnswerApplied(std::move(reply)));
+  return absl::OkStatus();
 }
 
 }  // namespace strata::rpc::enrollment_service

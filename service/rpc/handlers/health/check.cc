@@ -1,5 +1,5 @@
 #include "schemas/base/error.h"
-#include "service/rpc/call.h"
+#include "service/rpc/context.h"
 #include "service/rpc/handlers/health/state.h"
 
 namespace strata::rpc::health_service {

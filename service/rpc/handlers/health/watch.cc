@@ -1,44 +1,53 @@
+#include <mutex>
 #include <optional>
 
-#include "schemas/base/error.h"
-#include "service/rpc/call.h"
 #include "service/rpc/handlers/health/state.h"
+#include "service/rpc/server_stream.h"
 
 namespace strata::rpc::health_service {
 namespace {
 
-// Sends the state of the one service that the caller names, and each change of it.
-class Watch final : public StreamHandler {
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+// Sends the state of the one service that the caller names, and each change of it; to a caller that
+// is slower than the changes, the last one.
+class Watch final : public ServerStream<HealthCheckRequest, HealthCheckResponse> {
  public:
-  Watch(observability::Health& health, Stream& stream) : health_(health), stream_(stream) {}
-
-  void OnMessage(std::string_view bytes) override {
-    grpc::health::v1::HealthCheckRequest request;
-    if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return stream_.Finish(
-          Error(ErrorReason::kInvalidMessage, "not a grpc.health.v1.HealthCheckRequest"));
-    }
-    if (subscription_) return;
-    subscription_ = health_.Subscribe(
-        request.service(),
-        [this](observability::Health::State state) { stream_.Send(ToResponse(state)); });
-  }
-
-  // The caller sends one message and then listens.
-  void OnLastMessage() override {
-    if (!subscription_) {
-      stream_.Finish(Error(ErrorReason::kInvalidMessage, "no message came"));
-    }
-  }
+  Watch(observability::Health& health, Stream& stream) : ServerStream(stream), health_(health) {}
 
   void OnClosed() override {
     if (subscription_) health_.Unsubscribe(*subscription_);
   }
 
  private:
+  using State = observability::Health::State;
+
+  absl::Status Begin(const HealthCheckRequest& request) override {
+    subscription_ = health_.Subscribe(request.service(), [this](State state) {
+      const std::lock_guard lock(mutex_);
+      latest_ = state;
+      SendLatest();
+    });
+    return absl::OkStatus();
+  }
+
+  void OnReady() override {
+    const std::lock_guard lock(mutex_);
+    SendLatest();
+  }
+
+  void SendLatest() {
+    if (latest_ == sent_) return;
+    if (Send(ToResponse(*latest_))) sent_ = latest_;
+  }
+
   observability::Health& health_;
-  Stream& stream_;
   std::optional<int64_t> subscription_;
+
+  std::mutex mutex_;  // guards what follows
+  std::optional<State> latest_;
+  std::optional<State> sent_;
 };
 
 }  // namespace

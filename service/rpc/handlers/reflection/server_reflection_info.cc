@@ -1,7 +1,7 @@
 #include <grpc/reflection/v1/reflection.pb.h>
 
 #include "schemas/base/error.h"
-#include "service/rpc/call.h"
+#include "service/rpc/context.h"
 #include "service/rpc/reflection.h"
 
 namespace strata::rpc::reflection_service {

@@ -8,9 +8,9 @@
 #include <memory>
 #include <optional>
 
-#include "service/rpc/event_queue.h"
+#include "service/server/event_queue.h"
 
-namespace strata::rpc {
+namespace strata::server {
 
 // Owned by what may still come: its events from gRPC, and the handles of its handler.
 class UnaryCall final : public Call {
@@ -31,7 +31,8 @@ class UnaryCall final : public Call {
 
   bool WantsDoneEvent() const;
   void Begin();
-  absl::Status Admit() const;
+  absl::Status Admit();
+  void CountInFlight(size_t bytes);
   bool Parse();
   void Handle(CallHandle handle);
 
@@ -40,7 +41,7 @@ class UnaryCall final : public Call {
 
   bool TakeAnswer() { return !answered_.exchange(true, std::memory_order_acq_rel); }
   grpc::ByteBuffer SerializeResponse();
-  void Log(const absl::Status& status) const;
+  void Report(const absl::Status& status) const;
   void StopWaiting();
   void EndIfOver();
   void Unref();
@@ -57,6 +58,7 @@ class UnaryCall final : public Call {
   grpc::ByteBuffer request_bytes_;
   size_t request_size_ = 0;
   size_t response_size_ = 0;
+  size_t bytes_in_flight_ = 0;  // as Admission knows
   Time arrival_;
   Time expiry_;
 
@@ -76,4 +78,4 @@ class UnaryCall final : public Call {
   google::protobuf::Arena arena_;
 };
 
-}  // namespace strata::rpc
+}  // namespace strata::server

@@ -2,11 +2,10 @@
 #include <grpcpp/generic/async_generic_service.h>
 
 #include "schemas/base/error.h"
-#include "service/observability/access_log.h"
-#include "service/rpc/event_queue.h"
-#include "service/rpc/status_mapping.h"
+#include "service/server/event_queue.h"
+#include "service/server/status_mapping.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 // Owns itself until its answer is sent.
@@ -24,7 +23,8 @@ class UnknownCall {
     RegisterUnknownCall(queue_);
     const absl::Status status = Error(ErrorReason::kUnknownMethod, "no method " + context_.method())
                                     .With("method", context_.method());
-    observability::LogCall({"unknown", status, {}, 0, 0});
+    const auto now = std::chrono::steady_clock::now();
+    queue_.state()->Report({"unknown", status, now, now});
     stream_.Finish(ToGrpc(status), &sent_event_);
   }
 
@@ -47,4 +47,4 @@ void RegisterUnknownCall(EventQueue& queue) {
   new UnknownCall(queue);  // owns itself
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 
-#include "service/rpc/event_queue.h"
+#include "service/server/event_queue.h"
 
-namespace strata::rpc {
+namespace strata::server {
 
 // Owns itself until its last event has come.
 class StreamCall final : public Stream {
@@ -16,9 +17,12 @@ class StreamCall final : public Stream {
   StreamCall(EventQueue& queue, const Endpoint& endpoint);
 
   void Send(const google::protobuf::MessageLite& message) override;
+  size_t waiting() const override;
   void Finish(const absl::Status& status) override;
 
  private:
+  using Lock = std::unique_lock<std::mutex>;
+
   ~StreamCall() override = default;
 
   void OnStart(bool ok);
@@ -32,8 +36,16 @@ class StreamCall final : public Stream {
   void WriteNext();
   bool Over() const;
 
-  void EndIfOver();
-  void Log(const absl::Status& status) const;
+  // Lets `work` tell the handler something, here or on the executor, without the lock; then as
+  // EndIfOver.
+  template <typename Work>
+  void Tell(Lock lock, Work work);
+  void ScheduleTelling();
+  void TellNext();
+
+  // The last that an event does: the stream may be gone then, or another thread may end it.
+  void EndIfOver(Lock lock);
+  void Report(const absl::Status& status) const;
 
   EventQueue& queue_;
   const Endpoint& endpoint_;
@@ -41,10 +53,14 @@ class StreamCall final : public Stream {
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   grpc::ByteBuffer message_;
   std::chrono::steady_clock::time_point arrival_;
-  std::unique_ptr<StreamHandler> handler_;  // used by the queue's thread alone
+  const bool handled_elsewhere_;            // on the executor
+  std::unique_ptr<StreamHandler> handler_;  // null: was not admitted
+  int64_t unanswered_max_ = 0;
 
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::deque<grpc::ByteBuffer> outbox_;
+  size_t request_bytes_ = 0;
+  size_t response_bytes_ = 0;
   int64_t unanswered_ = 0;           // messages taken in, less those that have left
   std::optional<absl::Status> end_;  // how the stream is to end
   bool reading_ = false;
@@ -53,6 +69,8 @@ class StreamCall final : public Stream {
   bool finishing_ = false;
   bool finished_ = false;
   bool done_ = false;
+  std::deque<std::function<void()>> untold_;  // what the handler is still to hear, elsewhere
+  bool telling_ = false;                      // until it has heard all of it
 
   EventOf<StreamCall, &StreamCall::OnStart> start_event_{*this};
   EventOf<StreamCall, &StreamCall::OnRead> read_event_{*this};
@@ -61,4 +79,4 @@ class StreamCall final : public Stream {
   EventOf<StreamCall, &StreamCall::OnDone> done_event_{*this};
 };
 
-}  // namespace strata::rpc
+}  // namespace strata::server

@@ -6,43 +6,22 @@
 #include <google/protobuf/message_lite.h>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "schemas/base/clock.h"
-#include "schemas/base/executor.h"
-#include "schemas/enrollment/enrollments.h"
-#include "schemas/store/store.h"
-#include "schemas/versioning/documents.h"
-#include "service/observability/health.h"
+#include "service/server/call_info.h"
 
-namespace strata::rpc {
-
-class Reflection;
-
-// What the handlers of all services work with. Outlives every call.
-struct Services {
-  store::Store& store;
-  versioning::Documents& documents;
-  enrollment::Enrollments& enrollments;
-  const versioning::StrategyEntry& default_strategy;
-  observability::Health& health;
-  const Reflection& reflection;
-  const Clock& clock;
-  Executor& executor;                  // for what takes long; drops work once the server stops
-  std::chrono::milliseconds deadline;  // for each message of a stream, as for a call
-};
+namespace strata::server {
 
 // One unary call. Thread-safe but for the messages, which belong to whoever handles the call.
 class Call {
  public:
-  using Time = std::chrono::steady_clock::time_point;
+  using Time = CallInfo::Time;
 
-  // When the answer is due: the caller's deadline or the server's own, whichever is first.
-  Time deadline() const { return deadline_; }
+  const CallInfo& info() const { return info_; }
+  Time deadline() const { return info_.deadline; }
   // Nobody waits for the answer any more: a long walk may stop. The deadline passed, or the caller
   // gave up, which only scans are told of (Method::Kind).
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
@@ -57,7 +36,7 @@ class Call {
   // The last handle is gone.
   virtual void Release() = 0;
 
-  Time deadline_ = Time::max();
+  CallInfo info_;
   std::atomic<bool> closed_ = false;
   google::protobuf::MessageLite* request_ = nullptr;   // on an arena that lives as long as the call
   google::protobuf::MessageLite* response_ = nullptr;  // as the request
@@ -113,32 +92,39 @@ class Reply {
   CallHandle call_;
 };
 
-// What a handler gets besides the request.
-struct Context {
-  const Services& services;
-  const Call& call;
-};
-
 // A call with messages in both directions. Thread-safe.
 class Stream {
  public:
   virtual ~Stream() = default;
+
+  const CallInfo& info() const { return info_; }
+
   // Sends a message behind those before; dropped once the stream is closed. Whoever has much to
   // send waits for StreamHandler::OnSent in between: what a slow caller has not taken is kept here.
   virtual void Send(const google::protobuf::MessageLite& message) = 0;
+  // How many of the messages sent have not left yet.
+  virtual size_t waiting() const = 0;
   // Ends the stream behind what was sent. Only the first counts.
   virtual void Finish(const absl::Status& status) = 0;
+
+ protected:
+  CallInfo info_;
 };
 
-// Handles one stream: called by one thread at a time.
+// Handles one stream: called for one thing after the other, never from within Send or Finish. On
+// the event loop or, as its Method::Kind says, on the executor; made on the event loop.
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
   // The stream takes in a message only while fewer than so many wait for an answer, that is, for
-  // something sent to have left; so a caller that does not read is not read either.
+  // something sent to have left; so a caller that does not read is not read either. Always the
+  // same.
   virtual int64_t unanswered_max() const { return 1; }
   // The bytes of one message.
   virtual void OnMessage(std::string_view bytes) = 0;
+  // A message is larger than any may be, and not there. Whether the handler answers it with the
+  // refusal and goes on; otherwise the stream ends so.
+  virtual bool OnTooLarge(const absl::Status& /*refusal*/) { return false; }
   // The caller sends no more.
   virtual void OnLastMessage() = 0;
   // All that was sent has left for the caller, as far as it lets it.
@@ -148,4 +134,4 @@ class StreamHandler {
   virtual void OnClosed() = 0;
 };
 
-}  // namespace strata::rpc
+}  // namespace strata::server

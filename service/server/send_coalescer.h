@@ -15,7 +15,7 @@
 
 #include "schemas/base/clock.h"
 
-namespace strata::rpc {
+namespace strata::server {
 
 // Not thread-safe: of one thread.
 class SendCoalescer {
@@ -64,4 +64,4 @@ class SendCoalescer {
   Time held_since_;
 };
 
-}  // namespace strata::rpc
+}  // namespace strata::server

@@ -1,5 +1,5 @@
 // What is kept and when it goes out, on real sockets and a clock that stands still.
-#include "service/rpc/send_coalescer.h"
+#include "service/server/send_coalescer.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 
 #include "tests/support/manual_clock.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 using test_support::ManualClock;
@@ -205,4 +205,4 @@ TEST_F(SendCoalescerTest, WhatIsKeptGoesOutAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace strata::rpc
+}  // namespace strata::server

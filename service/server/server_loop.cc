@@ -1,4 +1,4 @@
-#include "service/rpc/server_loop.h"
+#include "service/server/server_loop.h"
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
@@ -9,9 +9,9 @@
 #include "absl/synchronization/mutex.h"
 #include "schemas/base/error.h"
 #include "service/observability/log.h"
-#include "service/rpc/event_queue.h"
+#include "service/server/event_queue.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 // How long streams have to take in how they end.
@@ -33,9 +33,8 @@ void LogOfProtobuf(google::protobuf::LogLevel /*level*/, const char* /*file*/, i
 
 class LoopServer final : public ServerLoop {
  public:
-  LoopServer(const LoopOptions& options, std::vector<Method> methods, const Services& services,
-             Executor& executor)
-      : state_(std::make_shared<LoopState>(options, services, executor)) {
+  LoopServer(const LoopOptions& options, std::vector<Method> methods, const LoopParts& parts)
+      : state_(std::make_shared<LoopState>(options, parts)) {
     for (Method& method : methods) AddEndpoint(std::move(method));
   }
   ~LoopServer() override {
@@ -63,11 +62,10 @@ void LoopServer::AddEndpoint(Method method) {
   auto endpoint = std::make_unique<Endpoint>();
   endpoint->path = method.path();
   endpoint->log_name = endpoint->path.substr(1);
-  endpoint->operational = method.service.rfind("grpc.", 0) == 0;
   std::unique_ptr<RawService>& service = services_[method.service];
   if (service == nullptr) service = std::make_unique<RawService>();
   endpoint->service = service.get();
-  endpoint->index = service->Add(endpoint->path.c_str(), method.kind == Method::Kind::kStream);
+  endpoint->index = service->Add(endpoint->path.c_str(), method.streams());
   endpoint->method = std::move(method);
   state_->endpoints.push_back(std::move(endpoint));
 }
@@ -88,7 +86,10 @@ void LoopServer::Configure(grpc::ServerBuilder& builder) const {
   grpc::ResourceQuota quota("strata");
   quota.Resize(kArrivingBytesMin + options.bytes_in_flight_max);
   builder.SetResourceQuota(quota);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options.request_bytes_max));
+  // gRPC looks at a message's size when it has taken it in whole, and what it then says is
+  // RESOURCE_EXHAUSTED without a reason, as when it resets a call: a caller that repeats what may
+  // have taken effect would repeat it for ever. So Admission looks, and gives the reason.
+  builder.SetMaxReceiveMessageSize(-1);
   // Otherwise a second server on the same port takes half of the connections, silently.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
@@ -112,7 +113,9 @@ absl::Status LoopServer::Listen() {
   google::protobuf::SetLogHandler(LogOfProtobuf);
   grpc::ServerBuilder builder;
   Configure(builder);
-  builder.AddListeningPort(state_->options.listen, grpc::InsecureServerCredentials(), &port_);
+  const std::shared_ptr<grpc::ServerCredentials>& credentials = state_->options.credentials;
+  builder.AddListeningPort(state_->options.listen,
+                           credentials ? credentials : grpc::InsecureServerCredentials(), &port_);
   for (const auto& [name, service] : services_) builder.RegisterService(service.get());
   builder.RegisterAsyncGenericService(&unknown_methods_);
   for (int i = 0; i < state_->options.threads; ++i) {
@@ -133,7 +136,7 @@ absl::Status LoopServer::Listen() {
 // cancelled.
 void LoopServer::Shutdown(std::chrono::milliseconds grace) {
   stopped_ = true;
-  state_->draining = true;
+  state_->admission.Drain();
   state_->AwaitUnaryCalls(grace);
   for (const auto& queue : queues_) {
     queue->EndStreams(Error(ErrorReason::kDraining, "server is draining"));
@@ -146,11 +149,10 @@ void LoopServer::Shutdown(std::chrono::milliseconds grace) {
 
 absl::StatusOr<std::unique_ptr<ServerLoop>> ServerLoop::Start(const LoopOptions& options,
                                                               std::vector<Method> methods,
-                                                              const Services& services,
-                                                              Executor& executor) {
-  auto server = std::make_unique<LoopServer>(options, std::move(methods), services, executor);
+                                                              const LoopParts& parts) {
+  auto server = std::make_unique<LoopServer>(options, std::move(methods), parts);
   if (absl::Status status = server->Listen(); !status.ok()) return status;
   return std::unique_ptr<ServerLoop>(std::move(server));
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server

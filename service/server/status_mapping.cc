@@ -1,4 +1,4 @@
-#include "service/rpc/status_mapping.h"
+#include "service/server/status_mapping.h"
 
 #include <google/rpc/error_details.pb.h>
 #include <google/rpc/status.pb.h>
@@ -12,7 +12,7 @@
 #include "schemas/base/strings.h"
 #include "schemas/document/utf8.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 // Clients accept 8 KiB of trailers by default; base64 takes a third, and the message stands there
@@ -66,13 +66,18 @@ void FillErrorInfo(ErrorReason reason, const ErrorMetadata& metadata,
 google::rpc::ResourceInfo MakeResourceInfo(const ErrorMetadata& metadata,
                                            const std::string& message) {
   google::rpc::ResourceInfo info;
+  info.set_description(message);
+  if (const std::optional<std::string> service = Find(metadata, "service")) {
+    info.set_resource_type("service");
+    info.set_resource_name(Shown(*service, kValueBytesMax));
+    return info;
+  }
   const std::optional<std::string> collection = Find(metadata, "collection");
   const std::optional<std::string> id = Find(metadata, "id");
   info.set_resource_type(id ? "strata.v1.Document" : "strata.v1.Collection");
   std::string name = Shown(collection.value_or(""), kValueBytesMax);
   if (id) name += "/" + Shown(*id, kValueBytesMax);
   info.set_resource_name(std::move(name));
-  info.set_description(message);
   return info;
 }
 
@@ -138,4 +143,4 @@ grpc::Status ToGrpc(const absl::Status& status) {
                       wire.SerializeAsString());
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server

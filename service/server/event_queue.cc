@@ -1,14 +1,14 @@
-#include "service/rpc/event_queue.h"
+#include "service/server/event_queue.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "schemas/base/error.h"
-#include "service/rpc/send_coalescer.h"
-#include "service/rpc/stream_call.h"
-#include "service/rpc/unary_call.h"
+#include "service/server/send_coalescer.h"
+#include "service/server/stream_call.h"
+#include "service/server/unary_call.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 // A few calls registered ahead of each method are enough, as each is replaced when it is matched;
@@ -32,6 +32,13 @@ gpr_timespec ToGpr(Call::Time time) {
   return result;
 }
 
+CallInfo::Time ToSteady(gpr_timespec deadline) {
+  if (deadline.tv_sec == gpr_inf_future(deadline.clock_type).tv_sec) return CallInfo::Time::max();
+  const gpr_timespec steady = gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC);
+  return CallInfo::Time(std::chrono::seconds(steady.tv_sec) +
+                        std::chrono::nanoseconds(steady.tv_nsec));
+}
+
 }  // namespace
 
 int RawService::Add(const char* path, bool stream) {
@@ -42,8 +49,24 @@ int RawService::Add(const char* path, bool stream) {
   return methods_++;
 }
 
+void LoopState::Describe(const Endpoint& endpoint, const grpc::ServerContext& context,
+                         CallInfo& info) const {
+  info.method = endpoint.log_name;
+  info.deadline = ToSteady(context.raw_deadline());
+  if (options.peer_told) info.peer = context.peer();
+  for (const std::string& name : options.metadata_told) {
+    const auto [first, last] = context.client_metadata().equal_range(name);
+    for (auto it = first; it != last; ++it) {
+      info.metadata.emplace_back(name, std::string(it->second.data(), it->second.size()));
+    }
+  }
+  if (options.credentials == nullptr) return;
+  const std::vector<grpc::string_ref> identity = context.auth_context()->GetPeerIdentity();
+  if (!identity.empty()) info.identity.assign(identity.front().data(), identity.front().size());
+}
+
 void LoopState::UnaryEnds() {
-  if (unary_in_progress.fetch_sub(1) != 1 || !draining) return;
+  if (unary_in_progress.fetch_sub(1) != 1 || !admission.draining()) return;
   // Under the lock, so that the waiter is either before its look at the number or asleep.
   const std::lock_guard lock(mutex);
   changed.notify_all();
@@ -60,7 +83,7 @@ EventQueue::EventQueue(std::shared_ptr<LoopState> state, grpc::AsyncGenericServi
 
 void EventQueue::Start() {
   for (const std::unique_ptr<Endpoint>& endpoint : state_->endpoints) {
-    const bool stream = endpoint->method.kind == Method::Kind::kStream;
+    const bool stream = endpoint->method.streams();
     for (int i = 0; i < (stream ? kStreamCallsAhead : kUnaryCallsAhead); ++i) {
       stream ? RegisterStreamCall(*this, *endpoint) : RegisterUnaryCall(*this, *endpoint);
     }
@@ -72,7 +95,7 @@ void EventQueue::Start() {
 // Commits between its events: when none is there right now, or after a few, so that a stream of
 // reads cannot keep writes waiting.
 void EventQueue::Run() {
-  store::Store& store = state_->services.store;
+  store::Store& store = state_->parts.store;
   store.BeginToHelp();
   SendCoalescer sends;
   void* tag = nullptr;
@@ -141,9 +164,10 @@ void EventQueue::EndStreams(const absl::Status& status) {
 }
 
 void EventQueue::CallEnds() {
+  LoopState& state = *state_;  // the queue may be gone when its last call is
   if (--calls_ != 0) return;
-  const std::lock_guard lock(state_->mutex);
-  state_->changed.notify_all();
+  const std::lock_guard lock(state.mutex);
+  state.changed.notify_all();
 }
 
 void EventQueue::Stop() {
@@ -155,4 +179,4 @@ void EventQueue::Stop() {
   thread_.join();
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server

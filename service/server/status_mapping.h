@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 
-namespace strata::rpc {
+namespace strata::server {
 
 // Always carries ErrorInfo (reason, domain "strata", metadata); besides, BadRequest with
 // INVALID_ARGUMENT, PreconditionFailure with FAILED_PRECONDITION, ResourceInfo with NOT_FOUND and
@@ -14,4 +14,4 @@ namespace strata::rpc {
 // cut, as all of it travels in a header of limited size.
 grpc::Status ToGrpc(const absl::Status& status);
 
-}  // namespace strata::rpc
+}  // namespace strata::server

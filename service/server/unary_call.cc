@@ -1,4 +1,4 @@
-#include "service/rpc/unary_call.h"
+#include "service/server/unary_call.h"
 
 #include <grpcpp/support/proto_buffer_reader.h>
 
@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "schemas/base/error.h"
-#include "service/observability/access_log.h"
-#include "service/rpc/status_mapping.h"
+#include "service/server/status_mapping.h"
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 // Larger requests are decoded and handled on the executor: a document of a megabyte takes
@@ -21,12 +20,6 @@ google::protobuf::ArenaOptions ArenaIn(char* block, size_t size) {
   options.initial_block = block;
   options.initial_block_size = size;
   return options;
-}
-
-Call::Time ToSteady(gpr_timespec deadline) {
-  if (deadline.tv_sec == gpr_inf_future(deadline.clock_type).tv_sec) return Call::Time::max();
-  const gpr_timespec steady = gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC);
-  return Call::Time(std::chrono::seconds(steady.tv_sec) + std::chrono::nanoseconds(steady.tv_nsec));
 }
 
 }  // namespace
@@ -52,9 +45,7 @@ UnaryCall::UnaryCall(EventQueue& queue, const Endpoint& endpoint)
                                   queue_.queue(), start_event_);
 }
 
-UnaryCall::~UnaryCall() {
-  state_->bytes_in_flight.fetch_sub(request_size_ + response_size_, std::memory_order_relaxed);
-}
+UnaryCall::~UnaryCall() { state_->admission.Leave(bytes_in_flight_); }
 
 // To hear that the caller gave up costs an event. It is worth it only where that ends long work.
 bool UnaryCall::WantsDoneEvent() const {
@@ -75,34 +66,36 @@ void UnaryCall::OnStart(bool ok) {
 void UnaryCall::Begin() {
   arrival_ = std::chrono::steady_clock::now();
   expiry_ = arrival_ + state_->options.unary_deadline;
-  deadline_ = std::min(expiry_, ToSteady(context_->raw_deadline()));
+  state_->Describe(endpoint_, *context_, info_);
+  info_.deadline = std::min(info_.deadline, expiry_);
   request_size_ = request_bytes_.Length();
-  state_->bytes_in_flight.fetch_add(request_size_, std::memory_order_relaxed);
   state_->UnaryBegins();
   waiting_ = queue_.AddWaiting(*this);
 
   references_.store(2, std::memory_order_relaxed);  // gRPC's events, the handles
   CallHandle handle(*this);
   if (absl::Status status = Admit(); !status.ok()) return Answer(status);
-  const bool elsewhere = endpoint_.method.kind == Method::Kind::kScan ||
-                         request_size_ > kLoopRequestBytesMax ||
-                         (state_->options.reads_block && !endpoint_.operational);
+  const bool elsewhere =
+      request_size_ > kLoopRequestBytesMax || state_->HandledElsewhere(endpoint_.method);
   if (!elsewhere) return Handle(std::move(handle));
-  state_->executor.Schedule([handle = std::move(handle), this]() mutable {
+  state_->parts.executor.Schedule([handle = std::move(handle), this]() mutable {
     if (!closed()) Handle(std::move(handle));
   });
 }
 
-absl::Status UnaryCall::Admit() const {
-  if (endpoint_.operational) return absl::OkStatus();
-  if (state_->draining.load(std::memory_order_relaxed)) {
-    return Error(ErrorReason::kDraining, "server is draining");
+absl::Status UnaryCall::Admit() {
+  absl::Status admitted = state_->admission.AdmitMessage(request_size_);
+  if (admitted.ok()) {
+    CountInFlight(request_size_);
+    admitted = state_->admission.Admit(endpoint_.method, info_);
   }
-  if (state_->bytes_in_flight.load(std::memory_order_relaxed) >
-      state_->options.bytes_in_flight_max) {
-    return Error(ErrorReason::kOverloaded, "too much is in flight");
-  }
-  return absl::OkStatus();
+  if (!admitted.ok()) request_bytes_.Clear();
+  return admitted;
+}
+
+void UnaryCall::CountInFlight(size_t bytes) {
+  bytes_in_flight_ += bytes;
+  state_->admission.Enter(bytes);
 }
 
 void UnaryCall::Handle(CallHandle handle) {
@@ -113,7 +106,7 @@ void UnaryCall::Handle(CallHandle handle) {
                         "not a " + endpoint_.method.request +
                             "; send what a protobuf library writes, and text in UTF-8"));
   }
-  endpoint_.method.handle(state_->services, std::move(handle));
+  endpoint_.method.handle(std::move(handle));
 }
 
 bool UnaryCall::Parse() {
@@ -134,28 +127,26 @@ void UnaryCall::Answer(const absl::Status& status) {
   if (!TakeAnswer()) return;
   if (status.ok()) {
     const grpc::ByteBuffer response = SerializeResponse();
-    Log(status);
+    Report(status);
     responder_->Finish(response, grpc::Status::OK, &sent_event_);
   } else {
-    Log(status);
+    Report(status);
     responder_->FinishWithError(ToGrpc(status), &sent_event_);
   }
 }
 
 grpc::ByteBuffer UnaryCall::SerializeResponse() {
   response_size_ = response_->ByteSizeLong();
-  state_->bytes_in_flight.fetch_add(response_size_, std::memory_order_relaxed);
+  CountInFlight(response_size_);
   grpc_slice bytes = grpc_slice_malloc(response_size_);
   response_->SerializeWithCachedSizesToArray(GRPC_SLICE_START_PTR(bytes));
   const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
   return grpc::ByteBuffer(&slice, 1);
 }
 
-void UnaryCall::Log(const absl::Status& status) const {
-  const auto duration = std::chrono::steady_clock::now() - arrival_;
-  observability::LogCall({endpoint_.log_name, status,
-                          std::chrono::duration_cast<std::chrono::microseconds>(duration),
-                          request_size_, response_size_});
+void UnaryCall::Report(const absl::Status& status) const {
+  state_->Report({info_.method, status, arrival_, std::chrono::steady_clock::now(), request_size_,
+                  response_size_});
 }
 
 void UnaryCall::Release() {
@@ -187,7 +178,7 @@ void UnaryCall::OnDone(bool /*ok*/) {
     closed_ = true;
     if (TakeAnswer()) {  // so that nothing is sent any more
       sent_ = true;
-      Log(Error(ErrorReason::kCancelled, "the caller gave up"));
+      Report(Error(ErrorReason::kCancelled, "the caller gave up"));
     }
   }
   EndIfOver();
@@ -215,4 +206,4 @@ void UnaryCall::Unref() {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server

@@ -1,4 +1,4 @@
-#include "service/rpc/send_coalescer.h"
+#include "service/server/send_coalescer.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace strata::rpc {
+namespace strata::server {
 namespace {
 
 // Answers to so many connections in a row share nothing worth looking for.
@@ -55,7 +55,7 @@ void SendCoalescer::BeforeSend(int socket) {
   }
 }
 
-}  // namespace strata::rpc
+}  // namespace strata::server
 
 // The names are the linker's: --wrap=sendmsg.
 extern "C" {
@@ -63,7 +63,7 @@ extern "C" {
 ssize_t __real_sendmsg(int socket, const msghdr* message, int flags);
 
 ssize_t __wrap_sendmsg(int socket, const msghdr* message, int flags) {
-  if (strata::rpc::active != nullptr) strata::rpc::active->BeforeSend(socket);
+  if (strata::server::active != nullptr) strata::server::active->BeforeSend(socket);
   return __real_sendmsg(socket, message, flags);
 }
 

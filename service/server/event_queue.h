@@ -18,10 +18,11 @@
 #include <thread>
 #include <vector>
 
-#include "service/rpc/method.h"
-#include "service/rpc/server_loop.h"
+#include "service/server/admission.h"
+#include "service/server/method.h"
+#include "service/server/server_loop.h"
 
-namespace strata::rpc {
+namespace strata::server {
 
 class UnaryCall;
 class StreamCall;
@@ -72,24 +73,35 @@ class RawService final : public grpc::Service {
 struct Endpoint {
   Method method;
   std::string path;
-  std::string log_name;      // the path without its first slash
-  bool operational = false;  // of the grpc services: served while draining and under overload
+  std::string log_name;  // the path without its first slash
   RawService* service = nullptr;
   int index = 0;
 };
 
 // What all calls of one server share. Calls keep it alive.
 struct LoopState {
-  LoopState(const LoopOptions& loop_options, const Services& loop_services, Executor& loop_executor)
-      : options(loop_options), services(loop_services), executor(loop_executor) {}
+  LoopState(const LoopOptions& loop_options, const LoopParts& loop_parts)
+      : options(loop_options),
+        parts(loop_parts),
+        admission(loop_options.request_bytes_max, loop_options.bytes_in_flight_max) {}
 
   const LoopOptions options;
-  const Services& services;
-  Executor& executor;
+  const LoopParts parts;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
+  Admission admission;
 
-  std::atomic<bool> draining = false;
-  std::atomic<size_t> bytes_in_flight = 0;
+  // Whether the method is handled on the executor.
+  bool HandledElsewhere(const Method& method) const {
+    return method.kind == Method::Kind::kScan || (options.reads_block && !method.operational);
+  }
+
+  // What the caller's side tells.
+  void Describe(const Endpoint& endpoint, const grpc::ServerContext& context, CallInfo& info) const;
+
+  // Tells the observers.
+  void Report(const observability::CallEnd& end) const {
+    for (observability::CallObserver* const observer : parts.observers) observer->OnEnd(end);
+  }
 
   // Calls that a handler works on or whose answer is being sent, streams aside.
   void UnaryBegins() { unary_in_progress.fetch_add(1); }
@@ -117,7 +129,8 @@ class EventQueue {
   grpc::ServerCompletionQueue& queue() { return *queue_; }
   grpc::AsyncGenericService& unknown_methods() { return unknown_methods_; }
 
-  // A call is registered ahead, or over. While one is there, its events may still come.
+  // A call is registered ahead, or over. While one is there, its events may still come. Whoever
+  // ends one on another thread than the queue's keeps the state meanwhile.
   void CallBegins() { ++calls_; }
   void CallEnds();
 
@@ -153,4 +166,4 @@ void RegisterUnaryCall(EventQueue& queue, const Endpoint& endpoint);
 void RegisterStreamCall(EventQueue& queue, const Endpoint& endpoint);
 void RegisterUnknownCall(EventQueue& queue);
 
-}  // namespace strata::rpc
+}  // namespace strata::server

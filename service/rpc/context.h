@@ -1,0 +1,40 @@
+// What handlers work with.
+#pragma once
+
+#include <chrono>
+
+#include "schemas/base/clock.h"
+#include "schemas/enrollment/enrollments.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/documents.h"
+#include "service/observability/health.h"
+#include "service/server/call.h"
+
+namespace strata::rpc {
+
+using server::Call;
+using server::Reply;
+using server::Stream;
+using server::StreamHandler;
+
+class Reflection;
+
+// What the handlers of all services have in common. Outlives every call.
+struct Services {
+  store::Store& store;
+  versioning::Documents& documents;
+  enrollment::Enrollments& enrollments;
+  const versioning::StrategyEntry& default_strategy;
+  observability::Health& health;
+  const Reflection& reflection;
+  const Clock& clock;
+  std::chrono::milliseconds deadline;  // for each message of a stream, as for a call
+};
+
+// What a handler of unary calls gets besides the request.
+struct Context {
+  const Services& services;
+  const Call& call;
+};
+
+}  // namespace strata::rpc

@@ -1,0 +1,24 @@
+// The methods of strata.v1.CollectionService. The handler of each lies in the file of its name.
+#include "service/rpc/convert.h"
+#include "service/rpc/rows.h"
+
+namespace strata::rpc::collection_service {
+
+AnswersLater<wire::CreateCollectionRequest, wire::CreateCollectionResponse> CreateCollection;
+Answers<wire::GetCollectionRequest, wire::GetCollectionResponse> GetCollection;
+Answers<wire::ListCollectionsRequest, wire::ListCollectionsResponse> ListCollections;
+Answers<wire::GetLedgerHeadRequest, wire::GetLedgerHeadResponse> GetLedgerHead;
+AnswersLater<wire::DeleteCollectionRequest, wire::DeleteCollectionResponse> DeleteCollection;
+OpensStream OpenVerify;
+
+std::vector<server::Method> Methods(Rows rows) {
+  rows.Write("CreateCollection", CreateCollection);
+  rows.Scan("GetCollection", GetCollection);
+  rows.Scan("ListCollections", ListCollections);
+  rows.Read("GetLedgerHead", GetLedgerHead);
+  rows.Write("DeleteCollection", DeleteCollection);
+  rows.Scan("Verify", OpenVerify);
+  return rows.Take();
+}
+
+}  // namespace strata::rpc::collection_service

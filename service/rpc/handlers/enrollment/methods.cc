@@ -1,0 +1,24 @@
+// The methods of strata.v1.EnrollmentService. The handler of each lies in the file of its name.
+#include "service/rpc/convert.h"
+#include "service/rpc/rows.h"
+
+namespace strata::rpc::enrollment_service {
+
+AnswersLater<wire::EnrollRequest, wire::EnrollResponse> Enroll;
+AnswersLater<wire::UnenrollRequest, wire::UnenrollResponse> Unenroll;
+Answers<wire::GetEnrollmentsRequest, wire::GetEnrollmentsResponse> GetEnrollments;
+Answers<wire::ListRosterRequest, wire::ListRosterResponse> ListRoster;
+OpensStream OpenApply;
+AnswersLater<wire::PurgeTombstonesRequest, wire::PurgeTombstonesResponse> PurgeTombstones;
+
+std::vector<server::Method> Methods(Rows rows) {
+  rows.Write("Enroll", Enroll);
+  rows.Write("Unenroll", Unenroll);
+  rows.Read("GetEnrollments", GetEnrollments);
+  rows.Scan("ListRoster", ListRoster);
+  rows.Write("Apply", OpenApply);
+  rows.Scan("PurgeTombstones", PurgeTombstones);
+  return rows.Take();
+}
+
+}  // namespace strata::rpc::enrollment_service

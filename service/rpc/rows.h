@@ -1,0 +1,114 @@
+// How the handlers of a service become rows of the method table.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "service/rpc/context.h"
+#include "service/rpc/public_name.h"
+#include "service/server/method.h"
+
+namespace strata::rpc {
+
+// The shapes of handlers, as types to declare them by:
+//
+//   Answers<Request, Response> Get;          // has its answer when it returns
+//   AnswersLater<Request, Response> Create;  // OK: the reply has the answer, now or later
+//   OpensStream OpenVerify;                  // a ServerStream, or any other stream
+template <typename Request, typename Response>
+using Answers = absl::Status(const Context& context, const Request& request, Response& response);
+// What it returns but OK is the answer, and the reply counts no more. The request lives as long as
+// the reply.
+template <typename Request, typename Response>
+using AnswersLater = absl::Status(const Context& context, const Request& request,
+                                  Reply<Response> reply);
+using OpensStream = std::unique_ptr<StreamHandler>(const Services& services, Stream& stream);
+
+// Makes the rows of one service, bound to what its handlers work with.
+class Rows {
+ public:
+  using Method = server::Method;
+
+  Rows(std::string_view service, bool operational, const Services& services)
+      : service_(service), operational_(operational), services_(services) {}
+
+  // As Method::Kind says. `handler` is a function of one of the shapes above.
+  template <typename Handler>
+  void Read(std::string_view name, Handler* handler) {
+    rows_.push_back(Row(Method::Kind::kRead, name, handler));
+  }
+  template <typename Handler>
+  void Scan(std::string_view name, Handler* handler) {
+    rows_.push_back(Row(Method::Kind::kScan, name, handler));
+  }
+  template <typename Handler>
+  void Write(std::string_view name, Handler* handler) {
+    rows_.push_back(Row(Method::Kind::kWrite, name, handler));
+  }
+
+  std::vector<Method> Take() { return std::move(rows_); }
+
+ private:
+  Method BareRow(Method::Kind kind, std::string_view name) const {
+    Method row;
+    row.kind = kind;
+    row.service = service_;
+    row.name = name;
+    row.operational = operational_;
+    return row;
+  }
+
+  template <typename Request, typename Response>
+  Method UnaryRow(Method::Kind kind, std::string_view name) const {
+    Method row = BareRow(kind, name);
+    row.request = PublicName<Request>();
+    row.make_request = &Make<Request>;
+    row.make_response = &Make<Response>;
+    return row;
+  }
+
+  template <typename Request, typename Response>
+  Method Row(Method::Kind kind, std::string_view name, Answers<Request, Response>* handler) const {
+    Method row = UnaryRow<Request, Response>(kind, name);
+    row.handle = [&services = services_, handler](const server::CallHandle& call) {
+      call.Answer(handler({services, call.call()}, static_cast<const Request&>(call.request()),
+                          static_cast<Response&>(call.response())));
+    };
+    return row;
+  }
+
+  template <typename Request, typename Response>
+  Method Row(Method::Kind kind, std::string_view name,
+             AnswersLater<Request, Response>* handler) const {
+    Method row = UnaryRow<Request, Response>(kind, name);
+    row.handle = [&services = services_, handler](const server::CallHandle& call) {
+      const absl::Status refused =
+          handler({services, call.call()}, static_cast<const Request&>(call.request()),
+                  Reply<Response>(call));
+      if (!refused.ok()) call.Answer(refused);
+    };
+    return row;
+  }
+
+  Method Row(Method::Kind kind, std::string_view name, OpensStream* open) const {
+    Method row = BareRow(kind, name);
+    row.open = [&services = services_, open](Stream& stream) { return open(services, stream); };
+    return row;
+  }
+
+  template <typename Message>
+  static google::protobuf::MessageLite* Make(google::protobuf::Arena* arena) {
+    return google::protobuf::Arena::CreateMessage<Message>(arena);
+  }
+
+  std::string_view service_;
+  bool operational_;
+  const Services& services_;
+  std::vector<Method> rows_;
+};
+
+}  // namespace strata::rpc

@@ -1,0 +1,86 @@
+// The event loop: the only code that sees gRPC's asynchronous API.
+//
+//   arrival   a call registered ahead is matched; another is registered in its place
+//   admit     Admission decides whether it is handled
+//   decode    the request's bytes become a message of the wire view, on the call's own arena
+//   handle    on the loop's thread or on the executor (see Method::Kind)
+//   answer    serialised and sent by the thread that has it, such as the one that committed
+//   end       gRPC reports the answer as sent and the call as done
+//
+// Refused without handling: what Admission refuses, bytes that are no message or more than one may
+// have (INVALID_MESSAGE), methods that do not exist (UNKNOWN_METHOD). A call that is not answered
+// by the server's own deadline is answered DEADLINE_EXCEEDED; what its handler says later is
+// dropped.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "schemas/base/executor.h"
+#include "schemas/store/store.h"
+#include "service/observability/call_observer.h"
+#include "service/server/method.h"
+
+namespace grpc {
+class ServerCredentials;
+}
+
+namespace strata::server {
+
+struct LoopOptions {
+  std::string listen = "127.0.0.1:50051";      // port 0 picks one
+  int threads = 1;                             // completion queues, one thread each
+  bool reads_block = false;                    // then all but operational calls go to the executor
+  size_t request_bytes_max = size_t{4} << 20;  // or one message of a stream
+  size_t metadata_bytes_max = size_t{8} << 10;
+  int streams_per_connection_max = 100;
+  // Requests being handled and answers being sent, of all calls together.
+  size_t bytes_in_flight_max = size_t{256} << 20;
+  std::chrono::milliseconds unary_deadline{30'000};
+  std::chrono::seconds keepalive_time{60};
+  std::chrono::seconds keepalive_timeout{20};
+  std::chrono::seconds connection_age_max{0};  // 0: no end
+
+  // Null: traffic is not encrypted, and nobody is vouched for.
+  std::shared_ptr<grpc::ServerCredentials> credentials;
+
+  // What CallInfo tells besides; each costs something with every call.
+  bool peer_told = false;
+  std::vector<std::string> metadata_told;  // names, in lower case
+};
+
+// What the loop works with. All outlive it.
+struct LoopParts {
+  Executor& executor;   // runs what it is given until the loop is shut down
+  store::Store& store;  // the loop's threads help it to commit, between what else they do
+  std::vector<observability::CallObserver*> observers;
+};
+
+// Starts serving when it is made; serves until it is destroyed.
+class ServerLoop {
+ public:
+  // STORE_UNAVAILABLE, naming the address, if it cannot be listened on. What the methods are bound
+  // to outlives the loop.
+  static absl::StatusOr<std::unique_ptr<ServerLoop>> Start(const LoopOptions& options,
+                                                           std::vector<Method> methods,
+                                                           const LoopParts& parts);
+  // As Shutdown without grace.
+  virtual ~ServerLoop() = default;
+
+  // The port that is listened on.
+  virtual int port() const = 0;
+
+  // From now on new calls are refused. Waits at most `grace` for those in progress, ends all
+  // streams with UNAVAILABLE / DRAINING, cancels the rest and stops listening. When it returns, no
+  // handler is called any more and late answers are dropped. Once.
+  virtual void Shutdown(std::chrono::milliseconds grace) = 0;
+
+ protected:
+  ServerLoop() = default;
+};
+
+}  // namespace strata::server

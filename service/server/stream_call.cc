@@ -1,0 +1,203 @@
+#include "service/server/stream_call.h"
+
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "service/server/status_mapping.h"
+
+namespace strata::server {
+namespace {
+
+grpc::ByteBuffer Serialize(const google::protobuf::MessageLite& message) {
+  const size_t size = message.ByteSizeLong();
+  grpc_slice bytes = grpc_slice_malloc(size);
+  message.SerializeWithCachedSizesToArray(GRPC_SLICE_START_PTR(bytes));
+  const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+}  // namespace
+
+void RegisterStreamCall(EventQueue& queue, const Endpoint& endpoint) {
+  new StreamCall(queue, endpoint);  // owns itself
+}
+
+StreamCall::StreamCall(EventQueue& queue, const Endpoint& endpoint)
+    : queue_(queue),
+      endpoint_(endpoint),
+      handled_elsewhere_(queue.state()->HandledElsewhere(endpoint.method)) {
+  queue_.CallBegins();
+  context_.AsyncNotifyWhenDone(&done_event_);
+  endpoint_.service->RequestStream(endpoint_.index, context_, stream_, queue_.queue(),
+                                   start_event_);
+}
+
+void StreamCall::OnStart(bool ok) {
+  EventQueue& queue = queue_;
+  if (!ok) {  // the server stops; the done event never comes
+    delete this;
+    return queue.CallEnds();
+  }
+  RegisterStreamCall(queue_, endpoint_);
+  arrival_ = std::chrono::steady_clock::now();
+  const LoopState& state = *queue_.state();
+  state.Describe(endpoint_, context_, info_);
+  // First, so that a drain that begins now either is seen by admission or ends this stream.
+  queue_.AddStream(*this);
+  absl::Status admitted = state.admission.Admit(endpoint_.method, info_);
+  if (!admitted.ok()) return Finish(admitted);
+  handler_ = endpoint_.method.open(*this);
+  unanswered_max_ = handler_->unanswered_max();
+  const Lock lock(mutex_);
+  ReadNext();
+}
+
+void StreamCall::Send(const google::protobuf::MessageLite& message) {
+  const Lock lock(mutex_);
+  if (end_ || done_) return;
+  outbox_.push_back(Serialize(message));
+  response_bytes_ += outbox_.back().Length();
+  WriteNext();
+}
+
+size_t StreamCall::waiting() const {
+  const Lock lock(mutex_);
+  return outbox_.size();
+}
+
+void StreamCall::Finish(const absl::Status& status) {
+  const Lock lock(mutex_);
+  if (end_ || done_) return;
+  end_ = status;
+  WriteNext();
+}
+
+void StreamCall::ReadNext() {
+  if (reading_ || read_all_ || end_ || done_) return;
+  if (unanswered_ >= unanswered_max_) return;
+  reading_ = true;
+  stream_.Read(&message_, &read_event_);
+}
+
+void StreamCall::WriteNext() {
+  if (writing_ || finishing_ || done_) return;
+  if (!outbox_.empty()) {
+    writing_ = true;
+    stream_.Write(outbox_.front(), &written_event_);
+  } else if (end_) {
+    finishing_ = true;
+    Report(*end_);
+    stream_.Finish(ToGrpc(*end_), &finished_event_);
+  }
+}
+
+void StreamCall::OnRead(bool ok) {
+  Lock lock(mutex_);
+  reading_ = false;
+  if (!ok) {
+    read_all_ = true;
+    return Tell(std::move(lock), [this] { handler_->OnLastMessage(); });
+  }
+  ++unanswered_;
+  request_bytes_ += message_.Length();
+  absl::Status admitted = queue_.state()->admission.AdmitMessage(message_.Length());
+  if (!admitted.ok()) {
+    message_.Clear();
+    return Tell(std::move(lock), [this, admitted = std::move(admitted)] {
+      if (!handler_->OnTooLarge(admitted)) Finish(admitted);
+    });
+  }
+  grpc::Slice bytes;
+  if (!message_.DumpToSingleSlice(&bytes).ok()) return EndIfOver(std::move(lock));
+  Tell(std::move(lock), [this, bytes = std::move(bytes)] {
+    handler_->OnMessage({reinterpret_cast<const char*>(bytes.begin()), bytes.size()});
+  });
+}
+
+void StreamCall::OnWritten(bool ok) {
+  Lock lock(mutex_);
+  writing_ = false;
+  --unanswered_;
+  outbox_.pop_front();
+  if (!ok) outbox_.clear();
+  WriteNext();
+  ReadNext();
+  const bool all_sent = ok && outbox_.empty() && !end_ && !done_;
+  if (!all_sent) return EndIfOver(std::move(lock));
+  Tell(std::move(lock), [this] { handler_->OnSent(); });
+}
+
+void StreamCall::OnFinished(bool /*ok*/) {
+  Lock lock(mutex_);
+  finished_ = true;
+  EndIfOver(std::move(lock));
+}
+
+void StreamCall::OnDone(bool /*ok*/) {
+  Lock lock(mutex_);
+  done_ = true;
+  if (!finishing_) Report(Error(ErrorReason::kCancelled, "the caller gave up"));
+  EndIfOver(std::move(lock));
+}
+
+template <typename Work>
+void StreamCall::Tell(Lock lock, Work work) {
+  if (!handled_elsewhere_) {
+    lock.unlock();  // as the handler sends
+    work();
+    lock.lock();
+    ReadNext();
+    return EndIfOver(std::move(lock));
+  }
+  untold_.push_back(std::move(work));
+  if (std::exchange(telling_, true)) return;
+  lock.unlock();
+  ScheduleTelling();
+}
+
+void StreamCall::ScheduleTelling() {
+  queue_.state()->parts.executor.Schedule([this] { TellNext(); });
+}
+
+// One thing at a time, so that others on the executor have their turn.
+void StreamCall::TellNext() {
+  Lock lock(mutex_);
+  {
+    const std::function<void()> work = std::move(untold_.front());
+    untold_.pop_front();
+    lock.unlock();
+    work();
+  }
+  lock.lock();
+  ReadNext();
+  if (!untold_.empty()) {
+    lock.unlock();
+    return ScheduleTelling();
+  }
+  telling_ = false;
+  EndIfOver(std::move(lock));
+}
+
+bool StreamCall::Over() const {
+  return done_ && !reading_ && !writing_ && !telling_ && (finished_ || !finishing_);
+}
+
+// Only one event finds the stream over: those that could be the last change its state and look
+// under one lock.
+void StreamCall::EndIfOver(Lock lock) {
+  if (!Over()) return;
+  lock.unlock();
+  const std::shared_ptr<LoopState> state = queue_.state();
+  queue_.RemoveStream(*this);
+  if (handler_ != nullptr) handler_->OnClosed();  // behind this, nobody else knows the stream
+  EventQueue& queue = queue_;
+  delete this;
+  queue.CallEnds();
+}
+
+void StreamCall::Report(const absl::Status& status) const {
+  queue_.state()->Report({info_.method, status, arrival_, std::chrono::steady_clock::now(),
+                          request_bytes_, response_bytes_});
+}
+
+}  // namespace strata::server

@@ -1,0 +1,38 @@
+// All handlers without a server: bound to a facade over the memory engine, called by the test.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <vector>
+
+#include "schemas/enrollment/enrollments.h"
+#include "service/observability/health.h"
+#include "service/rpc/reflection.h"
+#include "service/rpc/registry.h"
+#include "tests/documents/world.h"
+
+namespace strata::rpc_test {
+
+struct Handlers {
+  versioning::testing::World world;
+  enrollment::Enrollments enrollments{world->documents()};
+  observability::Health health{{}};
+  const rpc::Reflection reflection{{}};
+  const rpc::Services services{
+      world.engine(), world->documents(), enrollments,   *versioning::FindStrategy("deltas"),
+      health,         reflection,         world.clock(), std::chrono::milliseconds(1000)};
+  const std::vector<server::Method> methods = rpc::AllMethods(services);
+
+  const server::Method& Find(std::string_view path) const {
+    const auto found =
+        std::find_if(methods.begin(), methods.end(),
+                     [path](const server::Method& method) { return method.path() == path; });
+    EXPECT_NE(found, methods.end()) << path;
+    return *found;
+  }
+};
+
+}  // namespace strata::rpc_test
