@@ -6,7 +6,7 @@
 #include "bench/micro/must.h"
 #include "bench/micro/orders.h"
 #include "schemas/document/content.h"
-#include "schemas/document/json.h"
+#include "schemas/document/struct_codec.h"
 
 namespace strata::bench {
 namespace {

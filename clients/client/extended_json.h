@@ -1,4 +1,5 @@
-// JSON text to BSON and back, without loss: MongoDB Extended JSON v2, member order kept.
+// JSON text to BSON and back, without loss: MongoDB Extended JSON v2, member order kept. Wrappers
+// are read and written by the same rules as in the server (schemas/document/extended_json).
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@ namespace strata::client {
 // Reads one JSON object into one BSON document, member order kept. Whole numbers without fraction
 // and exponent become int32 or, where that is too small, int64; other numbers become doubles
 // (so 1 and 1.0 differ). Extended JSON wrappers such as {"$numberLong": "5"} and
-// {"$date": "2026-01-31T12:00:00Z"} become their types. INVALID_ARGUMENT names what is wrong and
+// {"$date": "2026-01-31T12:00:00Z"} become their types, and an object with the name of one that is
+// not exactly that wrapper is refused. INVALID_ARGUMENT names what is wrong and
 // the byte where; OUT_OF_RANGE means that the JSON is well-formed but no BSON number holds the
 // value. What only the server can judge (limits, members named twice) passes.
 absl::StatusOr<std::string> BsonFromJson(std::string_view json);
@@ -28,7 +30,7 @@ enum class JsonStyle {
   // written as {"$numberLong": "5"}.
   kExact,
   // For readers that have doubles only, such as google.protobuf.Value: also whole doubles and int64
-  // beyond ±2^53 are wrapped.
+  // from ±2^53 on are wrapped.
   kDoublesOnly,
 };
 

@@ -1,46 +1,35 @@
-// JsonFromBson: walks the BSON with libbson's iterator, which checks every length.
-#include <bson/bson.h>
-
-#include <charconv>
+// JsonFromBson: walks the BSON member by member; what JSON has no type for is spelled as a wrapper.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
 
-#include "absl/strings/escaping.h"
 #include "clients/client/extended_json.h"
-#include "clients/client/time_text.h"
+#include "schemas/document/bson_view.h"
+#include "schemas/document/extended_json/scalar_text.h"
+#include "schemas/document/extended_json/wrapper.h"
 
 namespace strata::client {
 namespace {
 
 constexpr int kDepthMax = 200;
-constexpr int64_t kDoubleExactMax = int64_t{1} << 53;
 
 class Writer {
  public:
   Writer(JsonStyle style, int indent, std::string& out)
       : style_(style), indent_(indent), out_(out) {}
 
-  bool Members(bson_iter_t& iter, bool array);
-  bool Value(const bson_iter_t& iter);
+  // False: damaged, or of a type that Strata does not store.
+  bool Members(std::string_view container, bool is_array);
+  bool Value(uint8_t type, std::string_view value);
 
  private:
-  bool Nested(const bson_iter_t& iter, bool array);
-  bool Wrapped(const bson_iter_t& iter);
-  void Int64(int64_t value);
-  void Double(double value);
-  void Date(int64_t milliseconds);
-  void Binary(const bson_iter_t& iter);
+  bool Text(std::string_view value);
+  bool Int64(std::string_view value);
+  bool Double(std::string_view value);
+  bool Wrapper(uint8_t type, std::string_view value);
+  void Part(const document::WrapperSpelling::Part& part);
   void NewLine();
-  void Member(std::string_view name) {
-    AppendJsonString(name, out_);
-    out_.append(indent_ > 0 ? ": " : ":");
-  }
-  // {"name":"text"}, where neither needs escaping.
-  void Wrap(std::string_view name, std::string_view text) {
-    out_.append("{\"").append(name).append("\":\"").append(text).append("\"}");
-  }
 
   JsonStyle style_;
   int indent_;
@@ -54,167 +43,110 @@ void Writer::NewLine() {
   out_.append(static_cast<size_t>(depth_ * indent_), ' ');
 }
 
-// Writes all that `iter`, not yet moved, walks over. False: damaged or not a type of Strata's.
-bool Writer::Members(bson_iter_t& iter, bool array) {
-  if (++depth_ > kDepthMax) return false;
-  out_.push_back(array ? '[' : '{');
+bool Writer::Members(std::string_view container, bool is_array) {
+  if (container.back() != '\0' || ++depth_ > kDepthMax) return false;
+  out_.push_back(is_array ? '[' : '{');
   bool first = true;
-  while (bson_iter_next(&iter)) {
+  document::Member member;
+  document::MemberReader reader(container);
+  while (reader.Next(member)) {
     if (!first) out_.push_back(',');
     first = false;
     NewLine();
-    if (!array) Member({bson_iter_key(&iter), bson_iter_key_len(&iter)});
-    if (!Value(iter)) return false;
+    if (!is_array) {
+      AppendJsonString(member.name, out_);
+      out_.append(indent_ > 0 ? ": " : ":");
+    }
+    if (!Value(member.type, member.value)) return false;
   }
   --depth_;
-  if (iter.err_off != 0) return false;
+  if (reader.failed()) return false;
   if (!first) NewLine();
-  out_.push_back(array ? ']' : '}');
+  out_.push_back(is_array ? ']' : '}');
   return true;
 }
 
-bool Writer::Nested(const bson_iter_t& iter, bool array) {
-  bson_iter_t child;
-  return bson_iter_recurse(&iter, &child) && Members(child, array);
-}
-
-bool Writer::Value(const bson_iter_t& iter) {
-  switch (bson_iter_type(&iter)) {
-    case BSON_TYPE_DOCUMENT:
-      return Nested(iter, false);
-    case BSON_TYPE_ARRAY:
-      return Nested(iter, true);
-    case BSON_TYPE_UTF8: {
-      uint32_t length = 0;
-      const char* text = bson_iter_utf8(&iter, &length);
-      AppendJsonString({text, length}, out_);
+bool Writer::Value(uint8_t type, std::string_view value) {
+  switch (type) {
+    case document::kBsonObject:
+    case document::kBsonArray:
+      return Members(value, type == document::kBsonArray);
+    case document::kBsonString:
+      return Text(value);
+    case document::kBsonBool:
+      out_.append(value[0] != 0 ? "true" : "false");
       return true;
-    }
-    case BSON_TYPE_BOOL:
-      out_.append(bson_iter_bool(&iter) ? "true" : "false");
-      return true;
-    case BSON_TYPE_NULL:
+    case document::kBsonNull:
       out_.append("null");
       return true;
-    case BSON_TYPE_INT32:
-      out_.append(std::to_string(bson_iter_int32(&iter)));
+    case document::kBsonInt32:
+      out_.append(std::to_string(document::LoadNumber<int32_t>(value)));
       return true;
-    case BSON_TYPE_INT64:
-      Int64(bson_iter_int64(&iter));
-      return true;
-    case BSON_TYPE_DOUBLE:
-      Double(bson_iter_double(&iter));
-      return std::isfinite(bson_iter_double(&iter));
+    case document::kBsonInt64:
+      return Int64(value);
+    case document::kBsonDouble:
+      return Double(value);
     default:
-      return Wrapped(iter);
+      return Wrapper(type, value);
   }
 }
 
-void Writer::Int64(int64_t value) {
-  const std::string digits = std::to_string(value);
-  const bool fits_int32 =
-      value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
-  const bool fits_double = value >= -kDoubleExactMax && value <= kDoubleExactMax;
+bool Writer::Text(std::string_view value) {
+  if (value.back() != '\0') return false;
+  AppendJsonString(document::StringText(value), out_);
+  return true;
+}
+
+bool Writer::Int64(std::string_view value) {
+  const auto number = document::LoadNumber<int64_t>(value);
+  const bool fits_int32 = number == static_cast<int32_t>(number);
   if ((style_ == JsonStyle::kExact && fits_int32) ||
-      (style_ == JsonStyle::kDoublesOnly && !fits_double)) {
-    Wrap("$numberLong", digits);
-  } else {
-    out_.append(digits);
+      (style_ == JsonStyle::kDoublesOnly && !document::IsExactInDouble(number))) {
+    return Wrapper(document::kBsonInt64, value);
   }
+  out_.append(std::to_string(number));
+  return true;
 }
 
-void Writer::Double(double value) {
-  char buffer[40];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
-  std::string text(buffer, end);  // The shortest that reads back as the same double.
-  if (text.find_first_of(".e") == std::string::npos) text.append(".0");
-  if (style_ == JsonStyle::kDoublesOnly && value == std::trunc(value)) {
-    Wrap("$numberDouble", text);
-  } else {
-    out_.append(text);
+bool Writer::Double(std::string_view value) {
+  const auto number = document::LoadNumber<double>(value);
+  if (!std::isfinite(number)) return false;
+  if (style_ == JsonStyle::kDoublesOnly && number == std::trunc(number)) {
+    return Wrapper(document::kBsonDouble, value);
   }
+  document::AppendDouble(number, out_);
+  return true;
 }
 
-void Writer::Date(int64_t milliseconds) {
-  constexpr int64_t kYear10000Ms = 253'402'300'800'000;
-  if (milliseconds < 0 || milliseconds >= kYear10000Ms) {
-    out_.append("{\"$date\":");
-    Wrap("$numberLong", std::to_string(milliseconds));
+// On one line, however the rest is indented.
+bool Writer::Wrapper(uint8_t type, std::string_view value) {
+  const document::WrapperSpelling spelling = document::SpellWrapper(type, value);
+  if (spelling.name.empty()) return false;
+  out_.append("{\"").append(spelling.name).append("\":");
+  if (spelling.is_object) {
+    for (size_t i = 0; i < spelling.part_count; ++i) {
+      out_.append(i == 0 ? "{\"" : ",\"").append(spelling.parts[i].name).append("\":");
+      Part(spelling.parts[i]);
+    }
     out_.push_back('}');
-    return;
+  } else {
+    Part(spelling.parts[0]);
   }
-  Wrap("$date", FormatTime({.seconds = milliseconds / 1000,
-                            .nanos = static_cast<int32_t>(milliseconds % 1000) * 1'000'000}));
+  out_.push_back('}');
+  return true;
 }
 
-void Writer::Binary(const bson_iter_t& iter) {
-  bson_subtype_t subtype = BSON_SUBTYPE_BINARY;
-  uint32_t length = 0;
-  const uint8_t* bytes = nullptr;
-  bson_iter_binary(&iter, &subtype, &length, &bytes);
-  char hex[4];
-  std::snprintf(hex, sizeof hex, "%02x", static_cast<unsigned>(subtype) & 0xFF);
-  out_.append("{\"$binary\":{\"base64\":\"")
-      .append(absl::Base64Escape({reinterpret_cast<const char*>(bytes), length}))
-      .append("\",\"subType\":\"")
-      .append(hex)
-      .append("\"}}");
-}
-
-bool Writer::Wrapped(const bson_iter_t& iter) {
-  switch (bson_iter_type(&iter)) {
-    case BSON_TYPE_DATE_TIME:
-      Date(bson_iter_date_time(&iter));
-      return true;
-    case BSON_TYPE_BINARY:
-      Binary(iter);
-      return true;
-    case BSON_TYPE_OID: {
-      char hex[25];
-      bson_oid_to_string(bson_iter_oid(&iter), hex);
-      Wrap("$oid", hex);
-      return true;
-    }
-    case BSON_TYPE_DECIMAL128: {
-      bson_decimal128_t decimal;
-      char text[BSON_DECIMAL128_STRING];
-      bson_iter_decimal128(&iter, &decimal);
-      bson_decimal128_to_string(&decimal, text);
-      Wrap("$numberDecimal", text);
-      return true;
-    }
-    case BSON_TYPE_TIMESTAMP: {
-      uint32_t time = 0;
-      uint32_t increment = 0;
-      bson_iter_timestamp(&iter, &time, &increment);
-      out_.append("{\"$timestamp\":{\"t\":").append(std::to_string(time));
-      out_.append(",\"i\":").append(std::to_string(increment)).append("}}");
-      return true;
-    }
-    case BSON_TYPE_REGEX: {
-      const char* options = nullptr;
-      const char* pattern = bson_iter_regex(&iter, &options);
-      out_.append("{\"$regularExpression\":{\"pattern\":");
-      AppendJsonString(pattern, out_);
-      out_.append(",\"options\":");
-      AppendJsonString(options, out_);
-      out_.append("}}");
-      return true;
-    }
-    case BSON_TYPE_MINKEY:
-      out_.append("{\"$minKey\":1}");
-      return true;
-    case BSON_TYPE_MAXKEY:
-      out_.append("{\"$maxKey\":1}");
-      return true;
-    default:
-      return false;
+void Writer::Part(const document::WrapperSpelling::Part& part) {
+  if (part.number) {
+    out_.append(std::to_string(*part.number));
+  } else {
+    AppendJsonString(part.text, out_);
   }
 }
 
-bool Begin(std::string_view bson, bson_t& view, bson_iter_t& iter) {
-  return bson_init_static(&view, reinterpret_cast<const uint8_t*>(bson.data()), bson.size()) &&
-         bson_iter_init(&iter, &view);
+// Whether the first four bytes say how long it is.
+bool IsFramed(std::string_view bson) {
+  return document::ValueSize(document::kBsonObject, bson.data(), bson.size()) == bson.size();
 }
 
 absl::Status Damaged() {
@@ -226,19 +158,15 @@ absl::Status Damaged() {
 absl::StatusOr<std::string> JsonFromBson(std::string_view bson, JsonStyle style, int indent) {
   std::string json;
   json.reserve(bson.size() + bson.size() / 4);
-  bson_t view;
-  bson_iter_t iter;
-  if (!Begin(bson, view, iter)) return Damaged();
-  if (!Writer(style, indent, json).Members(iter, false)) return Damaged();
+  if (!IsFramed(bson) || !Writer(style, indent, json).Members(bson, false)) return Damaged();
   return json;
 }
 
 absl::StatusOr<std::string> JsonFromBsonValue(std::string_view bson, JsonStyle style, int indent) {
   std::string json;
-  bson_t view;
-  bson_iter_t iter;
-  if (!Begin(bson, view, iter) || !bson_iter_next(&iter)) return Damaged();
-  if (!Writer(style, indent, json).Value(iter)) return Damaged();
+  document::Member member;
+  if (!IsFramed(bson) || !document::MemberReader(bson).Next(member)) return Damaged();
+  if (!Writer(style, indent, json).Value(member.type, member.value)) return Damaged();
   return json;
 }
 

@@ -10,10 +10,10 @@
 #include "schemas/base/strings.h"
 #include "schemas/document/bson_view.h"
 #include "schemas/document/content_error.h"
-#include "schemas/document/json.h"
-#include "schemas/document/scalar_text.h"
+#include "schemas/document/extended_json/decimal.h"
+#include "schemas/document/extended_json/wrapper.h"
+#include "schemas/document/struct_codec.h"
 #include "schemas/document/utf8.h"
-#include "schemas/document/wrapper.h"
 
 namespace strata::document {
 namespace {
@@ -170,14 +170,9 @@ class Checker {
   }
 
   bool Decimal(std::string_view value) {
-    const std::string text = DecimalText(value);
-    const std::optional<std::string> again = ParseDecimal(text);
-    if (!again) return FailNumber();
-    if (*again != value) {
-      return Fail("is a decimal128 that is not in its canonical form",
-                  "write it as MongoDB's drivers do");
-    }
-    return true;
+    if (!IsFiniteDecimal(value)) return FailNumber();
+    return LoadDecimal(value) || Fail("is a decimal128 that is not in its canonical form",
+                                      "write it as MongoDB's drivers do");
   }
 
   bool Wrapper(std::string_view document, std::string_view name, int depth) {
@@ -186,11 +181,8 @@ class Checker {
                                " as a member of the document itself"),
                   "put the value in a member of its own");
     }
-    if (IsExactWrapper(document)) return true;
-    return Fail(absl::StrCat("has the name of the Extended JSON wrapper ", ToAbsl(name),
-                             " but is not exactly that wrapper"),
-                absl::StrCat("write ", ToAbsl(WrapperForm(name)),
-                             " with nothing else in the object, or use another member name"));
+    if (ReadWrapperObject(document, WrapperSource::kBson)) return true;
+    return Fail(WrapperProblem(name), WrapperAdvice(name));
   }
 
   bool FailIndex(Trail::Level& level) {
@@ -201,7 +193,7 @@ class Checker {
     return Fail("stands twice in its object", "keep one of the two or rename it");
   }
   bool FailNumber() {
-    return Fail("is NaN or infinite, or too large",
+    return Fail("is NaN or infinite",
                 "store finite numbers only: leave the member out, or write null or a string");
   }
   bool FailText() { return Fail("is not UTF-8", "write text in UTF-8 and other bytes as binary"); }

@@ -49,6 +49,14 @@ void AppendNumber(Number number, std::string& out) {
   out.append(reinterpret_cast<const char*>(&number), sizeof(number));
 }
 
+// One value outside a document: what a patch sets, what a diff reports.
+struct Value {
+  uint8_t type = kBsonNull;
+  std::string bytes;  // the value as it stands in BSON, without type byte and member name
+
+  friend bool operator==(const Value&, const Value&) = default;
+};
+
 // One member of an object, or one element of an array (then the name is its index in digits).
 struct Member {
   uint8_t type = kBsonNull;
@@ -155,6 +163,7 @@ class MemberReader {
     end_ = document.data() + document.size() - 1;
   }
 
+  // False at the end and where the bytes are not valid, which failed() tells apart.
   bool Next(Member& member) {
     if (at_ == end_) return false;
     member.type = static_cast<uint8_t>(*at_);
@@ -170,14 +179,18 @@ class MemberReader {
     return true;
   }
 
+  bool failed() const { return failed_; }
+
  private:
   bool Stop() {
     at_ = end_;
+    failed_ = true;
     return false;
   }
 
   const char* at_ = nullptr;
   const char* end_ = nullptr;
+  bool failed_ = false;
 };
 
 // The names of array elements in turn: "0", "1", …

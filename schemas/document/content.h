@@ -9,25 +9,18 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "schemas/document/bson_view.h"
 
 namespace strata::document {
 
 // What a document may be. `bytes_max` holds in both encodings: for the BSON bytes and for the wire
-// form of the google.protobuf.Struct that a JSON reader gets (json.h).
+// form of the google.protobuf.Struct that a JSON reader gets (struct_codec.h).
 struct Limits {
   size_t bytes_max = size_t{1} << 20;  // at most kBytesCeiling
   int depth_max = 24;                  // the root is depth 1; each object or array inside adds one
   int nodes_max = 50'000;              // members and array elements, of all levels together
 
   static constexpr size_t kBytesCeiling = size_t{2} << 20;
-};
-
-// One BSON value outside a document: what a patch sets, what a diff reports.
-struct Value {
-  uint8_t type = 0x0A;  // the BSON type byte; 0x0A is null
-  std::string bytes;    // the value as it stands in BSON, without type byte and member name
-
-  friend bool operator==(const Value&, const Value&) = default;
 };
 
 // A BSON document that is known to be valid. Copies share the bytes. Thread-safe, as it never
@@ -41,8 +34,8 @@ class Content {
   // is long), "problem" and perhaps "limit", unless they are one BSON document in canonical
   // framing, of accepted types only, with UTF-8 strings, no NaN or infinity (decimal128 included),
   // no member name twice in one object, array members named "0", "1", …, every object with the name
-  // of an Extended JSON wrapper exactly that wrapper and the document itself none (json.h), and
-  // within the depth and node limits; DOCUMENT_TOO_LARGE with "actual" and "limit" past
+  // of an Extended JSON wrapper exactly that wrapper and the document itself none (struct_codec.h),
+  // and within the depth and node limits; DOCUMENT_TOO_LARGE with "actual" and "limit" past
   // `limits.bytes_max` in either encoding. Accepted types: double, string, document, array, binary,
   // ObjectId, bool, UTC datetime, null, regex, int32, int64, timestamp, decimal128 (canonically
   // encoded), minKey, maxKey. Deprecated ones (undefined, DBPointer, symbol, code with or without

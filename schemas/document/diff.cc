@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "schemas/document/bson_view.h"
-#include "schemas/document/json.h"
 #include "schemas/document/meaning.h"
 #include "schemas/document/member_index.h"
+#include "schemas/document/struct_codec.h"
 #include "schemas/document/struct_wire.h"
 
 namespace strata::document {

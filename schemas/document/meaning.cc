@@ -2,10 +2,10 @@
 #include "schemas/document/meaning.h"
 
 #include <algorithm>
-#include <cmath>
+#include <string>
 #include <vector>
 
-#include "schemas/document/bson_view.h"
+#include "schemas/document/member_index.h"
 
 namespace strata::document {
 namespace {
@@ -43,17 +43,19 @@ bool SameMembers(std::string_view a, std::string_view b) {
   return !reader_b.Next(member_b);
 }
 
-void AppendComparableNumber(double number, std::string& out) {
-  // Doubles from here on (2^63) have no int64 to be equal to.
-  const bool whole = number == std::floor(number) && number >= -9223372036854775808.0 &&
-                     number < 9223372036854775808.0;
-  if (whole) {
-    out.push_back(static_cast<char>(kBsonInt64));
-    AppendNumber(static_cast<int64_t>(number), out);
-  } else {
-    out.push_back(static_cast<char>(kBsonDouble));
-    AppendNumber(number, out);
+void AppendSorted(uint8_t type, std::string_view container, std::string& out) {
+  std::vector<Member> members = ReadMembers(container);
+  if (type == kBsonObject) std::sort(members.begin(), members.end(), ByName);
+  const size_t start = BeginDocument(out);
+  for (const Member& member : members) {
+    if (IsContainer(member.type)) {
+      AppendMemberHead(member.type, member.name, out);
+      AppendSorted(member.type, member.value, out);
+    } else {
+      AppendMember(member, out);
+    }
   }
+  EndDocument(start, out);
 }
 
 }  // namespace
@@ -66,30 +68,11 @@ bool SameMeaning(uint8_t type_a, std::string_view a, uint8_t type_b, std::string
   return IsInteger(type_a) && IsInteger(type_b) && LoadInteger(type_a, a) == LoadInteger(type_b, b);
 }
 
-void AppendComparable(uint8_t type, std::string_view value, std::string& out) {
-  if (IsInteger(type)) {
-    out.push_back(static_cast<char>(kBsonInt64));
-    AppendNumber(LoadInteger(type, value), out);
-    return;
-  }
-  if (type == kBsonDouble) return AppendComparableNumber(LoadNumber<double>(value), out);
-  out.push_back(static_cast<char>(type));
-  if (!IsContainer(type)) {
-    out += value;
-    return;
-  }
-  std::vector<Member> members;
-  Member member;
-  for (MemberReader reader(value); reader.Next(member);) members.push_back(member);
-  if (type == kBsonObject) std::sort(members.begin(), members.end(), ByName);
-  for (const Member& each : members) {
-    out += each.name;
-    out.push_back('\0');
-    AppendComparable(each.type, each.value, out);
-  }
-  // An empty name and a type byte that no value has: this cannot be taken for another member.
-  out.push_back('\0');
-  out.push_back('\0');
+Value WithSortedMembers(uint8_t type, std::string_view value) {
+  if (!IsContainer(type)) return {type, std::string(value)};
+  Value sorted{type, {}};
+  AppendSorted(type, value, sorted.bytes);
+  return sorted;
 }
 
 }  // namespace strata::document

@@ -1,7 +1,6 @@
 // Changes to a document, made where they belong in the BSON bytes.
 #include "schemas/document/patch.h"
 
-#include <cmath>
 #include <set>
 #include <string>
 
@@ -9,7 +8,10 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
+#include "schemas/document/addition.h"
 #include "schemas/document/bson_view.h"
+#include "schemas/document/compare.h"
+#include "schemas/document/compare_numbers.h"
 #include "schemas/document/content_error.h"
 #include "schemas/document/meaning.h"
 #include "schemas/document/merge.h"
@@ -48,14 +50,18 @@ Value Nested(const std::vector<std::string>& segments, size_t from, const Value&
   return nested;
 }
 
-std::string Comparable(const Member& member) {
-  std::string bytes;
-  AppendComparable(member.type, member.value, bytes);
-  return bytes;
-}
+// Equal elements: those that filters take for equal, whatever the order of members.
+struct InOrder {
+  bool operator()(const Value& a, const Value& b) const {
+    return Compare(a.type, a.bytes, b.type, b.bytes) < 0;
+  }
+};
+using ValueSet = std::set<Value, InOrder>;
 
-std::set<std::string> Comparables(std::string_view array) {
-  std::set<std::string> values;
+Value Comparable(const Member& member) { return WithSortedMembers(member.type, member.value); }
+
+ValueSet ElementsOf(std::string_view array) {
+  ValueSet values;
   Member member;
   for (MemberReader reader(array); reader.Next(member);) values.insert(Comparable(member));
   return values;
@@ -78,16 +84,9 @@ std::string Filtered(std::string_view array, Keep keep) {
 }
 
 // The array's elements without those that stand in it or in `present` before.
-std::string WithoutRepeats(std::string_view array, std::set<std::string> present) {
+std::string WithoutRepeats(std::string_view array, ValueSet present) {
   return Filtered(array,
                   [&](const Member& member) { return present.insert(Comparable(member)).second; });
-}
-
-bool IsNumber(uint8_t type) { return type == kBsonDouble || IsInteger(type); }
-
-double LoadAsDouble(uint8_t type, std::string_view value) {
-  return type == kBsonDouble ? LoadNumber<double>(value)
-                             : static_cast<double>(LoadInteger(type, value));
 }
 
 class Editor {
@@ -136,7 +135,7 @@ class Editor {
     switch (operation_->kind) {
       case OperationKind::kIncrement:
         if (IsNumber(type)) return absl::OkStatus();
-        return Refuse("increments by something that is not an int32, int64 or double");
+        return Refuse("increments by something that is not an int32, int64, double or decimal128");
       case OperationKind::kAppend:
       case OperationKind::kAppendMissing:
       case OperationKind::kRemoveAll:
@@ -275,34 +274,11 @@ class Editor {
     const Member& old = place_.member;
     if (!IsNumber(old.type)) {
       return Refuse(
-          "increments a value that is not an int32, int64 or double; set it to one first");
+          "increments a value that is not an int32, int64, double or decimal128; set it to one "
+          "first");
     }
-    Value sum;
-    if (old.type == kBsonDouble || by.type == kBsonDouble) {
-      const double number = LoadAsDouble(old.type, old.value) + LoadAsDouble(by.type, by.bytes);
-      if (!std::isfinite(number))
-        return Refuse("makes a double that is too large; set the value instead");
-      sum.type = kBsonDouble;
-      AppendNumber(number, sum.bytes);
-      return Assign(sum);
-    }
-    int64_t number = 0;
-    if (__builtin_add_overflow(LoadInteger(old.type, old.value), LoadInteger(by.type, by.bytes),
-                               &number)) {
-      return Refuse(
-          "makes an integer beyond 64 bits; increment by a double, {\"$numberDouble\": \"1.0\"}, "
-          "to "
-          "go on with a double");
-    }
-    const bool narrow =
-        old.type == kBsonInt32 && by.type == kBsonInt32 && number == static_cast<int32_t>(number);
-    sum.type = narrow ? kBsonInt32 : kBsonInt64;
-    if (narrow) {
-      AppendNumber(static_cast<int32_t>(number), sum.bytes);
-    } else {
-      AppendNumber(number, sum.bytes);
-    }
-    return Assign(sum);
+    const Addition added = AddNumbers(old.type, old.value, by.type, by.bytes);
+    return added.problem.empty() ? Assign(added.sum) : Refuse(added.problem);
   }
 
   absl::Status Append(bool missing_only) {
@@ -315,7 +291,7 @@ class Editor {
       return Refuse("appends to a value that is not an array; set it to one first");
     const std::string_view present = place_.member.value;
     std::string added;
-    if (missing_only) added = WithoutRepeats(elements.bytes, Comparables(present));
+    if (missing_only) added = WithoutRepeats(elements.bytes, ElementsOf(present));
     IndexName index;
     Member member;
     for (MemberReader reader(present); reader.Next(member);) index.Next();
@@ -334,9 +310,9 @@ class Editor {
     if (place_.member.type != kBsonArray) {
       return Refuse("removes elements from a value that is not an array; set what is to stay");
     }
-    const std::set<std::string> unwanted = Comparables(operation_->operand.bytes);
+    const ValueSet unwanted = ElementsOf(operation_->operand.bytes);
     return Assign(Value{kBsonArray, Filtered(place_.member.value, [&](const Member& member) {
-                          return unwanted.count(Comparable(member)) == 0;
+                          return !unwanted.contains(Comparable(member));
                         })});
   }
 

@@ -22,8 +22,9 @@ enum class OperationKind {
                    // ($pullAll); nothing there is no error
 };
 
-// kAppendMissing and kRemoveAll take two elements for equal as SameMeaning does, and numbers by
-// their value whatever their type (1 equals 1.0), decimal128 aside, which equals itself only.
+// kAppendMissing and kRemoveAll take two elements for equal as filters do (Compare): numbers by
+// their exact value whatever their type (1, 1.0 and decimal128 1.0); but whatever the order of
+// members, which JSON does not have.
 struct Operation {
   Path path;
   OperationKind kind = OperationKind::kSet;
@@ -45,12 +46,12 @@ struct Patch {
 // made (as objects). INVALID_PATCH with metadata "field" ("operations[2]"), "path" and the problem:
 // a path through a scalar, an array index past the end (the end itself and "-" append), an
 // increment of a non-number, an integer increment that overflows int64, a double one that becomes
-// infinite, an append to a non-array, an operand of the wrong type, an empty path with anything but
-// set of an object, more than Patch::kOperationsMax operations or Patch::kWorkBytesMax. (Unset and
-// remove-all of what a path through a scalar names find nothing there, and that is no error.)
-// Member order: members that stay keep their place, new ones go last. Integer arithmetic as
-// MongoDB's $inc: int32 widens to int64, any double makes a double. The result is checked against
-// `limits`: INVALID_CONTENT or DOCUMENT_TOO_LARGE as CheckLimits.
+// infinite, a decimal128 one that would have to be rounded (addition.h), an append to a non-array,
+// an operand of the wrong type, an empty path with anything but set of an object, more than
+// Patch::kOperationsMax operations or Patch::kWorkBytesMax. (Unset and remove-all of what a path
+// through a scalar names find nothing there, and that is no error.) Member order: members that stay
+// keep their place, new ones go last. The result is checked against `limits`: INVALID_CONTENT or
+// DOCUMENT_TOO_LARGE as CheckLimits.
 absl::StatusOr<Content> ApplyPatch(const Content& base, const Patch& patch, const Limits& limits);
 
 }  // namespace strata::document

@@ -5,7 +5,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
-#include "schemas/document/json.h"
+#include "schemas/document/struct_codec.h"
 
 namespace strata::rpc {
 namespace {

@@ -52,6 +52,9 @@ TEST(Value, IsRefusedIfItWasMeantAsJson) {
 
 TEST(Value, LosesNoNumber) {
   EXPECT_EQ(ValueJson("9007199254740993"), R"({"$numberLong":"9007199254740993"})");
+  // The server refuses a plain one, since it is what the number above is rounded to.
+  EXPECT_EQ(ValueJson("9007199254740992"), R"({"$numberLong":"9007199254740992"})");
+  EXPECT_EQ(ValueJson("-9007199254740992"), R"({"$numberLong":"-9007199254740992"})");
   EXPECT_EQ(ValueJson("1.0"), R"({"$numberDouble":"1.0"})");
   EXPECT_EQ(ValueJson("0.1"), "0.1");
 }

@@ -59,7 +59,7 @@ TEST(ExtendedJson, ExactStyleKeepsTheWidthOfIntegers) {
 TEST(ExtendedJson, DoublesOnlyStyleWrapsWhatADoubleWouldBlur) {
   EXPECT_EQ(RoundTrip(R"({"a":9007199254740993,"b":9007199254740992,"c":1.0,"d":1.5,"e":-0.0})",
                       JsonStyle::kDoublesOnly),
-            R"({"a":{"$numberLong":"9007199254740993"},"b":9007199254740992,)"
+            R"({"a":{"$numberLong":"9007199254740993"},"b":{"$numberLong":"9007199254740992"},)"
             R"("c":{"$numberDouble":"1.0"},"d":1.5,"e":{"$numberDouble":"-0.0"}})");
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "schemas/document/json.h"
+#include "schemas/document/struct_codec.h"
 #include "tests/document/documents.h"
 
 namespace strata::document {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "schemas/document/json.h"
+#include "schemas/document/struct_codec.h"
 #include "tests/document/documents.h"
 
 namespace strata::document {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "schemas/document/filter.h"
 #include "tests/document/documents.h"
 
 namespace strata::document {
@@ -168,6 +169,37 @@ TEST(Increment, AddsAsMongoDoes) {
   });
 }
 
+TEST(Increment, AddsToADecimalExactly) {
+  const auto decimal = [](const std::string& digits) {
+    return R"({"$numberDecimal": ")" + digits + "\"}";
+  };
+  const struct {
+    std::string old;
+    std::string by;
+    std::string sum;
+  } rows[] = {
+      {decimal("1.50"), decimal("0.1"), decimal("1.60")},
+      {decimal("1.50"), "1", decimal("2.50")},
+      {decimal("1.50"), "-2", decimal("-0.50")},
+      {decimal("1.50"), R"({"$numberLong": "9223372036854775807"})",
+       decimal("9223372036854775808.50")},
+      {decimal("1.50"), "0.25", decimal("1.75")},
+      {"1", decimal("0.1"), decimal("1.1")},
+      {R"({"$numberLong": "9223372036854775807"})", decimal("1"), decimal("9223372036854775808")},
+      {"0.5", decimal("0.10"), decimal("0.60")},
+      {decimal("0.1"), decimal("-0.1"), decimal("0.0")},
+      {decimal("9999999999999999999999999999999999"), "1",
+       decimal("1.000000000000000000000000000000000E+34")},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.old + " + " + row.by);
+    ExpectResult(Apply(R"({"a": )" + row.old + "}", {Increment("/a", row.by)}),
+                 R"({"a": )" + row.sum + "}");
+  }
+  ExpectResult(Apply("{}", {Increment("/a", decimal("0.10"))}),
+               R"({"a": )" + decimal("0.10") + "}");
+}
+
 TEST(Append, AddsElementsInOrder) {
   ExpectRows({
       {R"({"a": [1], "b": 2})", Append("/a", "[2, [3], {\"c\": 4}]"),
@@ -205,6 +237,65 @@ TEST(RemoveAll, RemovesEveryElementThatEqualsOne) {
   });
 }
 
+// Filters, append_missing and remove_all mean the same by equal, as long as members are in order.
+TEST(Equality, IsThatOfFilters) {
+  const char* const values[] = {
+      "0",
+      "1",
+      "2",
+      R"({"$numberLong": "1"})",
+      R"({"$numberLong": "9007199254740993"})",
+      R"({"$numberDouble": "1.0"})",
+      R"({"$numberDouble": "-0.0"})",
+      R"({"$numberDouble": "0.1"})",
+      R"({"$numberDouble": "0.5"})",
+      R"({"$numberDouble": "9007199254740992.0"})",
+      R"({"$numberDouble": "1e300"})",
+      R"({"$numberDecimal": "1"})",
+      R"({"$numberDecimal": "1.0"})",
+      R"({"$numberDecimal": "10E-1"})",
+      R"({"$numberDecimal": "-0E+3"})",
+      R"({"$numberDecimal": "0.1"})",
+      R"({"$numberDecimal": "0.50"})",
+      R"({"$numberDecimal": "9007199254740993"})",
+      R"({"$numberDecimal": "1E+300"})",
+      R"({"$numberDecimal": "0.1000000000000000055511151231257827"})",
+      "true",
+      "null",
+      "\"1\"",
+      R"({"$date": {"$numberLong": "1"}})",
+      R"({"b": 1})",
+      R"({"b": {"$numberDecimal": "1.0"}})",
+      R"({"b": 1, "c": [1]})",
+      R"({"b": {"$numberDouble": "1.0"}, "c": [{"$numberDecimal": "1"}]})",
+      "[1, 2]",
+      R"([{"$numberDecimal": "1.0"}, 2])",
+      "[]",
+      "{}",
+  };
+  for (const std::string a : values) {
+    // In an array of an array: $eq also looks at the elements of an array, and then at the array.
+    const std::string base = R"({"a": [)" + a + "]}";
+    for (const std::string b : values) {
+      SCOPED_TRACE(a + " and " + b);
+      const std::string operand = "[" + b + "]";
+      const absl::StatusOr<Filter> filter =
+          Filter::Compile(Doc(R"({"a": {"$eq": )" + operand + "}}"));
+      ASSERT_TRUE(filter.ok()) << filter.status();
+      const bool equal = filter->Matches(Doc(base));
+      EXPECT_EQ(*Apply(base, {AppendMissing("/a", operand)}) == Doc(base), equal);
+      EXPECT_EQ(*Apply(base, {RemoveAll("/a", operand)}) == Doc(R"({"a": []})"), equal);
+    }
+  }
+}
+
+TEST(Equality, DoesNotDependOnTheOrderOfMembers) {
+  const std::string base = R"({"a": [{"b": {"d": 1, "e": 2}, "c": 3}]})";
+  const std::string other = R"([{"c": {"$numberDecimal": "3.0"}, "b": {"e": 2, "d": 1}}])";
+  ExpectResult(Apply(base, {AppendMissing("/a", other)}), base);
+  ExpectResult(Apply(base, {RemoveAll("/a", other)}), R"({"a": []})");
+}
+
 TEST(Operations, AreRefusedWithTheirPositionAndPath) {
   const std::vector<std::pair<const char*, Operation>> rows = {
       {R"({"a": 1})", Set("/a/b", "1")},
@@ -215,9 +306,12 @@ TEST(Operations, AreRefusedWithTheirPositionAndPath) {
       {R"({"a": [1]})", Set("/a/01", "1")},
       {R"({"a": [1]})", Increment("/a/5", "1")},
       {R"({"a": "1"})", Increment("/a", "1")},
-      {R"({"a": {"$numberDecimal": "1"}})", Increment("/a", "1")},
+      {R"({"a": {"$date": {"$numberLong": "1"}}})", Increment("/a", "1")},
       {R"({"a": 1})", Increment("/a", "\"1\"")},
-      {R"({"a": 1})", Increment("/a", R"({"$numberDecimal": "1"})")},
+      {R"({"a": true})", Increment("/a", R"({"$numberDecimal": "1"})")},
+      {R"({"a": {"$numberDecimal": "1E+34"}})", Increment("/a", "1")},
+      {R"({"a": {"$numberDecimal": "1"}})", Increment("/a", "0.1")},
+      {R"({"a": 0.1})", Increment("/a", R"({"$numberDecimal": "1"})")},
       {R"({"a": {"$numberLong": "9223372036854775807"}})", Increment("/a", "1")},
       {R"({"a": {"$numberLong": "-9223372036854775808"}})", Increment("/a", "-1")},
       {R"({"a": 1.7e308})", Increment("/a", "1.7e308")},
@@ -284,6 +378,20 @@ TEST(Operations, AreLimitedInWhatTheyReadAltogether) {
             ErrorReason::kInvalidPatch);
   EXPECT_EQ(ReasonOf(Apply(base, std::vector<Operation>(50, RemoveAll("/a", "[1]"))).status()),
             ErrorReason::kInvalidPatch);
+}
+
+TEST(Operations, LargeArraysOfDecimalsAreNoProductOfSizes) {
+  std::string elements = "[{\"$numberDecimal\": \"0\"}";
+  for (int i = 1; i < 20'000; ++i) {
+    elements += ",{\"$numberDecimal\": \"" + std::to_string(i) + ".1E-300\"}," + std::to_string(i) +
+                ".1e-300";
+  }
+  elements += "]";
+  const auto start = std::chrono::steady_clock::now();
+  const absl::StatusOr<Content> result =
+      Apply("{\"a\":" + elements + "}", {AppendMissing("/a", elements), RemoveAll("/a", elements)});
+  ExpectResult(result, R"({"a": []})");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(Operations, LargeArraysAreNoProductOfSizes) {

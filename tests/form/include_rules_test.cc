@@ -25,7 +25,10 @@ struct Rule {
 constexpr Rule kRules[] = {
     // The domain: no gRPC, no driver, no system call.
     {"schemas/base", ". absl/ openssl/"},
-    {"schemas/document", ". absl/ bson/ openssl/ re2/ schemas/base"},
+    {"schemas/document", ". absl/ bson/ openssl/ re2/ schemas/base schemas/document/extended_json"},
+    // The rules that client and server share.
+    {"schemas/document/extended_json",
+     ". absl/ bson/ schemas/base/strings.h schemas/document/bson_view.h"},
     {"schemas/store", ". absl/ schemas/base"},
     {"schemas/versioning", ". absl/ bson/ openssl/ schemas/base schemas/document schemas/store"},
 
@@ -59,8 +62,11 @@ constexpr Rule kRules[] = {
      "schemas/versioning schemas/enrollment service/engines service/observability service/rpc "
      "service/server"},
 
-    // A client knows the contract and nothing of the server.
-    {"clients/client", ". absl/ bson/ google/ grpc/ grpcpp/ strata/v1/"},
+    // A client knows the contract and nothing of the server. The rules of Extended JSON are part of
+    // the contract, and only its JSON needs them.
+    {"clients/client",
+     ". absl/ bson/ google/ grpc/ grpcpp/ strata/v1/ schemas/document/extended_json "
+     "schemas/document/bson_view.h"},
     {"clients/cli",
      ". absl/ bson/ CLI/ google/ grpc/ grpcpp/ openssl/ posix strata/v1/ zstd.h clients/client"},
 };
@@ -157,6 +163,8 @@ TEST(IncludeRules, WhatTheyPreventIsSeen) {
   const std::pair<std::string_view, std::string_view> forbidden[] = {
       {"schemas/document", "schemas/store/store.h"},
       {"schemas/document", "schemas/versioning/version.h"},
+      {"schemas/document/extended_json", "schemas/document/content.h"},
+      {"schemas/document/extended_json", "schemas/base/error.h"},
       {"schemas/store", "schemas/document/content.h"},
       {"schemas/versioning", "service/engines/engines.h"},
       {"schemas/versioning", "strata/v1/document.pb.h"},
@@ -177,6 +185,8 @@ TEST(IncludeRules, WhatTheyPreventIsSeen) {
       {"service/observability", "strata/v1/document.pb.h"},
       {"service/app", "tests/support/manual_clock.h"},
       {"clients/cli", "schemas/document/content.h"},
+      {"clients/cli", "schemas/document/extended_json/wrapper.h"},
+      {"clients/client", "schemas/document/content.h"},
       {"clients/cli", "strata/wire/v1/document.pb.h"},
   };
   for (const auto& [folder, header] : forbidden) {

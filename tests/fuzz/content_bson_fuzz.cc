@@ -3,8 +3,8 @@
 
 #include "schemas/document/bson_view.h"
 #include "schemas/document/content.h"
-#include "schemas/document/json.h"
-#include "schemas/document/wrapper.h"
+#include "schemas/document/extended_json/wrapper.h"
+#include "schemas/document/struct_codec.h"
 #include "tests/fuzz/input.h"
 
 namespace strata::fuzz {
@@ -25,7 +25,8 @@ std::string Unwrapped(std::string_view container) {
   const size_t start = document::BeginDocument(out);
   Member member;
   for (MemberReader reader(container); reader.Next(member);) {
-    if (member.type == document::kBsonObject && document::IsExactWrapper(member.value)) {
+    if (member.type == document::kBsonObject &&
+        document::ReadWrapperObject(member.value, document::WrapperSource::kBson)) {
       std::string around;
       const size_t around_start = document::BeginDocument(around);
       document::AppendMember(member, around);

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "schemas/document/content.h"
-#include "schemas/document/json.h"
+#include "schemas/document/struct_codec.h"
 #include "tests/fuzz/input.h"
 
 namespace strata::fuzz {

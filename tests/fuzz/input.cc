@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <limits>
 
-#include "schemas/document/scalar_text.h"
-#include "schemas/document/wrapper.h"
+#include "schemas/document/extended_json/decimal.h"
+#include "schemas/document/extended_json/wrapper.h"
 
 namespace strata::fuzz {
 
@@ -146,8 +146,9 @@ document::Value Input::ValueAt(int depth) {
       return {document::kBsonObjectId, Raw(12)};
     case 9: {
       const std::string text = std::to_string(Integer()) + "E" + std::to_string(Integer() % 6200);
-      const std::optional<std::string> decimal = document::ParseDecimal(text);
-      return decimal ? document::Value{document::kBsonDecimal, *decimal} : document::Value{};
+      const std::optional<document::Decimal> decimal = document::ParseDecimal(text);
+      if (!decimal) return {};
+      return {document::kBsonDecimal, document::DecimalBytes(*decimal)};
     }
     case 10: {
       const uint8_t subtype = Byte();

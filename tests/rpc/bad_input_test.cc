@@ -393,7 +393,7 @@ TEST_F(BadInput, Patches) {
       {"Update", PatchWith(R"({"path": "/title", "increment": 1})"), kPatch, at, "/title"},
       {"Update", PatchWith(R"({"path": "/most", "increment": 1})"), kPatch, at, "beyond 64 bits"},
       {"Update", PatchWith(R"({"path": "/stock", "increment": "1"})"), kPatch, at,
-       "int32, int64 or double"},
+       "int32, int64, double or decimal128"},
       {"Update", PatchWith(R"({"path": "/title", "append": [1]})"), kPatch, at, "array"},
       {"Update", PatchWith(R"({"path": "/title", "append_missing": [1]})"), kPatch, at, "array"},
       {"Update", PatchWith(R"({"path": "/title", "remove_all": [1]})"), kPatch, at, "array"},

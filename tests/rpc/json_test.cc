@@ -36,6 +36,10 @@ TEST(Json, ComesBackAsTheTableSays) {
       {R"({"n": {"$numberDouble": "NaN"}})", nullptr},
       {R"({"n": -0.0})", R"({"n": {"$numberDouble": "-0.0"}})"},
       {R"({"n": {"$numberDecimal": "1.10"}})", R"({"n": {"$numberDecimal": "1.10"}})"},
+      {R"({"n": {"$numberDecimal":
+          "0.0000000000000000000000000000000000000000000000000000000000000000001"}})",
+       R"({"n": {"$numberDecimal": "1E-67"}})"},
+      {R"({"n": {"$numberDecimal": "1e99999999999999999999"}})", nullptr},
       {R"({"d": {"$date": "2026-01-31T12:00:00Z"}})",
        R"({"d": {"$date": "2026-01-31T12:00:00Z"}})"},
       {R"({"o": {"$oid": "0123456789abcdef01234567"}})",

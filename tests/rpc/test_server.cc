@@ -11,7 +11,7 @@
 #include <cstdlib>
 
 #include "schemas/base/strings.h"
-#include "schemas/document/json.h"
+#include "schemas/document/struct_codec.h"
 
 namespace strata::rpc_test {
 namespace {

@@ -1,9 +1,5 @@
 // From the wire form of google.protobuf.Struct to BSON.
-#include "schemas/document/json.h"
-
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "schemas/base/status_macros.h"
@@ -11,42 +7,14 @@
 #include "schemas/document/bson_check.h"
 #include "schemas/document/bson_view.h"
 #include "schemas/document/content_error.h"
+#include "schemas/document/extended_json/wrapper.h"
+#include "schemas/document/struct_codec.h"
+#include "schemas/document/struct_message.h"
 #include "schemas/document/struct_wire.h"
 #include "schemas/document/utf8.h"
-#include "schemas/document/wrapper.h"
 
 namespace strata::document {
 namespace {
-
-// Doubles hold every whole number below this; from here on a number was perhaps rounded.
-constexpr double kExactBelow = 9007199254740992.0;  // 2^53
-
-// A Value message, its kind told apart. Messages inside are still bytes.
-struct ParsedValue {
-  uint64_t tag = 0;  // 0: no kind is set
-  uint64_t bits = 0;
-  std::string_view bytes;
-
-  double number() const { return LoadNumber<double>(reinterpret_cast<const char*>(&bits)); }
-};
-
-struct Entry {
-  std::string_view name;
-  std::string_view value;  // a Value message
-  uint64_t prefix = 0;     // the first bytes of the name as a number, behind them zeros
-};
-
-// Orders as the names' bytes do, which contain no zeros.
-bool ByName(const Entry& a, const Entry& b) {
-  return a.prefix != b.prefix ? a.prefix < b.prefix : a.name < b.name;
-}
-
-uint64_t NamePrefix(std::string_view name) {
-  if (name.size() >= 8) return __builtin_bswap64(LoadNumber<uint64_t>(name));
-  uint64_t prefix = 0;
-  for (const char c : name) prefix = prefix << 8 | static_cast<uint8_t>(c);
-  return name.empty() ? 0 : prefix << 8 * (8 - name.size());
-}
 
 class StructReader {
  public:
@@ -57,7 +25,7 @@ class StructReader {
     out_.reserve(wire.size() + wire.size() / 8 + 16);
     const size_t entries_begin = 0;
     std::string_view wrapper_name;
-    if (!CollectEntries(wire, wrapper_name)) return Problem();
+    if (!AddEntries(wire, wrapper_name)) return Problem();
     if (!wrapper_name.empty()) {
       Trail::Level level(trail_);
       level.At(wrapper_name);
@@ -69,7 +37,7 @@ class StructReader {
     return std::move(out_);
   }
 
-  // Leaves the value behind a member head without name.
+  // Leaves the value after a member head without name.
   absl::StatusOr<Value> SingleValue(std::string_view wire) {
     if (!Member({}, wire, /*depth=*/0)) return Problem();
     return Value{static_cast<uint8_t>(out_[0]), out_.substr(2)};
@@ -98,90 +66,20 @@ class StructReader {
                 "send what a protobuf library writes");
   }
 
-  // Puts a Struct's entries at the end of entries_, sorted by name, the last of equal names only.
-  // Tells the first name that only a wrapper may have.
-  bool CollectEntries(std::string_view wire, std::string_view& wrapper_name) {
-    const auto begin = static_cast<ptrdiff_t>(entries_.size());
-    WireReader reader(wire);
-    WireField field;
-    while (reader.Next(field)) {
-      if (field.tag != kFieldsTag) continue;
-      Entry entry;
-      if (!ReadEntry(field.bytes, entry)) return false;
-      const bool dollar = !entry.name.empty() && entry.name[0] == '$';
-      if (dollar && wrapper_name.empty() && IsWrapperName(entry.name)) wrapper_name = entry.name;
-      entries_.push_back(entry);
+  // Puts a Struct's entries at the end of entries_ and tells the first name that only a wrapper may
+  // have.
+  bool AddEntries(std::string_view wire, std::string_view& wrapper_name) {
+    switch (entries_.Add(wire, wrapper_name)) {
+      case StructFault::kNone:
+        return true;
+      case StructFault::kMalformed:
+        return FailWire();
+      case StructFault::kNameNotUtf8:
+        return Fail("has a member whose name is not UTF-8", "write names in UTF-8");
+      case StructFault::kNameWithZero:
+        return Fail("has a member whose name contains a zero byte", "use a name without it");
     }
-    if (reader.failed()) return FailWire();
-    SortEntries(begin);
-    DropOverwritten(static_cast<size_t>(begin));
-    return true;
-  }
-
-  // Stable. Few entries are put in order by hand: std::stable_sort allocates.
-  void SortEntries(ptrdiff_t begin) {
-    const auto first = entries_.begin() + begin;
-    if (entries_.end() - first > 24) {
-      if (!std::is_sorted(first, entries_.end(), ByName)) {
-        std::stable_sort(first, entries_.end(), ByName);
-      }
-      return;
-    }
-    for (auto entry = first; entry != entries_.end(); ++entry) {
-      const Entry moved = *entry;
-      auto place = entry;
-      for (; place != first && ByName(moved, *(place - 1)); --place) *place = *(place - 1);
-      *place = moved;
-    }
-  }
-
-  bool ReadEntry(std::string_view wire, Entry& entry) {
-    if (!ReadShortEntry(wire, entry) && !ReadAnyEntry(wire, entry)) return false;
-    if (!IsUtf8(entry.name)) {
-      return Fail("has a member whose name is not UTF-8", "write names in UTF-8");
-    }
-    entry.prefix = NamePrefix(entry.name);
-    if (FindZero(entry.name.data(), entry.name.data() + entry.name.size()) != nullptr) {
-      return Fail("has a member whose name contains a zero byte", "use a name without it");
-    }
-    return true;
-  }
-
-  // The form that nearly all entries have: name, then value, both lengths in one byte.
-  static bool ReadShortEntry(std::string_view wire, Entry& entry) {
-    if (wire.size() < 4 || wire.size() >= 0x80 || wire[0] != kNameTag) return false;
-    const auto name_size = static_cast<uint8_t>(wire[1]);
-    if (size_t{name_size} + 4 > wire.size() || wire[name_size + size_t{2}] != kValueTag)
-      return false;
-    entry.name = wire.substr(2, name_size);
-    entry.value = wire.substr(name_size + size_t{4});
-    return entry.value.size() == static_cast<uint8_t>(wire[name_size + size_t{3}]);
-  }
-
-  bool ReadAnyEntry(std::string_view wire, Entry& entry) {
-    entry = Entry{};
-    WireReader reader(wire);
-    WireField field;
-    bool has_value = false;
-    while (reader.Next(field)) {
-      if (field.tag == kNameTag) entry.name = field.bytes;
-      if (field.tag != kValueTag) continue;
-      // Protobuf would merge two; nothing that writes Structs relies on it.
-      if (has_value) return FailWire();
-      has_value = true;
-      entry.value = field.bytes;
-    }
-    return !reader.failed() || FailWire();
-  }
-
-  // As protobuf does with a map: of entries with the same key the last one counts.
-  void DropOverwritten(size_t begin) {
-    size_t kept = begin;
-    for (size_t i = begin; i < entries_.size(); ++i) {
-      if (i + 1 < entries_.size() && entries_[i + 1].name == entries_[i].name) continue;
-      entries_[kept++] = entries_[i];
-    }
-    entries_.resize(kept);
+    return false;
   }
 
   // Writes the entries from `entries_begin` on as a BSON document and takes them off.
@@ -190,11 +88,11 @@ class StructReader {
     const size_t start = BeginDocument(out_);
     Trail::Level level(trail_);
     for (size_t i = entries_begin; i < entries_end; ++i) {
-      const Entry entry = entries_[i];
+      const StructEntry entry = entries_[i];
       level.At(entry.name);
       if (!Member(entry.name, entry.value, depth)) return false;
     }
-    entries_.resize(entries_begin);
+    entries_.Truncate(entries_begin);
     EndDocument(start, out_);
     return true;
   }
@@ -218,62 +116,11 @@ class StructReader {
     return true;
   }
 
-  // The form that nearly all values have: one field, its length in one byte.
-  static bool ParseShort(std::string_view wire, ParsedValue& value) {
-    if (wire.size() < 2 || wire.size() >= 0x80) return false;
-    value.tag = static_cast<uint8_t>(wire[0]);
-    const auto second = static_cast<uint8_t>(wire[1]);
-    switch (value.tag) {
-      case kNumberTag:
-        if (wire.size() != 9) return false;
-        value.bits = LoadNumber<uint64_t>(wire.data() + 1);
-        return true;
-      case kNullTag:
-      case kBoolTag:
-        value.bits = second;
-        return wire.size() == 2 && second < 0x80;
-      case kTextTag:
-      case kStructTag:
-      case kListTag:
-        value.bytes = wire.substr(2);
-        return value.bytes.size() == second;
-      default:
-        return false;
-    }
-  }
-
-  bool Parse(std::string_view wire, ParsedValue& value) {
-    if (ParseShort(wire, value)) return true;
-    value = ParsedValue{};
-    WireReader reader(wire);
-    WireField field;
-    while (reader.Next(field)) {
-      switch (field.tag) {
-        case kStructTag:
-        case kListTag:
-          // As above.
-          if (value.tag == field.tag) return FailWire();
-          [[fallthrough]];
-        case kTextTag:
-          value = {field.tag, 0, field.bytes};
-          break;
-        case kNullTag:
-        case kNumberTag:
-        case kBoolTag:
-          value = {field.tag, field.number, {}};
-          break;
-        default:
-          break;
-      }
-    }
-    return !reader.failed() || FailWire();
-  }
-
   // Writes one member, whose value lies at `depth` + 1 if it is an object or array.
   bool Member(std::string_view name, std::string_view wire, int depth) {
     if (++nodes_ > limits_.nodes_max) return FailNodes();
     ParsedValue value;
-    if (!Parse(wire, value)) return false;
+    if (!ParseValue(wire, value)) return FailWire();
     switch (value.tag) {
       case kNullTag:
         AppendMemberHead(kBsonNull, name, out_);
@@ -313,7 +160,7 @@ class StructReader {
       AppendNumber(number, out_);
       return true;
     }
-    if (!(std::fabs(number) < kExactBelow)) return FailRounded();
+    if (!(std::fabs(number) < static_cast<double>(kExactInDoubleEnd))) return FailRounded();
     const auto integer = static_cast<int64_t>(number);
     if (integer == static_cast<int32_t>(integer)) {
       AppendMemberHead(kBsonInt32, name, out_);
@@ -328,7 +175,7 @@ class StructReader {
   bool ObjectOrWrapper(std::string_view name, std::string_view wire, int depth) {
     const size_t entries_begin = entries_.size();
     std::string_view wrapper_name;
-    if (!CollectEntries(wire, wrapper_name)) return false;
+    if (!AddEntries(wire, wrapper_name)) return false;
     if (!wrapper_name.empty()) return Wrapper(name, wrapper_name, entries_begin);
     if (depth >= limits_.depth_max) return FailDepth();
     AppendMemberHead(kBsonObject, name, out_);
@@ -339,7 +186,7 @@ class StructReader {
     WrapperArgument argument;
     if (entries_.size() - entries_begin != 1) return FailWrapper(wrapper_name);
     if (!Argument(entries_[entries_begin].value, argument)) return false;
-    entries_.resize(entries_begin);
+    entries_.Truncate(entries_begin);
     const std::optional<Value> value = ReadWrapper(wrapper_name, argument);
     if (!value) return FailWrapper(wrapper_name);
     AppendMember(value->type, name, value->bytes, out_);
@@ -348,19 +195,19 @@ class StructReader {
 
   bool Argument(std::string_view wire, WrapperArgument& argument) {
     ParsedValue value;
-    if (!Parse(wire, value)) return false;
+    if (!ParseValue(wire, value)) return FailWire();
     argument.is_object = value.tag == kStructTag;
     if (!argument.is_object) return Part({}, value, argument.scalar);
     const size_t entries_begin = entries_.size();
     std::string_view inner_wrapper;
-    if (!CollectEntries(value.bytes, inner_wrapper)) return false;
+    if (!AddEntries(value.bytes, inner_wrapper)) return false;
     for (size_t i = entries_begin; i < entries_.size(); ++i, ++argument.part_count) {
       if (argument.part_count >= 2) continue;
       ParsedValue inner;
-      if (!Parse(entries_[i].value, inner)) return false;
+      if (!ParseValue(entries_[i].value, inner)) return FailWire();
       if (!Part(entries_[i].name, inner, argument.parts[argument.part_count])) return false;
     }
-    entries_.resize(entries_begin);
+    entries_.Truncate(entries_begin);
     return true;
   }
 
@@ -385,10 +232,7 @@ class StructReader {
   }
 
   bool FailWrapper(std::string_view wrapper_name) {
-    return Fail(absl::StrCat("has the name of the Extended JSON wrapper ", ToAbsl(wrapper_name),
-                             " but is not exactly that wrapper"),
-                absl::StrCat("write ", ToAbsl(WrapperForm(wrapper_name)),
-                             " with nothing else in the object, or use another member name"));
+    return Fail(WrapperProblem(wrapper_name), WrapperAdvice(wrapper_name));
   }
   bool FailDepth() {
     limit_ = limits_.depth_max;
@@ -406,7 +250,7 @@ class StructReader {
   const std::string_view whole_;
   std::string out_;
   int nodes_ = 0;
-  std::vector<Entry> entries_;  // of all Structs that are open, outermost first
+  StructEntries entries_;
   Trail trail_;
   std::string pointer_;
   std::string problem_;

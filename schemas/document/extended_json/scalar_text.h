@@ -9,24 +9,26 @@
 namespace strata::document {
 
 // Base64 of RFC 4648, section 4. Decoding takes exactly what encoding gives: padded, no spaces.
-void AppendBase64(std::string_view bytes, std::string& out);
-std::optional<std::string> DecodeBase64(std::string_view text);
+std::string Base64Text(std::string_view bytes);
+std::optional<std::string> ParseBase64(std::string_view text);
 
-// Two lower-case digits a byte; decoding takes both cases.
-void AppendHex(std::string_view bytes, std::string& out);
-std::optional<std::string> DecodeHex(std::string_view text);
+// Two lower-case digits a byte; reading takes both cases.
+std::string HexText(std::string_view bytes);
+std::optional<std::string> ParseHex(std::string_view text);
 
 // 8-4-4-4-12 hex digits, as 16 bytes.
-std::optional<std::string> DecodeUuid(std::string_view text);
+std::optional<std::string> ParseUuid(std::string_view text);
 
-// "2026-01-31T12:00:00Z" or with milliseconds ".250Z". Reading also takes an offset ("+01:00",
-// "+0100"), one to three digits behind the point, and any year of four digits.
+// "2026-01-31T12:00:00Z" or with milliseconds ".250Z". Reading takes RFC 3339 to the millisecond:
+// seconds and zone are required, "T" and "Z" may be small letters, and there are no leap seconds;
+// an offset may lack its colon ("+0100"), as some of MongoDB's tools write it.
 inline constexpr int64_t kDateTextMin = 0;                // 1970-01-01T00:00:00Z
 inline constexpr int64_t kDateTextMax = 253402300799999;  // 9999-12-31T23:59:59.999Z
-void AppendDate(int64_t unix_millis, std::string& out);
+// REQUIRES: kDateTextMin <= unix_millis <= kDateTextMax.
+std::string DateText(int64_t unix_millis);
 std::optional<int64_t> ParseDate(std::string_view text);
 
-// Whole numbers: digits behind an optional "-", within the type's range.
+// Whole numbers: digits after an optional "-", within the type's range.
 template <typename Integer>
 std::optional<Integer> ParseInteger(std::string_view text);
 extern template std::optional<int32_t> ParseInteger(std::string_view text);
@@ -34,11 +36,7 @@ extern template std::optional<int64_t> ParseInteger(std::string_view text);
 
 // The shortest text that reads back as the same double; whole ones end in ".0" or have an exponent.
 void AppendDouble(double number, std::string& out);
-// Nothing for NaN, infinity and what a double cannot hold.
+// The nearest double. Nothing for NaN, infinity and what is too large; what is too small is zero.
 std::optional<double> ParseDouble(std::string_view text);
-
-// Decimal128 in 16 BSON bytes. Nothing for NaN, infinity and what cannot be held exactly.
-std::string DecimalText(std::string_view bytes);
-std::optional<std::string> ParseDecimal(std::string_view text);
 
 }  // namespace strata::document

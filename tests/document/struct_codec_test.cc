@@ -1,5 +1,5 @@
 // BSON to and from google.protobuf.Struct, checked against protobuf's own Struct.
-#include "schemas/document/json.h"
+#include "schemas/document/struct_codec.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>

@@ -1,25 +1,19 @@
 // From BSON to the wire form of google.protobuf.Struct: sizes first, then one pass of writing.
-#include <charconv>
 #include <cmath>
 
 #include "absl/container/inlined_vector.h"
 #include "schemas/document/bson_view.h"
-#include "schemas/document/json.h"
-#include "schemas/document/scalar_text.h"
+#include "schemas/document/extended_json/wrapper.h"
+#include "schemas/document/struct_codec.h"
 #include "schemas/document/struct_wire.h"
 
 namespace strata::document {
 namespace {
 
-constexpr int64_t kExactBelow = int64_t{1} << 53;
-
 // A value that is a plain JSON number, as AppendStruct writes it.
 bool IsPlainNumber(uint8_t type, std::string_view value) {
   if (type == kBsonInt32) return true;
-  if (type == kBsonInt64) {
-    const auto number = LoadNumber<int64_t>(value);
-    return number > -kExactBelow && number < kExactBelow;
-  }
+  if (type == kBsonInt64) return IsExactInDouble(LoadNumber<int64_t>(value));
   if (type != kBsonDouble) return false;
   const auto number = LoadNumber<double>(value);
   return number != std::floor(number);
@@ -39,15 +33,14 @@ void AppendLengthField(uint8_t tag, std::string_view bytes, std::string& out) {
   out += bytes;
 }
 
-std::string TextMessage(std::string_view text) {
+std::string PartMessage(const WrapperSpelling::Part& part) {
   std::string value;
-  AppendLengthField(kTextTag, text, value);
-  return value;
-}
-
-std::string NumberMessage(double number) {
-  std::string value(1, static_cast<char>(kNumberTag));
-  AppendNumber(number, value);
+  if (part.number) {
+    value.push_back(static_cast<char>(kNumberTag));
+    AppendNumber(static_cast<double>(*part.number), value);
+  } else {
+    AppendLengthField(kTextTag, part.text, value);
+  }
   return value;
 }
 
@@ -58,87 +51,26 @@ void AppendEntry(std::string_view name, std::string_view value, std::string& out
   AppendLengthField(kFieldsTag, entry, out);
 }
 
-// The Value {name: value}.
-std::string ObjectMessage(std::string_view name, std::string_view value) {
-  std::string fields;
-  AppendEntry(name, value, fields);
+std::string ObjectMessage(std::string_view fields) {
   std::string message;
   AppendLengthField(kStructTag, fields, message);
   return message;
-}
-std::string ObjectMessage(std::string_view name_a, std::string_view value_a,
-                          std::string_view name_b, std::string_view value_b) {
-  std::string fields;
-  AppendEntry(name_a, value_a, fields);
-  AppendEntry(name_b, value_b, fields);
-  std::string message;
-  AppendLengthField(kStructTag, fields, message);
-  return message;
-}
-
-std::string BinaryMessage(std::string_view value) {
-  const auto subtype = static_cast<uint8_t>(value[4]);
-  std::string digits;
-  AppendHex(value.substr(4, 1), digits);
-  std::string base64;
-  AppendBase64(value.substr(subtype == kOldBinary ? 9 : 5), base64);
-  return ObjectMessage(
-      "$binary", ObjectMessage("base64", TextMessage(base64), "subType", TextMessage(digits)));
-}
-
-std::string DateMessage(std::string_view value) {
-  const auto millis = LoadNumber<int64_t>(value);
-  if (millis < kDateTextMin || millis > kDateTextMax) {
-    return ObjectMessage("$date",
-                         ObjectMessage("$numberLong", TextMessage(std::to_string(millis))));
-  }
-  std::string text;
-  AppendDate(millis, text);
-  return ObjectMessage("$date", TextMessage(text));
-}
-
-std::string RegexMessage(std::string_view value) {
-  const size_t pattern_end = value.find('\0');
-  const std::string_view options = value.substr(pattern_end + 1, value.size() - pattern_end - 2);
-  return ObjectMessage("$regularExpression",
-                       ObjectMessage("pattern", TextMessage(value.substr(0, pattern_end)),
-                                     "options", TextMessage(options)));
-}
-
-std::string TimestampMessage(std::string_view value) {
-  const auto both = LoadNumber<uint64_t>(value);
-  return ObjectMessage("$timestamp",
-                       ObjectMessage("t", NumberMessage(static_cast<double>(both >> 32)), "i",
-                                     NumberMessage(static_cast<double>(both & 0xFFFFFFFFu))));
 }
 
 // The Value message of a type that JSON does not have.
 std::string WrapperMessage(uint8_t type, std::string_view value) {
-  std::string text;
-  switch (type) {
-    case kBsonDouble:
-      AppendDouble(LoadNumber<double>(value), text);
-      return ObjectMessage("$numberDouble", TextMessage(text));
-    case kBsonInt64:
-      return ObjectMessage("$numberLong", TextMessage(std::to_string(LoadNumber<int64_t>(value))));
-    case kBsonObjectId:
-      AppendHex(value, text);
-      return ObjectMessage("$oid", TextMessage(text));
-    case kBsonDecimal:
-      return ObjectMessage("$numberDecimal", TextMessage(DecimalText(value)));
-    case kBsonBinary:
-      return BinaryMessage(value);
-    case kBsonDate:
-      return DateMessage(value);
-    case kBsonRegex:
-      return RegexMessage(value);
-    case kBsonTimestamp:
-      return TimestampMessage(value);
-    case kBsonMinKey:
-      return ObjectMessage("$minKey", NumberMessage(1));
-    default:
-      return ObjectMessage("$maxKey", NumberMessage(1));
+  const WrapperSpelling spelling = SpellWrapper(type, value);
+  std::string fields;
+  if (!spelling.is_object) {
+    AppendEntry(spelling.name, PartMessage(spelling.parts[0]), fields);
+    return ObjectMessage(fields);
   }
+  for (size_t i = 0; i < spelling.part_count; ++i) {
+    AppendEntry(spelling.parts[i].name, PartMessage(spelling.parts[i]), fields);
+  }
+  std::string outer;
+  AppendEntry(spelling.name, ObjectMessage(fields), outer);
+  return ObjectMessage(outer);
 }
 
 // Measures first, and notes the sizes of all objects, arrays and wrappers in the order in which

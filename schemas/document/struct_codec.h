@@ -34,7 +34,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "schemas/document/content.h"

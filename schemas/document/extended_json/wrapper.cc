@@ -1,10 +1,13 @@
 // The objects by which MongoDB Extended JSON v2 names values that JSON has no type for.
-#include "schemas/document/wrapper.h"
+#include "schemas/document/extended_json/wrapper.h"
 
+#include <algorithm>
 #include <cmath>
 
-#include "schemas/document/bson_view.h"
-#include "schemas/document/scalar_text.h"
+#include "absl/strings/str_cat.h"
+#include "schemas/base/strings.h"
+#include "schemas/document/extended_json/decimal.h"
+#include "schemas/document/extended_json/scalar_text.h"
 
 namespace strata::document {
 namespace {
@@ -37,13 +40,13 @@ std::optional<Value> ReadDouble(std::string_view text) {
 }
 
 std::optional<Value> ReadDecimal(std::string_view text) {
-  std::optional<std::string> bytes = ParseDecimal(text);
-  if (!bytes) return std::nullopt;
-  return Value{kBsonDecimal, *std::move(bytes)};
+  const std::optional<Decimal> decimal = ParseDecimal(text);
+  if (!decimal) return std::nullopt;
+  return Value{kBsonDecimal, DecimalBytes(*decimal)};
 }
 
 std::optional<Value> ReadObjectId(std::string_view text) {
-  std::optional<std::string> bytes = DecodeHex(text);
+  std::optional<std::string> bytes = ParseHex(text);
   if (!bytes || bytes->size() != 12) return std::nullopt;
   return Value{kBsonObjectId, *std::move(bytes)};
 }
@@ -59,7 +62,7 @@ Value BinaryValue(uint8_t subtype, std::string_view bytes) {
 }
 
 std::optional<Value> ReadUuid(std::string_view text) {
-  const std::optional<std::string> bytes = DecodeUuid(text);
+  const std::optional<std::string> bytes = ParseUuid(text);
   if (!bytes) return std::nullopt;
   return BinaryValue(kUuidBinary, *bytes);
 }
@@ -83,8 +86,8 @@ std::optional<Value> ReadBinary(const WrapperArgument& argument) {
   if (!texts || texts->second.empty() || texts->second.size() > 2) return std::nullopt;
   const std::string padded =
       texts->second.size() == 1 ? "0" + std::string(texts->second) : std::string(texts->second);
-  const std::optional<std::string> subtype = DecodeHex(padded);
-  const std::optional<std::string> bytes = DecodeBase64(texts->first);
+  const std::optional<std::string> subtype = ParseHex(padded);
+  const std::optional<std::string> bytes = ParseBase64(texts->first);
   if (!subtype || !bytes) return std::nullopt;
   return BinaryValue(static_cast<uint8_t>((*subtype)[0]), *bytes);
 }
@@ -174,9 +177,7 @@ const WrapperRow* FindWrapper(std::string_view name) {
   return nullptr;
 }
 
-// A double is no number here: JSON, which writes a whole one as {"$numberDouble": "1.0"}, could not
-// read the wrapper that it stands in.
-WrapperPart PartOf(const Member& member) {
+WrapperPart PartOf(const Member& member, WrapperSource source) {
   WrapperPart part{member.name, Kind::kOther, {}, 0};
   if (member.type == kBsonString) {
     part.kind = Kind::kString;
@@ -184,8 +185,58 @@ WrapperPart PartOf(const Member& member) {
   } else if (IsInteger(member.type)) {
     part.kind = Kind::kNumber;
     part.number = static_cast<double>(LoadInteger(member.type, member.value));
+  } else if (member.type == kBsonDouble && source == WrapperSource::kJson) {
+    part.kind = Kind::kNumber;
+    part.number = LoadNumber<double>(member.value);
   }
   return part;
+}
+
+WrapperSpelling SpellText(std::string_view name, std::string text) {
+  WrapperSpelling spelling{name, false, {}, 1};
+  spelling.parts[0].text = std::move(text);
+  return spelling;
+}
+
+WrapperSpelling SpellOne(std::string_view name) {
+  WrapperSpelling spelling{name, false, {}, 1};
+  spelling.parts[0].number = 1;
+  return spelling;
+}
+
+WrapperSpelling SpellDate(std::string_view value) {
+  const auto millis = LoadNumber<int64_t>(value);
+  if (millis >= kDateTextMin && millis <= kDateTextMax) {
+    return SpellText("$date", DateText(millis));
+  }
+  return {"$date", true, {{"$numberLong", std::to_string(millis), {}}, {}}, 1};
+}
+
+// Of subtype 2 the payload begins with its own length once more.
+WrapperSpelling SpellBinary(std::string_view value) {
+  const bool old = static_cast<uint8_t>(value[4]) == kOldBinary;
+  const std::string_view payload = value.substr(std::min<size_t>(value.size(), old ? 9 : 5));
+  return {"$binary",
+          true,
+          {{"base64", Base64Text(payload), {}}, {"subType", HexText(value.substr(4, 1)), {}}},
+          2};
+}
+
+WrapperSpelling SpellRegex(std::string_view value) {
+  const size_t end = value.find('\0');
+  return {"$regularExpression",
+          true,
+          {{"pattern", std::string(value.substr(0, end)), {}},
+           {"options", std::string(value.substr(end + 1, value.size() - end - 2)), {}}},
+          2};
+}
+
+WrapperSpelling SpellTimestamp(std::string_view value) {
+  const auto both = LoadNumber<uint64_t>(value);
+  return {"$timestamp",
+          true,
+          {{"t", {}, static_cast<uint32_t>(both >> 32)}, {"i", {}, static_cast<uint32_t>(both)}},
+          2};
 }
 
 }  // namespace
@@ -206,23 +257,62 @@ std::optional<Value> ReadWrapper(std::string_view name, const WrapperArgument& a
   return row.read_text(argument.scalar.text);
 }
 
-std::string_view WrapperForm(std::string_view name) { return FindWrapper(name)->form; }
-
-bool IsExactWrapper(std::string_view object) {
+std::optional<Value> ReadWrapperObject(std::string_view object, WrapperSource source) {
   MemberReader reader(object);
   Member member;
   Member extra;
-  if (!reader.Next(member) || !IsWrapperName(member.name) || reader.Next(extra)) return false;
+  if (!reader.Next(member) || !IsWrapperName(member.name) || reader.Next(extra)) {
+    return std::nullopt;
+  }
   WrapperArgument argument;
   argument.is_object = member.type == kBsonObject;
-  argument.scalar = PartOf(member);
+  argument.scalar = PartOf(member, source);
   if (argument.is_object) {
     Member part;
     for (MemberReader parts(member.value); parts.Next(part); ++argument.part_count) {
-      if (argument.part_count < 2) argument.parts[argument.part_count] = PartOf(part);
+      if (argument.part_count < 2) argument.parts[argument.part_count] = PartOf(part, source);
     }
   }
-  return ReadWrapper(member.name, argument).has_value();
+  return ReadWrapper(member.name, argument);
+}
+
+std::string WrapperProblem(std::string_view name) {
+  return absl::StrCat("has the name of the Extended JSON wrapper ", ToAbsl(name),
+                      " but is not exactly that wrapper");
+}
+
+std::string WrapperAdvice(std::string_view name) {
+  return absl::StrCat("write ", ToAbsl(FindWrapper(name)->form),
+                      " with nothing else in the object, or use another member name");
+}
+
+WrapperSpelling SpellWrapper(uint8_t type, std::string_view value) {
+  std::string text;
+  switch (type) {
+    case kBsonDouble:
+      AppendDouble(LoadNumber<double>(value), text);
+      return SpellText("$numberDouble", std::move(text));
+    case kBsonInt64:
+      return SpellText("$numberLong", std::to_string(LoadNumber<int64_t>(value)));
+    case kBsonObjectId:
+      return SpellText("$oid", HexText(value));
+    case kBsonDecimal:
+      return SpellText("$numberDecimal", DecimalText(value));
+    case kBsonBinary:
+      return SpellBinary(value);
+    case kBsonDate:
+      return SpellDate(value);
+    case kBsonRegex:
+      return SpellRegex(value);
+    case kBsonTimestamp:
+      return SpellTimestamp(value);
+    case kBsonMinKey:
+      return SpellOne("$minKey");
+    case kBsonMaxKey:
+      return SpellOne("$maxKey");
+    default:
+      return {};
+  }
 }
 
 }  // namespace strata::document
