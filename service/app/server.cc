@@ -10,7 +10,6 @@
 #include "schemas/versioning/documents.h"
 #include "schemas/versioning/ledger_migration.h"
 #include "service/app/executor.h"
-#include "service/engines/engines.h"
 #include "service/observability/clock_watch.h"
 #include "service/observability/health.h"
 #include "service/observability/log.h"
@@ -159,7 +158,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   open.convert_ledger_entry = versioning::LedgerConverter();
   open.directory = options.data;
   open.clock = options.clock;
-  open.block_cache_bytes = options.block_cache_bytes;
+  open.values = options.engine_options;
   ASSIGN_OR_RETURN(std::unique_ptr<store::Store> store, engines::OpenEngine(options.engine, open));
   return Start(options, std::move(store));
 }

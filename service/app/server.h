@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/store/store.h"
+#include "service/engines/engines.h"
 #include "service/rpc/server_loop.h"
 
 namespace strata::app {
@@ -19,7 +20,7 @@ struct ServerOptions {
   // Storage.
   std::string engine = "rocksdb";
   std::string data = "./data";
-  size_t block_cache_bytes = size_t{256} << 20;
+  engines::OptionValues engine_options;  // of the engine's own options, by their flags' names
 
   // Documents.
   std::string default_strategy = "deltas";

@@ -120,7 +120,6 @@ class StoreConformanceTest : public testing::TestWithParam<Configuration> {
     engines::OpenOptions options;
     options.directory = directory_.Join("data");
     options.clock = &clock_;
-    options.block_cache_bytes = size_t{8} << 20;
     auto opened = engines::OpenEngine(GetParam().engine, options);
     if (!opened.ok()) {
       std::fprintf(stderr, "%s\n", opened.status().ToString().c_str());
