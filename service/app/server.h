@@ -27,7 +27,7 @@ struct ServerOptions {
   bool create_collections = true;
   size_t document_bytes_max = size_t{1} << 20;
 
-  // Network. `loop.reads_block` follows from the engine.
+  // Network. `loop.readers` follows from the engine.
   rpc::LoopOptions loop;
   bool insecure = false;  // listens beyond loopback without TLS
 

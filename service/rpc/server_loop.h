@@ -28,7 +28,9 @@ namespace strata::rpc {
 struct LoopOptions {
   std::string listen = "127.0.0.1:50051";  // port 0 picks one
   int threads = 1;                         // completion queues, one thread each
-  bool reads_block = false;                // then every call is handled on the executor
+  // Where the engine's reads block: what handles calls, apart from those that visit many records.
+  // Outlives the loop. Null: they do not block, and the loop's threads handle calls.
+  Executor* readers = nullptr;
   size_t request_bytes_max = size_t{4} << 20;
   size_t metadata_bytes_max = size_t{8} << 10;
   int streams_per_connection_max = 100;

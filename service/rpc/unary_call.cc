@@ -58,7 +58,7 @@ UnaryCall::~UnaryCall() {
 
 // To hear that the caller gave up costs an event. It is worth it only where that ends long work.
 bool UnaryCall::WantsDoneEvent() const {
-  return endpoint_.method.kind == Method::Kind::kScan || state_->options.reads_block;
+  return endpoint_.method.kind == Method::Kind::kScan || state_->options.readers != nullptr;
 }
 
 void UnaryCall::OnStart(bool ok) {
@@ -84,13 +84,19 @@ void UnaryCall::Begin() {
   references_.store(2, std::memory_order_relaxed);  // gRPC's events, the handles
   CallHandle handle(*this);
   if (absl::Status status = Admit(); !status.ok()) return Answer(status);
-  const bool elsewhere = endpoint_.method.kind == Method::Kind::kScan ||
-                         request_size_ > kLoopRequestBytesMax ||
-                         (state_->options.reads_block && !endpoint_.operational);
-  if (!elsewhere) return Handle(std::move(handle));
-  state_->executor.Schedule([handle = std::move(handle), this]() mutable {
+  Executor* const elsewhere = HandledOn();
+  if (elsewhere == nullptr) return Handle(std::move(handle));
+  elsewhere->Schedule([handle = std::move(handle), this]() mutable {
     if (!closed()) Handle(std::move(handle));
   });
+}
+
+// Null: on the loop's own thread.
+Executor* UnaryCall::HandledOn() const {
+  if (endpoint_.method.kind == Method::Kind::kScan || request_size_ > kLoopRequestBytesMax) {
+    return &state_->executor;
+  }
+  return endpoint_.operational ? nullptr : state_->options.readers;
 }
 
 absl::Status UnaryCall::Admit() const {
