@@ -52,14 +52,22 @@ struct CreateOptions {
   std::string collection;
   std::string id_or_content;
   std::string content;
+  CLI::Option* content_option = nullptr;
   WriteOptions write;
 };
 
 int RunCreate(Session& session, const CreateOptions& options) {
   v1::CreateRequest request;
   request.set_collection(options.collection);
-  const bool has_id = !options.content.empty();
-  if (has_id) request.set_id(options.id_or_content);
+  const bool has_id = options.content_option->count() > 0;
+  if (has_id) {
+    // On the wire that would ask for a new id: a document that nobody knows how to find.
+    if (options.id_or_content.empty()) {
+      return session.Usage(
+          absl::InvalidArgumentError("ID is empty; leave it out to let the server make one"));
+    }
+    request.set_id(options.id_or_content);
+  }
   const auto content =
       ContentArgument(has_id ? options.content : options.id_or_content, session.in());
   if (!content.ok()) return session.Usage(content.status());
@@ -81,7 +89,8 @@ void AddCreate(CLI::App& app, Session& session) {
                   "Made with the server's default strategy if new")
       ->required();
   command.add_option("ID", options->id_or_content, "Left out: the server makes one")->required();
-  command.add_option("CONTENT", options->content, "JSON object, @FILE or - (standard input)");
+  options->content_option =
+      command.add_option("CONTENT", options->content, "JSON object, @FILE or - (standard input)");
   options->write.AddTo(command, true);
   command.footer(
       "Examples:\n"

@@ -35,7 +35,7 @@ class Content {
   // framing, of accepted types only, with UTF-8 strings, no NaN or infinity (decimal128 included),
   // no member name twice in one object, array members named "0", "1", …, every object with the name
   // of an Extended JSON wrapper exactly that wrapper and the document itself none (struct_codec.h),
-  // and within the depth and node limits; DOCUMENT_TOO_LARGE with "actual" and "limit" past
+  // and within the depth and node limits; DOCUMENT_TOO_LARGE with "size" and "limit" past
   // `limits.bytes_max` in either encoding. Accepted types: double, string, document, array, binary,
   // ObjectId, bool, UTC datetime, null, regex, int32, int64, timestamp, decimal128 (canonically
   // encoded), minKey, maxKey. Deprecated ones (undefined, DBPointer, symbol, code with or without

@@ -59,7 +59,7 @@ Error TooLargeError(std::string_view encoding, size_t actual, size_t limit) {
                             ", and the limit is ", limit,
                             "; split the document, or keep its large parts elsewhere and store "
                             "references to them"))
-      .With("actual", static_cast<int64_t>(actual))
+      .With("size", static_cast<int64_t>(actual))
       .With("limit", static_cast<int64_t>(limit));
 }
 

@@ -27,7 +27,7 @@ struct FilterTree;
 //   inside do not: they match what is missing, and an array only if no element is in the way.
 // - {"a": null} also matches a missing member; {"a": {"$type": "null"}} does not.
 // - Two objects are equal only if their members stand in the same order. (What comes as JSON has
-//   them sorted, json.h.)
+//   them sorted, struct_codec.h.)
 // - A bare regex matches strings, and a regex value that is the same; {"$eq": regex} the latter
 //   only.
 // - An object whose first member begins with "$" holds operators, unless it is a reference ($ref

@@ -15,8 +15,8 @@ namespace {
 
 using store::Keyspace;
 
-// A lost race here means that another writer made progress; so many in a row mean that something is
-// wrong.
+// A lost race here means that another writer made progress; so many lost by one call mean that
+// something is wrong.
 constexpr int kAttemptsMax = 100;
 // Beyond, parsing a record now and then costs less than the memory.
 constexpr size_t kCachedMax = 10'000;
@@ -138,13 +138,14 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
   wanted.options = options;
   wanted.used = used;
   wanted.stamp = *present ? (*present)->stamp : 0;
-  AllocateIncarnation(1, [self = shared_from_this(), wanted = std::move(wanted), attempt,
-                          done = std::move(done)](absl::StatusOr<int64_t> incarnation) mutable {
-    if (!incarnation.ok()) return done(incarnation.status());
-    wanted.incarnation = *incarnation;
-    wanted.create_time = self->clock_.Now();
-    self->InsertRecord(std::move(wanted), attempt, std::move(done));
-  });
+  AllocateIncarnation(attempt,
+                      [self = shared_from_this(), wanted = std::move(wanted),
+                       done = std::move(done)](absl::StatusOr<Allocated> allocated) mutable {
+                        if (!allocated.ok()) return done(allocated.status());
+                        wanted.incarnation = allocated->incarnation;
+                        wanted.create_time = self->clock_.Now();
+                        self->InsertRecord(std::move(wanted), allocated->attempt, std::move(done));
+                      });
 }
 
 void Collections::InsertRecord(CollectionRecord wanted, int attempt, Callback done) {
@@ -165,7 +166,7 @@ void Collections::InsertRecord(CollectionRecord wanted, int attempt, Callback do
 }
 
 void Collections::AllocateIncarnation(int attempt,
-                                      std::function<void(absl::StatusOr<int64_t>)> done) {
+                                      std::function<void(absl::StatusOr<Allocated>)> done) {
   const auto record = store_.Get(Keyspace::kMeta, kNextIncarnationKey);
   if (!record.ok()) return done(record.status());
   int64_t next = 1;
@@ -189,7 +190,7 @@ void Collections::AllocateIncarnation(int attempt,
   store_.Commit(std::move(batch), [self = shared_from_this(), next, attempt,
                                    done = std::move(done)](const store::CommitResult& result) {
     if (!result.status.ok()) return done(result.status);
-    if (result.committed) return done(next);
+    if (result.committed) return done(Allocated{next, attempt});
     if (attempt == kAttemptsMax) return done(TooManyAttempts());
     self->AllocateIncarnation(attempt + 1, done);
   });

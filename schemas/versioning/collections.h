@@ -61,7 +61,12 @@ struct CollectionDeleted {
 };
 
 // Thread-safe. Callbacks come on any thread, once. Keep it in a shared_ptr: work in flight holds
-// it. What loses a race is decided anew, up to 100 times: RETRIES_EXHAUSTED.
+// it.
+//
+// A commit of Create, PrepareForWrite or Delete that loses a race is decided anew, at once, on what
+// the winner left. This is the only loop around commits beside the write path's (write_path.h),
+// which needs collections for itself; a call loses 100 commits at most, whichever records they are
+// about, then it ends with RETRIES_EXHAUSTED.
 class Collections : public std::enable_shared_from_this<Collections> {
  public:
   using Callback = std::function<void(absl::StatusOr<CollectionPtr>)>;
@@ -113,7 +118,11 @@ class Collections : public std::enable_shared_from_this<Collections> {
   void Prepare(const std::string& name, const StrategyEntry* strategy, Callback done);
   void Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options, bool used,
               int attempt, Callback done);
-  void AllocateIncarnation(int attempt, std::function<void(absl::StatusOr<int64_t>)> done);
+  struct Allocated {
+    int64_t incarnation = 0;
+    int attempt = 0;  // that of the call, the lost commits of the allocation included
+  };
+  void AllocateIncarnation(int attempt, std::function<void(absl::StatusOr<Allocated>)> done);
   void InsertRecord(CollectionRecord wanted, int attempt, Callback done);
   absl::StatusOr<std::optional<DeletionRecord>> Recall(const CollectionDeletion& deletion) const;
   void Delete(CollectionDeletion deletion, int attempt, DeleteCallback done);

@@ -166,8 +166,9 @@ Documents::Documents(store::Store& store, const Clock& clock, Entropy& entropy, 
       entropy_(entropy),
       options_(options),
       collections_(std::make_shared<Collections>(store, clock, executor)),
-      write_path_(std::make_shared<WritePath>(store, collections_, clock, entropy, executor,
-                                              options.write)) {}
+      write_path_(std::make_shared<WritePath>(
+          store, collections_, clock, entropy,
+          options.write_executor != nullptr ? *options.write_executor : executor, options.write)) {}
 
 // Writes.
 

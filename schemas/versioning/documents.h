@@ -106,6 +106,9 @@ struct ListEnd {
 struct DocumentsOptions {
   document::Limits limits;
   WriteOptions write;
+  // For writes alone, which callers wait for; null: the executor of all else. Outlives what that
+  // does.
+  Executor* write_executor = nullptr;
 };
 
 // Of each version of History and Audit, so many bytes of changes are told (document::WireSize).

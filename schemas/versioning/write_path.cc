@@ -169,7 +169,15 @@ void WritePath::Modify(WriteRequest request, Mutator mutator, WriteCallback done
     found->waiting.push_back(std::move(pending));
     line = found;
   }
-  Run(std::move(line));
+  RunOn(std::move(line));
+}
+
+// Runs the line from here on: on this thread, unless it would wait for reads.
+void WritePath::RunOn(LinePtr line) {
+  if (!capabilities_.blocking_reads) return Run(std::move(line));
+  executor_.Schedule([self = shared_from_this(), line = std::move(line)]() mutable {
+    self->Run(std::move(line));
+  });
 }
 
 void WritePath::Run(LinePtr line) {
@@ -531,7 +539,7 @@ void WritePath::Continue(const LinePtr& line, const std::shared_ptr<Round>& roun
     return;  // the caller, seeing itself first, leaves the line to the executor
   }
   end();
-  if (turn.exchange(true)) Run(line);
+  if (turn.exchange(true)) RunOn(line);
 }
 
 // Whether answering the round and deciding the next one goes through much content.

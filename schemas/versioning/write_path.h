@@ -1,6 +1,9 @@
 // The only way to write a document: read the head, apply a function, plan, commit; again if another
 // was faster.
 //
+// Where the engine's reads block, only the executor reads: neither the caller of Modify nor the
+// thread that brings a commit's answer waits for it.
+//
 // Writes of one document stand in a line. While a commit of the document is in flight, further
 // writes wait; then they are applied one after the other and planned together as successive
 // versions of one batch (on engines with atomic batches; elsewhere one version a commit). So
@@ -136,6 +139,7 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
   using Turn = std::atomic<bool>;  // set by the first of two that pass
 
   void Run(LinePtr line);
+  void RunOn(LinePtr line);
   bool TakeRound(Line& line, Round& round);
   void PutBack(Line& line, Round& round);
   absl::Status Prepare(Round& round);

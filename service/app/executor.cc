@@ -49,6 +49,8 @@ void ThreadPool::Run() {
       continue;
     }
     auto taken = work_.extract(work_.begin());
+    // The one that was woken for what is left may be this one.
+    if (!work_.empty()) changed_.notify_one();
     lock.unlock();
     taken.mapped()();
     taken = {};  // destroys what the work held, without the lock

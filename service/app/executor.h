@@ -15,7 +15,8 @@
 namespace strata::app {
 
 // Runs what is due first, work of the same time in the order of scheduling. Work may block; it
-// holds up other work only when all threads are busy.
+// holds up other work only when all threads are busy, so what blocks for long has a pool that
+// nobody needs who could end that.
 class ThreadPool final : public Executor {
  public:
   explicit ThreadPool(int threads);

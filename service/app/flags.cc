@@ -1,12 +1,15 @@
 #include "service/app/flags.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <sstream>
 
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/versioning/strategy.h"
+#include "service/app/flag_sources.h"
 #include "service/engines/engines.h"
 
 namespace strata::app {
@@ -36,24 +39,22 @@ struct Texts {
   int64_t keepalive_seconds = 60;
   int64_t connection_age_seconds = 1800;
   int64_t deadline_seconds = 30;
-  int64_t block_cache_mib = 256;
   int64_t in_flight_mib = 256;
 };
+
+// The flags that are options of engines, by name.
+using EngineFlags = std::map<std::string, CLI::Option*>;
 
 template <typename Target>
 CLI::Option* Add(CLI::App& app, const std::string& group, const std::string& flag, Target& target,
                  const std::string& what) {
-  std::string variable = "STRATA_" + flag;
-  std::transform(variable.begin(), variable.end(), variable.begin(), [](char c) {
-    return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  });
   CLI::Option* option = nullptr;
   if constexpr (std::is_same_v<Target, bool>) {
     option = app.add_flag("--" + flag, target, what);
   } else {
     option = app.add_option("--" + flag, target, what)->capture_default_str();
   }
-  return option->group(group)->envname(variable);
+  return option->group(group);
 }
 
 std::vector<std::string> EngineNames() {
@@ -70,16 +71,36 @@ std::vector<std::string> StrategyNames() {
 
 std::string Joined(const std::vector<std::string>& names) { return CLI::detail::join(names, ", "); }
 
-void AddStorage(CLI::App& app, ServerOptions& server, Texts& texts) {
+void AddStorage(CLI::App& app, ServerOptions& server) {
   const std::string group = "Storage";
-  Add(app, group, "data", server.data, "directory of the data; made if missing")->type_name("DIR");
+  Add(app, group, "data", server.data, "directory of the data; made if missing")
+      ->type_name("DIR")
+      ->check([](const std::string& data) { return data.empty() ? "is empty" : std::string(); });
   Add(app, group, "engine", server.engine, "what stores the data: " + Joined(EngineNames()))
       ->type_name("NAME")
       ->check(CLI::IsMember(EngineNames()));
-  Add(app, group, "block-cache-mib", texts.block_cache_mib,
-      "memory for uncompressed blocks (rocksdb)")
-      ->type_name("MIB")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+}
+
+// One flag for each name, whichever engines have such an option. What is given is kept as text, for
+// the engine that is chosen.
+EngineFlags AddEngineOptions(CLI::App& app) {
+  EngineFlags flags;
+  for (const engines::Engine& engine : engines::AllEngines()) {
+    for (const engines::EngineOption& option : engine.options) {
+      CLI::Option*& flag = flags[std::string(option.name)];
+      if (flag != nullptr) {
+        flag->group(flag->get_group() + ", " + std::string(engine.name));
+        continue;
+      }
+      const std::string name = "--" + std::string(option.name);
+      flag = option.takes.empty() ? app.add_flag(name) : app.add_option(name);
+      flag->description(std::string(option.words))
+          ->type_name(std::string(option.takes))
+          ->default_str(std::string(option.default_value))
+          ->group("Engine " + std::string(engine.name));
+    }
+  }
+  return flags;
 }
 
 void AddDocuments(CLI::App& app, ServerOptions& server) {
@@ -91,7 +112,6 @@ void AddDocuments(CLI::App& app, ServerOptions& server) {
   app.add_flag("--create-collections,!--no-create-collections", server.create_collections,
                "a write to an unknown collection makes it")
       ->group(group)
-      ->envname("STRATA_CREATE_COLLECTIONS")
       ->default_str("true");
   Add(app, group, "document-bytes-max", server.document_bytes_max, "largest document")
       ->type_name("BYTES")
@@ -148,7 +168,38 @@ void Interpret(const Texts& texts, Flags& flags) {
   flags.server.loop.keepalive_time = std::chrono::seconds(texts.keepalive_seconds);
   flags.server.loop.connection_age_max = std::chrono::seconds(texts.connection_age_seconds);
   flags.server.loop.bytes_in_flight_max = static_cast<size_t>(texts.in_flight_mib) << 20;
-  flags.server.block_cache_bytes = static_cast<size_t>(texts.block_cache_mib) << 20;
+}
+
+// The same with where the value stands, unless that is the command line.
+absl::Status At(const FlagSources::Given& given, const absl::Status& mistake) {
+  return Error(ErrorReason::kInvalidField, given.place() + std::string(ToStd(mistake.message())));
+}
+
+// Each option of an engine goes to the engine that is chosen, or is refused by name.
+absl::Status CollectEngineOptions(const EngineFlags& flags, FlagSources& sources,
+                                  ServerOptions& server) {
+  const engines::Engine& engine = *engines::FindEngine(server.engine);
+  for (const auto& [name, flag] : flags) {
+    for (const FlagSources::Given& given : sources.Of(flag)) {
+      const std::string& value = server.engine_options[name] = given.texts.back();
+      const absl::Status checked = engines::CheckOption(engine, name, value);
+      if (!checked.ok()) return At(given, checked);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadSources(CLI::App& app, const std::string& config_file,
+                         const EngineFlags& engine_flags, const Texts& texts, Flags& flags) {
+  FlagSources sources;
+  RETURN_IF_ERROR(sources.Apply(app, config_file));
+  RETURN_IF_ERROR(CollectEngineOptions(engine_flags, sources, flags.server));
+  Interpret(texts, flags);
+  const absl::Status checked = CheckOptions(flags.server);
+  if (checked.ok()) return checked;
+  CLI::Option* const flag =
+      app.get_option_no_throw("--" + MetadataOf(checked, "field").value_or(""));
+  return sources.Of(flag).empty() ? checked : At(sources.Of(flag).back(), checked);
 }
 
 }  // namespace
@@ -156,14 +207,19 @@ void Interpret(const Texts& texts, Flags& flags) {
 std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
   Flags flags;
   Texts texts;
+  std::string config_file;
   CLI::App app("stratad: the Strata server, versioned documents over gRPC (strata.v1).", "stratad");
   app.footer(
-      "Each flag may also be set in the file of --config (log-level = \"debug\") or by the\n"
-      "environment (STRATA_LOG_LEVEL=debug); the command line wins, then the file.");
+      "Each flag may also be set by the environment (STRATA_LOG_LEVEL=debug) or in the file of\n"
+      "--config (log-level = \"debug\"); the command line wins, then the environment.");
   app.formatter(std::make_shared<Help>());
-  app.set_config("--config", "", "file with flags, one NAME = VALUE a line")->type_name("FILE");
+  app.add_option("--config", config_file, "file with flags, one NAME = VALUE a line")
+      ->type_name("FILE")
+      ->envname("STRATA_CONFIG")
+      ->configurable(false);
   app.set_version_flag("--version", STRATA_VERSION);
-  AddStorage(app, flags.server, texts);
+  AddStorage(app, flags.server);
+  const EngineFlags engine_flags = AddEngineOptions(app);
   AddDocuments(app, flags.server);
   AddNetwork(app, flags.server, texts);
   AddLog(app, texts);
@@ -175,8 +231,8 @@ std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
     app.exit(error, out, out);
     return Exit{asked ? 0 : 2, asked ? out.str() : "stratad: " + out.str()};
   }
-  Interpret(texts, flags);
-  if (const absl::Status status = CheckOptions(flags.server); !status.ok()) {
+  const absl::Status status = ReadSources(app, config_file, engine_flags, texts, flags);
+  if (!status.ok()) {
     return Exit{2, "stratad: " + std::string(ToStd(status.message())) + "\n"};
   }
   return flags;

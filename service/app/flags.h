@@ -22,8 +22,8 @@ struct Exit {
   std::string text;
 };
 
-// Reads the command line, the file of --config and the environment (STRATA_<FLAG>), the first of
-// these winning. Exit status 2 for whatever is wrong with them.
+// Reads the command line, the environment (STRATA_<FLAG>) and the file of --config, the first of
+// these winning. Exit status 2 for whatever is wrong with any of them, naming where it stands.
 std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv);
 
 }  // namespace strata::app

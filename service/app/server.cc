@@ -10,7 +10,6 @@
 #include "schemas/versioning/documents.h"
 #include "schemas/versioning/ledger_migration.h"
 #include "service/app/executor.h"
-#include "service/engines/engines.h"
 #include "service/observability/access_log.h"
 #include "service/observability/clock_watch.h"
 #include "service/observability/health.h"
@@ -86,17 +85,29 @@ absl::Status CheckOptions(const ServerOptions& options) {
   return absl::OkStatus();
 }
 
-// In the order of making; each is used by those below it. The executor comes first because work
-// that the store finishes late may still schedule more, which a stopped executor drops.
+// Threads for what others wait for: they go on with write queues, after a pause or a large write,
+// and know the time.
+constexpr int kPromptThreads = 2;
+// Where the engine's reads block: these wait for them.
+constexpr int kPromptThreadsWhereReadsBlock = 64;
+
+// In the order of making; each is used by those below it. The executors come first because work
+// that the store finishes late may still schedule more, which a stopped executor drops. There are
+// two so that nothing that takes long holds up what somebody waits for: scans, verification and
+// sweeps share the one, single reads and writes the other.
 struct Server::Parts {
-  explicit Parts(const ServerOptions& server_options)
+  Parts(const ServerOptions& server_options, std::unique_ptr<store::Store> made)
       : options(server_options),
         clock_watch(*options.clock),
-        executor(server_options.executor_threads) {}
+        executor(server_options.executor_threads),
+        prompt(made->capabilities().blocking_reads ? kPromptThreadsWhereReadsBlock
+                                                   : kPromptThreads),
+        store(std::move(made)) {}
 
   const ServerOptions options;
   observability::ClockWatch clock_watch;
   ThreadPool executor;
+  ThreadPool prompt;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<versioning::Documents> documents;
   std::optional<enrollment::Enrollments> enrollments;
@@ -113,15 +124,17 @@ struct Server::Parts {
   void Close();
 };
 
-// Looks now and then, until the executor stops.
+// Looks now and then, until its executor stops.
 void Server::Parts::WatchClock() {
   clock_watch.Look();
-  executor.Schedule(observability::ClockWatch::kInterval, [this] { WatchClock(); });
+  prompt.Schedule(observability::ClockWatch::kInterval, [this] { WatchClock(); });
 }
 
 absl::Status Server::Parts::Serve() {
+  versioning::DocumentsOptions documents_options = ToDocumentsOptions(options);
+  documents_options.write_executor = &prompt;
   documents = std::make_unique<versioning::Documents>(*store, *options.clock, *options.entropy,
-                                                      executor, ToDocumentsOptions(options));
+                                                      executor, documents_options);
   enrollments.emplace(*documents);
   const std::vector<std::string> names = rpc::ServiceNames();
   health.emplace(names);
@@ -130,10 +143,9 @@ absl::Status Server::Parts::Serve() {
                                  *versioning::FindStrategy(options.default_strategy), *health,
                                  *reflection, *options.clock, options.loop.unary_deadline});
   documents->collections().ResumeSweeps();
-  server::LoopOptions loop_options = options.loop;
-  loop_options.reads_block = store->capabilities().blocking_reads;
-  ASSIGN_OR_RETURN(loop, server::ServerLoop::Start(loop_options, rpc::AllMethods(*services),
-                                                   {executor, *store, {&access_log}}));
+  Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
+  ASSIGN_OR_RETURN(loop, server::ServerLoop::Start(options.loop, rpc::AllMethods(*services),
+                                                   {executor, *store, {&access_log}, readers}));
   address = SplitAddress(options.loop.listen)->host + ":" + std::to_string(loop->port());
   WatchClock();
   health->SetServing(true);
@@ -148,6 +160,7 @@ void Server::Parts::Close() {
     loop->Shutdown(options.grace);
   }
   executor.Stop();
+  prompt.Stop();
   documents.reset();
   store.reset();
 }
@@ -160,7 +173,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   open.convert_ledger_entry = versioning::LedgerConverter();
   open.directory = options.data;
   open.clock = options.clock;
-  open.block_cache_bytes = options.block_cache_bytes;
+  open.values = options.engine_options;
   ASSIGN_OR_RETURN(std::unique_ptr<store::Store> store, engines::OpenEngine(options.engine, open));
   return Start(options, std::move(store));
 }
@@ -168,8 +181,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       std::unique_ptr<store::Store> store) {
   RETURN_IF_ERROR(CheckOptions(options));
-  auto parts = std::make_unique<Parts>(options);
-  parts->store = std::move(store);
+  auto parts = std::make_unique<Parts>(options, std::move(store));
   std::unique_ptr<Server> server(new Server(std::move(parts)));  // closes what was opened, on error
   RETURN_IF_ERROR(server->parts_->Serve());
   Log(LogLevel::kInfo, "serving",

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/store/store.h"
+#include "service/engines/engines.h"
 #include "service/server/server_loop.h"
 
 namespace strata::app {
@@ -19,14 +20,14 @@ struct ServerOptions {
   // Storage.
   std::string engine = "rocksdb";
   std::string data = "./data";
-  size_t block_cache_bytes = size_t{256} << 20;
+  engines::OptionValues engine_options;  // of the engine's own options, by their flags' names
 
   // Documents.
   std::string default_strategy = "deltas";
   bool create_collections = true;
   size_t document_bytes_max = size_t{1} << 20;
 
-  // Network. `loop.reads_block` follows from the engine.
+  // Network.
   server::LoopOptions loop;
   bool insecure = false;  // listens beyond loopback without TLS
 

@@ -90,9 +90,10 @@ struct LoopState {
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   Admission admission;
 
-  // Whether the method is handled on the executor.
-  bool HandledElsewhere(const Method& method) const {
-    return method.kind == Method::Kind::kScan || (options.reads_block && !method.operational);
+  // What handles the method; null: the loop's own threads.
+  Executor* HandledOn(const Method& method) const {
+    if (method.kind == Method::Kind::kScan) return &parts.executor;
+    return method.operational ? nullptr : parts.readers;
   }
 
   // What the caller's side tells.

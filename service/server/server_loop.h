@@ -34,7 +34,6 @@ namespace strata::server {
 struct LoopOptions {
   std::string listen = "127.0.0.1:50051";      // port 0 picks one
   int threads = 1;                             // completion queues, one thread each
-  bool reads_block = false;                    // then all but operational calls go to the executor
   size_t request_bytes_max = size_t{4} << 20;  // or one message of a stream
   size_t metadata_bytes_max = size_t{8} << 10;
   int streams_per_connection_max = 100;
@@ -58,6 +57,9 @@ struct LoopParts {
   Executor& executor;   // runs what it is given until the loop is shut down
   store::Store& store;  // the loop's threads help it to commit, between what else they do
   std::vector<observability::CallObserver*> observers;
+  // Handles calls where the engine's reads block, apart from those that visit many records. Null:
+  // they do not block, and the loop's threads handle calls.
+  Executor* readers = nullptr;
 };
 
 // Starts serving when it is made; serves until it is destroyed.

@@ -23,9 +23,7 @@ void RegisterStreamCall(EventQueue& queue, const Endpoint& endpoint) {
 }
 
 StreamCall::StreamCall(EventQueue& queue, const Endpoint& endpoint)
-    : queue_(queue),
-      endpoint_(endpoint),
-      handled_elsewhere_(queue.state()->HandledElsewhere(endpoint.method)) {
+    : queue_(queue), endpoint_(endpoint), handled_on_(queue.state()->HandledOn(endpoint.method)) {
   queue_.CallBegins();
   context_.AsyncNotifyWhenDone(&done_event_);
   endpoint_.service->RequestStream(endpoint_.index, context_, stream_, queue_.queue(),
@@ -142,7 +140,7 @@ void StreamCall::OnDone(bool /*ok*/) {
 
 template <typename Work>
 void StreamCall::Tell(Lock lock, Work work) {
-  if (!handled_elsewhere_) {
+  if (handled_on_ == nullptr) {
     lock.unlock();  // as the handler sends
     work();
     lock.lock();
@@ -156,7 +154,7 @@ void StreamCall::Tell(Lock lock, Work work) {
 }
 
 void StreamCall::ScheduleTelling() {
-  queue_.state()->parts.executor.Schedule([this] { TellNext(); });
+  handled_on_->Schedule([this] { TellNext(); });
 }
 
 // One thing at a time, so that others on the executor have their turn.

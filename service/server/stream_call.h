@@ -53,7 +53,7 @@ class StreamCall final : public Stream {
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   grpc::ByteBuffer message_;
   std::chrono::steady_clock::time_point arrival_;
-  const bool handled_elsewhere_;            // on the executor
+  Executor* const handled_on_;              // null: the loop's own threads
   std::unique_ptr<StreamHandler> handler_;  // null: was not admitted
   int64_t unanswered_max_ = 0;
 

@@ -48,9 +48,7 @@ UnaryCall::UnaryCall(EventQueue& queue, const Endpoint& endpoint)
 UnaryCall::~UnaryCall() { state_->admission.Leave(bytes_in_flight_); }
 
 // To hear that the caller gave up costs an event. It is worth it only where that ends long work.
-bool UnaryCall::WantsDoneEvent() const {
-  return endpoint_.method.kind == Method::Kind::kScan || state_->options.reads_block;
-}
+bool UnaryCall::WantsDoneEvent() const { return state_->HandledOn(endpoint_.method) != nullptr; }
 
 void UnaryCall::OnStart(bool ok) {
   if (!ok) {  // the server stops; the done event never comes
@@ -75,10 +73,11 @@ void UnaryCall::Begin() {
   references_.store(2, std::memory_order_relaxed);  // gRPC's events, the handles
   CallHandle handle(*this);
   if (absl::Status status = Admit(); !status.ok()) return Answer(status);
-  const bool elsewhere =
-      request_size_ > kLoopRequestBytesMax || state_->HandledElsewhere(endpoint_.method);
-  if (!elsewhere) return Handle(std::move(handle));
-  state_->parts.executor.Schedule([handle = std::move(handle), this]() mutable {
+  Executor* const elsewhere = request_size_ > kLoopRequestBytesMax
+                                  ? &state_->parts.executor
+                                  : state_->HandledOn(endpoint_.method);
+  if (elsewhere == nullptr) return Handle(std::move(handle));
+  elsewhere->Schedule([handle = std::move(handle), this]() mutable {
     if (!closed()) Handle(std::move(handle));
   });
 }

@@ -30,6 +30,7 @@ class UnaryCall final : public Call {
   void OnDone(bool ok);
 
   bool WantsDoneEvent() const;
+  Executor* HandledOn() const;
   void Begin();
   absl::Status Admit();
   void CountInFlight(size_t bytes);

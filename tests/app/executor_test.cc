@@ -71,6 +71,27 @@ TEST(ThreadPoolTest, ACrowdsWorkRunsOnceEach) {
   EXPECT_EQ(ran, kCallers * kWork * 2);
 }
 
+// Whoever took one work must not leave the rest to nobody, however many wake-ups met one thread.
+TEST(ThreadPoolTest, WorkMayWaitForOtherWorkWhileAThreadIsFree) {
+  for (int round = 0; round < 200; ++round) {
+    ThreadPool pool(3);
+    std::promise<void> first;
+    std::promise<void> second;
+    std::promise<void> done;
+    const auto delay = std::chrono::microseconds(round % 5 * 50);
+    pool.Schedule(delay, [&] {
+      EXPECT_EQ(first.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+      done.set_value();
+    });
+    pool.Schedule(delay, [&] {
+      EXPECT_EQ(second.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+      first.set_value();
+    });
+    pool.Schedule(delay + std::chrono::microseconds(round % 3 * 100), [&] { second.set_value(); });
+    done.get_future().wait();
+  }
+}
+
 TEST(ThreadPoolTest, StopsWhileOthersSchedule) {
   for (int round = 0; round < 20; ++round) {
     auto held = std::make_shared<int>(1);

@@ -52,6 +52,18 @@ TEST_F(CommandLine, CreateWithoutAnIdPrintsTheOneMade) {
   EXPECT_EQ(Run({"create", "books", "{}"}).out, "created books made-here, version 1\n");
 }
 
+// strata create books "$ID" '{}', where nobody set ID.
+TEST_F(CommandLine, AnIdIsMadeOnlyWhereNoneIsGiven) {
+  const Outcome outcome = Run({"create", "books", "", "{}"});
+  EXPECT_EQ(outcome.status, kExitUsage);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("ID is empty"));
+  EXPECT_EQ(server_.last_create.collection(), "");
+  EXPECT_EQ(Run({"create", "books", "moby", ""}).status, kExitUsage);
+  EXPECT_EQ(Run({"create", "books", ""}).status, kExitUsage);
+  EXPECT_EQ(server_.last_create.collection(), "");
+}
+
 TEST_F(CommandLine, WhatIsPrintedCanBeFedBack) {
   Run({"create", "books", "moby",
        R"({"b":9007199254740993,"a":0.1,"d":{"$date":"2026-01-31T12:00:00Z"}})"});

@@ -36,6 +36,7 @@
 #include "tests/support/single_record_store.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/tested_engines.h"
 
 namespace strata::store {
 namespace {
@@ -60,29 +61,30 @@ enum class Exemption {
 };
 
 std::set<Exemption> ExemptionsOf(std::string_view engine) {
-  if (engine == "memory") return {Exemption::kForgets};  // it has no place to keep anything
+  // They have no place to keep anything.
+  if (engine == "memory" || engine == "remote") return {Exemption::kForgets};
   return {};
 }
 
 struct Configuration {
-  std::string engine;
+  engines::Engine engine;
   bool single_record = false;
 };
 
 // GoogleTest's own would print the bytes.
 void PrintTo(const Configuration& configuration, std::ostream* out) {
-  *out << configuration.engine << (configuration.single_record ? ", single records" : "");
+  *out << configuration.engine.name << (configuration.single_record ? ", single records" : "");
 }
 
 std::string NameOf(const testing::TestParamInfo<Configuration>& info) {
-  return info.param.engine + (info.param.single_record ? "_single_record" : "");
+  return std::string(info.param.engine.name) + (info.param.single_record ? "_single_record" : "");
 }
 
 std::vector<Configuration> AllConfigurations() {
   std::vector<Configuration> all;
-  for (const engines::Engine& engine : engines::AllEngines()) {
-    all.push_back({std::string(engine.name), false});
-    all.push_back({std::string(engine.name), true});
+  for (const engines::Engine& engine : test_support::TestedEngines()) {
+    all.push_back({engine, false});
+    all.push_back({engine, true});
   }
   return all;
 }
@@ -96,7 +98,7 @@ std::vector<Configuration> AllConfigurations() {
     GTEST_SKIP() << "The store has the capability " #capability; \
   }
 #define EXEMPT(exemption)                                         \
-  if (ExemptionsOf(GetParam().engine).contains(exemption)) {      \
+  if (ExemptionsOf(GetParam().engine.name).contains(exemption)) { \
     GTEST_SKIP() << "The engine is exempt, category " #exemption; \
   }
 
@@ -120,8 +122,7 @@ class StoreConformanceTest : public testing::TestWithParam<Configuration> {
     engines::OpenOptions options;
     options.directory = directory_.Join("data");
     options.clock = &clock_;
-    options.block_cache_bytes = size_t{8} << 20;
-    auto opened = engines::OpenEngine(GetParam().engine, options);
+    auto opened = GetParam().engine.open(options);
     if (!opened.ok()) {
       std::fprintf(stderr, "%s\n", opened.status().ToString().c_str());
       std::abort();
@@ -1152,7 +1153,7 @@ TEST_P(StoreConformanceTest, RandomOperationsAgreeWithTheModel) {
   std::mt19937_64 generator(seed);
   const auto random = [&](size_t below) { return static_cast<size_t>(generator() % below); };
   const Capabilities capabilities = store().capabilities();
-  const bool durable = !ExemptionsOf(GetParam().engine).contains(Exemption::kForgets);
+  const bool durable = !ExemptionsOf(GetParam().engine.name).contains(Exemption::kForgets);
 
   std::vector<std::string> keys;
   for (int i = 0; i < 24; ++i) {

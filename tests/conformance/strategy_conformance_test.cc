@@ -22,6 +22,7 @@
 #include "tests/support/single_record_store.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/tested_engines.h"
 #include "tests/versioning/random_operations.h"
 #include "tests/versioning/strategy_checks.h"
 #include "tests/versioning/strategy_subject.h"
@@ -53,7 +54,7 @@ void PrintTo(const Configuration& configuration, std::ostream* out) {
 
 std::vector<Configuration> AllConfigurations() {
   std::vector<Configuration> all;
-  for (const engines::Engine& engine : engines::AllEngines()) {
+  for (const engines::Engine& engine : test_support::TestedEngines()) {
     for (const StrategyEntry& strategy : AllStrategies()) {
       for (const Mode mode : {Mode::kAtomic, Mode::kSingle, Mode::kStale}) {
         all.push_back({engine, strategy, mode});
@@ -371,7 +372,7 @@ void PrintTo(const Bench& bench, std::ostream* out) {
 
 std::vector<Bench> AllBenches() {
   std::vector<Bench> all;
-  for (const engines::Engine& engine : engines::AllEngines()) {
+  for (const engines::Engine& engine : test_support::TestedEngines()) {
     for (const Mode mode : {Mode::kAtomic, Mode::kSingle, Mode::kStale}) {
       all.push_back({engine, mode});
     }

@@ -283,6 +283,28 @@ TEST_P(SlowDeletion, GivesUpAfterAHundredLostRaces) {
   EXPECT_EQ(Incarnation(), 1);
 }
 
+// Of the counter of incarnations and of the collection's record together.
+TEST_P(SlowDeletion, MakingOneGivesUpAfterAHundredLostRaces) {
+  int lost = 0;
+  int counted = 0;
+  test_support::StoreHooks hooks;
+  hooks.instead_of_commit =
+      [&](const store::WriteBatch& batch) -> std::optional<store::CommitResult> {
+    const bool counter = batch.writes().front().keyspace == store::Keyspace::kMeta;
+    if (counter && ++counted % 10 == 0) return std::nullopt;
+    ++lost;
+    return store::CommitResult();
+  };
+  hooked_.set_hooks(std::move(hooks));
+  const auto slow = std::make_shared<Collections>(hooked_, world.clock(), executor_);
+  std::promise<absl::Status> ended;
+  slow->Create("things", *FindStrategy(GetParam().strategy), {},
+               [&](const absl::StatusOr<CollectionPtr>& made) { ended.set_value(made.status()); });
+  EXPECT_THAT(ended.get_future().get(), HasReason(ErrorReason::kRetriesExhausted));
+  EXPECT_EQ(lost, 100);
+  EXPECT_EQ(Incarnation(), 0);
+}
+
 TEST_P(CollectionsTest, StatisticsOfASmallOneAreExact) {
   if (GetParam().mode == Mode::kStale)
     GTEST_SKIP() << "exempt: a stale scan may miss recent changes";

@@ -58,6 +58,16 @@ TEST(Contract, EachRpcOfTheProtosIsRegistered) {
   EXPECT_EQ(registered, declared);
 }
 
+// Whoever generates code in another language needs no flags for it.
+TEST(Contract, EachProtoSaysWhereItsGeneratedCodeBelongs) {
+  for (const FileDescriptor* file : {kPublicFiles[0], kPublicFiles[1], kPublicFiles[2],
+                                     kPublicFiles[3], v1::ErrorReason_descriptor()->file()}) {
+    EXPECT_EQ(file->options().go_package(), "strata/v1;stratav1") << file->name();
+    EXPECT_EQ(file->options().java_package(), "com.strata.v1") << file->name();
+    EXPECT_TRUE(file->options().java_multiple_files()) << file->name();
+  }
+}
+
 // The three types whose messages the server reads and writes as bytes.
 bool IsJson(const FieldDescriptor& field) {
   if (field.type() != FieldDescriptor::TYPE_MESSAGE) return false;

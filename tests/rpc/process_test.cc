@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
 #include "tests/fault/server_process.h"
 #include "tests/rpc/test_server.h"
 #include "tests/support/temporary_directory.h"
@@ -86,6 +90,50 @@ TEST_F(Process, ExplainsItself) {
   const fault::Finished wrong = Run({"--no-such-flag"});
   EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(fault::ReadFile(errors_), HasSubstr("--no-such-flag"));
+}
+
+// An operator who mistypes must not serve something else.
+TEST_F(Process, RefusesAConfigurationThatItDoesNotUnderstand) {
+  const std::string file = directory_.Join("stratad.conf");
+  for (const auto& [text, where] : std::map<std::string, std::string>{
+           {"dta = \"" + data_ + "\"\n", ":1: there is no flag dta"},
+           {"# the shop's\n[server]\ndata = \"" + data_ + "\"\n", ":2: sections"},
+           {"\n\ngrace = \"soon\"\n", ":3: --grace"},
+           {"engine = memory\nblock-cache-mib = 8\n", ":2: --block-cache-mib: engine memory"}}) {
+    std::ofstream(file) << text;
+    const fault::Finished refused = Run({"--config", file, "--listen=127.0.0.1:0"});
+    EXPECT_EQ(refused.status, 2) << text;
+    EXPECT_EQ(refused.output, "") << text;
+    EXPECT_THAT(fault::ReadFile(errors_), HasSubstr("stratad: " + file + where));
+  }
+}
+
+TEST_F(Process, TakesAFlagThenTheEnvironmentThenTheFile) {
+  const std::string file = directory_.Join("stratad.conf");
+  std::ofstream(file) << "listen = 10.0.0.1:1\n";
+  Run({"--config", file});
+  EXPECT_THAT(fault::ReadFile(errors_), HasSubstr(file + ":1: --listen: 10.0.0.1:1 is reachable"));
+  setenv("STRATA_LISTEN", "10.0.0.2:1", 1);
+  Run({"--config", file});
+  EXPECT_THAT(fault::ReadFile(errors_), HasSubstr("STRATA_LISTEN: --listen: 10.0.0.2:1"));
+  Run({"--config", file, "--listen=10.0.0.3:1"});
+  EXPECT_THAT(fault::ReadFile(errors_), HasSubstr("stratad: --listen: 10.0.0.3:1"));
+  unsetenv("STRATA_LISTEN");
+}
+
+TEST_F(Process, MakesNoCollectionWhereTheEnvironmentForbidsIt) {
+  setenv("STRATA_NO_CREATE_COLLECTIONS", "1", 1);
+  fault::ChildProcess server(Command({"--listen=127.0.0.1:0", "--engine=memory"}), errors_);
+  unsetenv("STRATA_NO_CREATE_COLLECTIONS");
+  const std::string line = server.ReadLine(kPatience).value_or("");
+  const auto stub = v1::DocumentService::NewStub(grpc::CreateChannel(
+      line.substr(30, line.find(" (") - 30), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::CreateResponse response;
+  const grpc::Status status = stub->Create(
+      &context, Parse<v1::CreateRequest>(R"({"collection": "c", "content": {"json": {}}})"),
+      &response);
+  EXPECT_EQ(DetailsOf(status).reason, "COLLECTION_NOT_FOUND") << status.error_message();
 }
 
 // Logs say what happened to whom it may concern, never what is in a document or its id.

@@ -115,6 +115,7 @@ grpc::Status TestServer::CallRaw(const std::string& method, const std::string& b
   bool ok = false;
   call->Finish(&response, &status, &tag);
   queue.Next(&tag, &ok);
+  ExpectDocumentedMetadata(status);
   grpc::Slice whole;
   if (answer != nullptr && status.ok() && response.DumpToSingleSlice(&whole).ok()) {
     answer->assign(reinterpret_cast<const char*>(whole.begin()), whole.size());

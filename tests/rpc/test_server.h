@@ -1,4 +1,5 @@
-// A server in this process on a free port, with a connection to it, and calls in few words.
+// A server in this process on a free port, with a connection to it, and calls in few words, each of
+// which looks at the metadata of the error that it may get.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -13,6 +14,7 @@
 #include "service/app/server.h"
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
+#include "tests/rpc/documented_metadata.h"
 #include "tests/rpc/interposed_store.h"
 
 namespace strata::rpc_test {
@@ -93,6 +95,7 @@ class TestServer {
     grpc::ClientContext context;
     Outcome<Response> outcome;
     outcome.status = (stub.*method)(&context, request, &outcome.response);
+    ExpectDocumentedMetadata(outcome.status);
     return outcome;
   }
 

@@ -141,11 +141,13 @@ class Served {
  public:
   explicit Served(std::vector<Method> methods, LoopOptions options = {},
                   const std::shared_ptr<grpc::ChannelCredentials>& credentials =
-                      grpc::InsecureChannelCredentials())
+                      grpc::InsecureChannelCredentials(),
+                  bool reads_block = false)
       : store_(*engines::OpenEngine("memory", engines::OpenOptions())) {
     options.listen = "127.0.0.1:0";
-    auto loop =
-        ServerLoop::Start(options, std::move(methods), {executor_, *store_, {&ends, &more_ends}});
+    auto loop = ServerLoop::Start(
+        options, std::move(methods),
+        {executor_, *store_, {&ends, &more_ends}, reads_block ? &readers_ : nullptr});
     EXPECT_TRUE(loop.ok()) << loop.status();
     loop_ = *std::move(loop);
     grpc::ChannelArguments arguments;
@@ -208,6 +210,7 @@ class Served {
 
   const std::unique_ptr<store::Store> store_;
   app::ThreadPool executor_{2};
+  app::ThreadPool readers_{2};
   std::unique_ptr<ServerLoop> loop_;
   std::unique_ptr<grpc::health::v1::Health::Stub> unary_;
   std::unique_ptr<grpc::reflection::v1::ServerReflection::Stub> stream_;
@@ -412,8 +415,6 @@ void ExpectLoopIsFree(Method::Kind kind, bool reads_block) {
   });
   operational.operational = true;
   std::promise<void> entered;
-  LoopOptions options;
-  options.reads_block = reads_block;
   Served served({std::move(operational), Streaming(
                                              [&](const std::string& text, Stream& stream) {
                                                entered.set_value();
@@ -422,7 +423,7 @@ void ExpectLoopIsFree(Method::Kind kind, bool reads_block) {
                                                Echo(text, stream);
                                              },
                                              kind)},
-                options);
+                {}, grpc::InsecureChannelCredentials(), reads_block);
   grpc::Status status;
   auto stream = std::async(std::launch::async, [&] { return served.Exchange({"a"}, &status); });
   entered.get_future().wait();

@@ -226,8 +226,11 @@ void MemoryStore::DropExpired(State& state, UnixMicros now) {
 }  // namespace
 }  // namespace memory
 
-absl::StatusOr<std::unique_ptr<store::Store>> OpenMemory(const OpenOptions& options) {
-  return std::make_unique<memory::MemoryStore>(*options.clock);
+Engine MemoryEngine(std::string_view name) {
+  return {
+      name, {}, [](const OpenOptions& options) -> absl::StatusOr<std::unique_ptr<store::Store>> {
+        return std::make_unique<memory::MemoryStore>(*options.clock);
+      }};
 }
 
 }  // namespace strata::engines

@@ -22,8 +22,8 @@ absl::Status CheckSize(const store::WriteBatch& batch) {
   for (const store::Write& write : batch.writes()) {
     if (write.key.size() <= kKeyBytesMax && write.value.size() <= kValueBytesMax) continue;
     return Error(ErrorReason::kLayoutLimit, "The record is larger than this engine can hold.")
-        .With("keyspace", store::KeyspaceName(write.keyspace))
-        .With("limit_bytes", static_cast<int64_t>(kValueBytesMax));
+        .With("size", static_cast<int64_t>(write.key.size() + write.value.size()))
+        .With("limit", static_cast<int64_t>(kValueBytesMax));
   }
   return absl::OkStatus();
 }

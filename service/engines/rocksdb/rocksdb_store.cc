@@ -22,7 +22,6 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/store/key_codec.h"
-#include "service/engines/engines.h"
 #include "service/engines/guards.h"
 #include "service/engines/nested_callbacks.h"
 #include "service/engines/rocksdb/commit_beacon.h"
@@ -668,14 +667,4 @@ absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(const RocksDbOp
 }
 
 }  // namespace rocks
-
-absl::StatusOr<std::unique_ptr<store::Store>> OpenRocksDb(const OpenOptions& options) {
-  rocks::RocksDbOptions engine_options;
-  engine_options.directory = options.directory;
-  engine_options.clock = options.clock;
-  engine_options.block_cache_bytes = options.block_cache_bytes;
-  engine_options.convert_ledger_entry = options.convert_ledger_entry;
-  return rocks::RocksDbStore::Open(engine_options);
-}
-
 }  // namespace strata::engines

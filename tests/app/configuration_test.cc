@@ -1,0 +1,329 @@
+// The flags of stratad, from the command line, the environment and a file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "service/app/flags.h"
+#include "service/engines/engines.h"
+#include "tests/support/temporary_directory.h"
+
+namespace strata::app {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A variable of the environment, while it lives.
+class Variable {
+ public:
+  Variable(std::string name, const std::string& value) : name_(std::move(name)) {
+    setenv(name_.c_str(), value.c_str(), 1);
+  }
+  ~Variable() { unsetenv(name_.c_str()); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const std::string name_;
+};
+
+std::variant<Flags, Exit> Parsed(const std::vector<std::string>& arguments) {
+  std::vector<const char*> all = {"stratad"};
+  for (const std::string& argument : arguments) all.push_back(argument.c_str());
+  return ParseFlags(static_cast<int>(all.size()), all.data());
+}
+
+// What the server would be started with.
+Flags Taken(const std::vector<std::string>& arguments) {
+  auto parsed = Parsed(arguments);
+  const auto* const exit = std::get_if<Exit>(&parsed);
+  EXPECT_EQ(exit, nullptr) << exit->text;
+  return exit == nullptr ? std::get<Flags>(std::move(parsed)) : Flags();
+}
+
+// What is said instead of starting it.
+std::string Refusal(const std::vector<std::string>& arguments) {
+  const auto parsed = Parsed(arguments);
+  const auto* const exit = std::get_if<Exit>(&parsed);
+  if (exit == nullptr) return "taken";
+  EXPECT_EQ(exit->status, 2);
+  EXPECT_THAT(exit->text, StartsWith("stratad: "));
+  return exit->text;
+}
+
+class Configuration : public testing::Test {
+ protected:
+  // A file of that text, as an argument.
+  std::string File(const std::string& text) {
+    std::ofstream(path_) << text;
+    return "--config=" + path_;
+  }
+
+  test_support::TemporaryDirectory directory_;
+  const std::string path_ = directory_.Join("stratad.conf");
+};
+
+TEST_F(Configuration, HasDefaults) {
+  const Flags flags = Taken({});
+  EXPECT_EQ(flags.server.loop.listen, "127.0.0.1:50051");
+  EXPECT_EQ(flags.server.engine, "rocksdb");
+  EXPECT_EQ(flags.server.data, "./data");
+  EXPECT_EQ(flags.server.default_strategy, "deltas");
+  EXPECT_TRUE(flags.server.create_collections);
+  EXPECT_EQ(flags.server.document_bytes_max, size_t{1} << 20);
+  EXPECT_EQ(flags.server.grace, std::chrono::seconds(10));
+  EXPECT_TRUE(flags.server.engine_options.empty());
+}
+
+TEST_F(Configuration, AFlagWinsOverTheEnvironmentAndThatOverTheFile) {
+  const std::string file = File(
+      "grace = 1\ndeadline = 1\nkeepalive = 1\ncreate-collections = true\nblock-cache-mib = 1\n"
+      "insecure = true\n");
+  const Variable deadline("STRATA_DEADLINE", "2");
+  const Variable keepalive("STRATA_KEEPALIVE", "2");
+  const Variable create("STRATA_NO_CREATE_COLLECTIONS", "1");
+  const Variable cache("STRATA_BLOCK_CACHE_MIB", "2");
+  const Variable insecure("STRATA_INSECURE", "false");
+  const Flags flags = Taken({file, "--keepalive=3"});
+  EXPECT_EQ(flags.server.grace, std::chrono::seconds(1));
+  EXPECT_EQ(flags.server.loop.unary_deadline, std::chrono::seconds(2));
+  EXPECT_EQ(flags.server.loop.keepalive_time, std::chrono::seconds(3));
+  EXPECT_FALSE(flags.server.create_collections);
+  EXPECT_FALSE(flags.server.insecure);
+  EXPECT_EQ(flags.server.engine_options.at("block-cache-mib"), "2");
+  const Flags turned = Taken({file, "--create-collections", "--block-cache-mib", "3"});
+  EXPECT_TRUE(turned.server.create_collections);
+  EXPECT_EQ(turned.server.engine_options.at("block-cache-mib"), "3");
+}
+
+// As --help lists them, under each of their names.
+std::set<std::string> FlagNames() {
+  const auto help = Parsed({"--help"});
+  std::set<std::string> names;
+  for (const auto& line : absl::StrSplit(std::get<Exit>(help).text, '\n')) {
+    if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "--")) continue;
+    const std::vector<std::string> listed =
+        absl::StrSplit(absl::StripLeadingAsciiWhitespace(line), ',');
+    for (const std::string& name : listed) {
+      if (name.substr(0, 2) != "--") break;
+      names.insert(name.substr(2, name.find_first_of(" {") - 2));
+    }
+  }
+  names.erase("version");
+  return names;
+}
+
+TEST_F(Configuration, EveryFlagHasItsVariable) {
+  const std::set<std::string> names = FlagNames();
+  EXPECT_GE(names.size(), 18u);
+  for (const std::string& name : names) {
+    const Variable variable(
+        "STRATA_" + absl::StrReplaceAll(absl::AsciiStrToUpper(name), {{"-", "_"}}),
+        "no such value");
+    if (name == "data") {
+      EXPECT_EQ(Taken({}).server.data, "no such value");
+    } else {
+      EXPECT_THAT(Refusal({}), HasSubstr("no such value")) << name;
+    }
+  }
+}
+
+TEST_F(Configuration, EveryFlagHasItsNameInTheFile) {
+  for (const std::string& name : FlagNames()) {
+    if (name == "config") continue;  // no file names another
+    const std::string file = File("\n" + name + " = 'no such value'\n");
+    if (name == "data") {
+      EXPECT_EQ(Taken({file}).server.data, "no such value");
+    } else {
+      EXPECT_THAT(Refusal({file}),
+                  AllOf(StartsWith("stratad: " + path_ + ":2: "), HasSubstr("no such value")))
+          << name;
+    }
+  }
+}
+
+TEST_F(Configuration, AnEmptyVariableSaysNothing) {
+  const Variable data("STRATA_DATA", "");
+  const Variable grace("STRATA_GRACE", "");
+  EXPECT_EQ(Taken({}).server.data, "./data");
+}
+
+TEST_F(Configuration, AFileMayHaveCommentsQuotesAndBlanks) {
+  const Flags flags =
+      Taken({File("# of the shop\r\n\r\n  data=\"/srv/a b#c\"  # here\r\n"
+                  "engine = 'rocksdb'\r\n\tgrace =3 # short\r\nlog-level\t= debug")});
+  EXPECT_EQ(flags.server.data, "/srv/a b#c");
+  EXPECT_EQ(flags.server.grace, std::chrono::seconds(3));
+  EXPECT_EQ(flags.log_level, observability::LogLevel::kDebug);
+}
+
+// Each is refused by its line, and by what is wrong with it.
+TEST_F(Configuration, AFileIsTakenWholeOrRefusedByItsLine) {
+  for (const auto& [line, problem] : std::map<std::string, std::string>{
+           {"dta = \"/srv/strata\"", "no flag dta"},
+           {"Data = x", "no flag Data"},
+           {"--data = x", "no flag --data"},
+           {"config = x", "no flag config"},
+           {"version = true", "no flag version"},
+           {"[server]", "sections"},
+           {"[[server]]", "sections"},
+           {"server.data = x", "no flag server.data"},
+           {"grace = soon", "--grace"},
+           {"grace = 3.5", "--grace"},
+           {"grace = -1", "--grace"},
+           {"insecure = perhaps", "--insecure"},
+           {"no-create-collections = perhaps", "--create-collections"},
+           {"engine = oracle", "rocksdb"},
+           {"listen = here", "HOST:PORT"},
+           {"listen = 0.0.0.0:1", "--insecure"},
+           {"block-cache-mib = 0", "from 1 to 1048576"},
+           {"block-cache-mib = x", "from 1 to 1048576"},
+           {"data", "NAME = VALUE"},
+           {"insecure", "NAME = VALUE"},
+           {"data =", "one value"},
+           {"data = \"\"", "one value"},
+           {"data = a b", "one value"},
+           {"data = \"a", "one value"},
+           {"data = \"a\" b", "one value"},
+           {"data = [a, b]", "one value"},
+           {"= x", "no flag"},
+           {"deadline = 6", "already"},
+       }) {
+    const std::string file = File("# first\ndeadline = 5\n\n\n" + line + "\nkeepalive = 4\n");
+    EXPECT_THAT(Refusal({file}),
+                AllOf(StartsWith("stratad: " + path_ + ":5: "), HasSubstr(problem), EndsWith("\n")))
+        << line;
+  }
+}
+
+TEST_F(Configuration, AFileMayNotContradictItself) {
+  EXPECT_THAT(Refusal({File("create-collections = true\nno-create-collections = true\n")}),
+              AllOf(HasSubstr(":2: "), HasSubstr(":1 already")));
+}
+
+TEST_F(Configuration, WhatIsOverriddenIsCheckedAllTheSame) {
+  EXPECT_THAT(Refusal({File("grace = soon\n"), "--grace=3"}), HasSubstr(":1: --grace"));
+  EXPECT_THAT(Refusal({File("block-cache-mib = x\n"), "--block-cache-mib=3"}),
+              HasSubstr(":1: --block-cache-mib"));
+  const Variable grace("STRATA_GRACE", "soon");
+  EXPECT_THAT(Refusal({"--grace=3"}), StartsWith("stratad: STRATA_GRACE: --grace"));
+}
+
+TEST_F(Configuration, AVariableIsRefusedByItsName) {
+  {
+    const Variable create("STRATA_CREATE_COLLECTIONS", "1");
+    const Variable no_create("STRATA_NO_CREATE_COLLECTIONS", "1");
+    EXPECT_THAT(Refusal({}), AllOf(HasSubstr("STRATA_CREATE_COLLECTIONS already"),
+                                   StartsWith("stratad: STRATA_NO_CREATE_COLLECTIONS: ")));
+  }
+  const Variable listen("STRATA_LISTEN", "here");
+  EXPECT_THAT(Refusal({}), StartsWith("stratad: STRATA_LISTEN: --listen: not HOST:PORT"));
+}
+
+TEST_F(Configuration, AFileThatCannotBeReadIsNamed) {
+  EXPECT_THAT(Refusal({"--config", directory_.Join("none")}), HasSubstr(directory_.Join("none")));
+  EXPECT_THAT(Refusal({"--config", directory_.Join("")}), HasSubstr("cannot be read"));
+  const Variable config("STRATA_CONFIG", directory_.Join("nowhere"));
+  EXPECT_THAT(Refusal({}), HasSubstr(directory_.Join("nowhere")));
+}
+
+TEST_F(Configuration, TheCommandLineSaysWhatIsWrong) {
+  for (const auto& [argument, word] :
+       std::map<std::string, std::string>{{"--engine=oracle", "rocksdb"},
+                                          {"--default-strategy=best", "full-copies"},
+                                          {"--nonsense", "--nonsense"},
+                                          {"--data=", "--data"},
+                                          {"--listen=0.0.0.0:1", "--insecure"},
+                                          {"--listen=here", "HOST:PORT"},
+                                          {"--document-bytes-max=3000000", "document-bytes-max"},
+                                          {"--event-loops=0", "event-loops"},
+                                          {"--block-cache-mib=0", "from 1 to 1048576"},
+                                          {"--log-level=loud", "log-level"}}) {
+    EXPECT_THAT(Refusal({argument}), HasSubstr(word)) << argument;
+  }
+  EXPECT_FALSE(Taken({"--create-collections=false"}).server.create_collections);
+  EXPECT_FALSE(Taken({"--no-create-collections"}).server.create_collections);
+}
+
+// Whoever gives it: the flag, the environment, the file.
+TEST_F(Configuration, AnOptionOfAnotherEngineIsRefused) {
+  const std::string why =
+      "--block-cache-mib: engine memory has no such option; it belongs to rocksdb";
+  EXPECT_EQ(Refusal({"--engine=memory", "--block-cache-mib=8"}), "stratad: " + why + "\n");
+  const std::string file = File("block-cache-mib = 8\nengine = memory\n");
+  EXPECT_EQ(Refusal({file}), "stratad: " + path_ + ":1: " + why + "\n");
+  EXPECT_EQ(Taken({file, "--engine=rocksdb"}).server.engine_options.at("block-cache-mib"), "8");
+  const Variable cache("STRATA_BLOCK_CACHE_MIB", "8");
+  EXPECT_EQ(Refusal({"--engine=memory"}), "stratad: STRATA_BLOCK_CACHE_MIB: " + why + "\n");
+}
+
+TEST_F(Configuration, HelpShowsEnginesOptionsUnderTheirNames) {
+  const auto help = Parsed({"--help"});
+  const std::string& text = std::get<Exit>(help).text;
+  const size_t group = text.find("\nEngine rocksdb:\n");
+  ASSERT_NE(group, std::string::npos) << text;
+  EXPECT_GT(text.find("--block-cache-mib MIB "), group);
+  EXPECT_LT(text.find("--block-cache-mib MIB "), text.find("\nDocuments:"));
+  EXPECT_THAT(text, HasSubstr("[256]"));
+}
+
+TEST(EngineOptions, AreCheckedWhoeverOpensTheEngine) {
+  engines::OpenOptions options;
+  options.values["block-cache-mib"] = "8";
+  EXPECT_EQ(engines::OpenEngine("memory", options).status().message(),
+            "--block-cache-mib: engine memory has no such option; it belongs to rocksdb");
+  options.values = {{"nonsense", "8"}};
+  EXPECT_EQ(engines::OpenEngine("rocksdb", options).status().message(),
+            "--nonsense: engine rocksdb has no such option");
+}
+
+TEST(EngineOptions, AreTextsNumbersAndSwitches) {
+  const engines::EngineOption options[] = {
+      {"address", "HOST", "", "where it is"},
+      {"portion", "N", "4", "how many at once", &engines::ExpectedNumber<1, 8>},
+      {"careful", "", "false", "asks twice"}};
+  const engines::Engine engine{"far", options, nullptr};
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+           {"address", "anywhere"}, {"portion", "1"}, {"portion", "8"}, {"careful", "true"}}) {
+    EXPECT_TRUE(engines::CheckOption(engine, name, value).ok()) << name << " " << value;
+  }
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, std::string>>{{"portion", "0"},
+                                                        {"portion", "9"},
+                                                        {"portion", ""},
+                                                        {"portion", "2x"},
+                                                        {"careful", "perhaps"},
+                                                        {"other", "1"}}) {
+    EXPECT_FALSE(engines::CheckOption(engine, name, value).ok()) << name << " " << value;
+  }
+  EXPECT_EQ(engines::NumberOf({}, options[1]), 4);
+  EXPECT_EQ(engines::NumberOf({{"portion", "7"}}, options[1]), 7);
+  EXPECT_EQ(engines::ValueOf({{"address", "here"}}, options[0]), "here");
+}
+
+// A flag's default is an option's own, so each has to pass its own check.
+TEST(EngineOptions, HaveDefaultsThatTheyTake) {
+  for (const engines::Engine& engine : engines::AllEngines()) {
+    for (const engines::EngineOption& option : engine.options) {
+      EXPECT_TRUE(engines::CheckOption(engine, option.name, option.default_value).ok())
+          << option.name;
+      EXPECT_FALSE(option.words.empty()) << option.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata::app

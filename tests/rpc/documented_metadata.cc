@@ -1,0 +1,85 @@
+#include "tests/rpc/documented_metadata.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string_view>
+
+#include "absl/strings/str_split.h"
+#include "tests/rpc/test_server.h"
+
+namespace strata::rpc_test {
+namespace {
+
+// The keys in "collection, id"; in "of a version: version" those behind the colon.
+std::set<std::string> KeysOf(std::string_view text) {
+  text.remove_prefix(std::min(text.rfind(':') + 1, text.size()));
+  const std::string list(text);
+  const std::set<std::string> keys = absl::StrSplit(list, absl::ByAnyChar(", "), absl::SkipEmpty());
+  for (const std::string& key : keys) {
+    EXPECT_TRUE(std::regex_match(key, std::regex("[a-z_]+"))) << "no key: " << key;
+  }
+  return keys;
+}
+
+// "... Metadata: KEY, KEY (what it is); WHEN: KEY, KEY; WHEN: KEY. ..."
+DocumentedMetadata Read(const std::string& comment) {
+  DocumentedMetadata documented;
+  const std::string plain = std::regex_replace(comment, std::regex(R"(\([^)]*\))"), "");
+  std::smatch found;
+  if (!std::regex_search(plain, found, std::regex(R"(Metadata([:;][^.]*)\.)"))) return documented;
+  const std::vector<std::string> groups = absl::StrSplit(found[1].str(), ';');
+  documented.always = KeysOf(groups[0]);
+  for (size_t i = 1; i < groups.size(); ++i) documented.sometimes.merge(KeysOf(groups[i]));
+  return documented;
+}
+
+std::map<std::string, DocumentedMetadata> ReadAll() {
+  std::ifstream file(STRATA_ERROR_REASON_PROTO);
+  std::map<std::string, DocumentedMetadata> all;
+  std::string comment;
+  for (std::string line; std::getline(file, line);) {
+    std::smatch found;
+    if (std::regex_match(line, found, std::regex(R"(\s*//\s*(.*))"))) {
+      comment += found[1].str() + " ";
+    } else {
+      if (std::regex_match(line, found, std::regex(R"(\s*ERROR_REASON_(\w+) = \d+;)"))) {
+        all[found[1].str()] = Read(comment);
+      }
+      comment.clear();
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::set<std::string> DocumentedMetadata::all() const {
+  std::set<std::string> keys = always;
+  keys.insert(sometimes.begin(), sometimes.end());
+  return keys;
+}
+
+const std::map<std::string, DocumentedMetadata>& AllDocumentedMetadata() {
+  static const auto* const all = new std::map<std::string, DocumentedMetadata>(ReadAll());
+  return *all;
+}
+
+void ExpectDocumentedMetadata(const grpc::Status& status) {
+  const Details details = DetailsOf(status);
+  if (details.reason.empty()) return;
+  const auto documented = AllDocumentedMetadata().find(details.reason);
+  ASSERT_NE(documented, AllDocumentedMetadata().end()) << details.reason;
+  std::set<std::string> sent;
+  for (const auto& [key, value] : details.metadata) sent.insert(key);
+  EXPECT_THAT(documented->second.all(), testing::IsSupersetOf(sent))
+      << details.reason << ": " << status.error_message();
+  EXPECT_THAT(sent, testing::IsSupersetOf(documented->second.always))
+      << details.reason << ": " << status.error_message();
+}
+
+}  // namespace strata::rpc_test
