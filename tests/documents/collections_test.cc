@@ -143,7 +143,8 @@ TEST_P(CollectionsTest, ADeletionIsRememberedForADay) {
   world.clock().Advance(std::chrono::hours(24) - std::chrono::minutes(1));
   EXPECT_THAT(Delete(kOnce), Replayed());
   EXPECT_EQ(Incarnation(), 2);
-  world.clock().Advance(std::chrono::minutes(1));
+  // The wall clock is a little ahead of the steady one here, and both have to say so.
+  world.clock().Advance(std::chrono::minutes(2));
   EXPECT_THAT(Delete(kOnce), DeletedNow());
   EXPECT_EQ(Incarnation(), 0);
 }
