@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "schemas/store/key_codec.h"
+#include "schemas/versioning/documents.h"
 #include "service/engines/engines.h"
 #include "service/server/status_mapping.h"
 #include "strata/v1/enrollment_service.grpc.pb.h"
