@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "schemas/base/status_macros.h"
 #include "schemas/versioning/fingerprint.h"
 #include "tests/support/await_commit.h"
 
@@ -16,23 +17,38 @@ namespace {
 using versioning::WriteRequest;
 using versioning::WriteResult;
 
-// Holds commits back until Flush, so that versions of one document gather into one commit on
+// Holds commits back until FlushUntil, so that versions of one document gather into one commit on
 // engines that commit at once, too.
 class HoldingStore final : public store::Store {
  public:
   explicit HoldingStore(store::Store& inner) : inner_(inner) {}
 
-  // Does what was committed, and what that leads to.
-  void Flush() {
-    while (!held_.empty()) {
+  // Does what was committed, and what that leads to, until so many writes are answered; the first
+  // refusal of any. A large group is planned on another thread, so there may be nothing to do
+  // meanwhile.
+  absl::Status FlushUntil(size_t answered) {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return !held_.empty() || answered_ == answered; });
+      if (held_.empty()) return refusal_;
       Held held = std::move(held_.front());
       held_.pop_front();
+      lock.unlock();
       held.done(test_support::AwaitCommit(inner_, std::move(held.batch)));
+      lock.lock();
     }
+  }
+  void Answered(const absl::Status& status) {
+    const std::lock_guard lock(mutex_);
+    if (refusal_.ok()) refusal_ = status;
+    ++answered_;
+    changed_.notify_all();
   }
 
   void Commit(store::WriteBatch batch, store::CommitCallback done) override {
+    const std::lock_guard lock(mutex_);
     held_.push_back({std::move(batch), std::move(done)});
+    changed_.notify_all();
   }
   store::Capabilities capabilities() const override { return inner_.capabilities(); }
   absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
@@ -56,7 +72,11 @@ class HoldingStore final : public store::Store {
     store::CommitCallback done;
   };
   store::Store& inner_;
+  std::mutex mutex_;  // guards the members below
+  std::condition_variable changed_;
   std::deque<Held> held_;
+  size_t answered_ = 0;
+  absl::Status refusal_;
 };
 
 }  // namespace
@@ -135,16 +155,15 @@ absl::Status Fill(store::Store& store, const versioning::StrategyEntry& strategy
   constexpr size_t kWindow = 2048;  // versions in memory at once
   HoldingStore holding(store);
   Subject subject(holding, strategy);
-  absl::Status refusal;
-  for (size_t i = 0; i < versions.size() && refusal.ok(); ++i) {
-    subject.Start(*versions[i], versions[i]->content,
-                  [&refusal](const absl::StatusOr<WriteResult>& result) {
-                    if (!result.ok() && refusal.ok()) refusal = result.status();
-                  });
-    if ((i + 1) % kWindow == 0) holding.Flush();
+  for (size_t i = 0; i < versions.size(); ++i) {
+    subject.Start(
+        *versions[i], versions[i]->content,
+        [&](const absl::StatusOr<WriteResult>& result) { holding.Answered(result.status()); });
+    if ((i + 1) % kWindow == 0 || i + 1 == versions.size()) {
+      RETURN_IF_ERROR(holding.FlushUntil(i + 1));
+    }
   }
-  holding.Flush();
-  return refusal;
+  return absl::OkStatus();
 }
 
 std::unique_ptr<store::Store> Open(const engines::Engine& engine,
