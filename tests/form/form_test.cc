@@ -54,9 +54,9 @@ std::string HeaderOf(const SourceFile& file) {
 
 TEST(Form, TheTopLevelIsClosed) {
   const std::set<std::string> allowed = {
-      "proto",   "schemas",   "service",       "clients",       "bench",       "tests",
-      ".ci",     ".github",   ".gitignore",    ".clang-format", ".clang-tidy", ".gitattributes",
-      "LICENSE", "README.md", "CMakeLists.txt"};
+      "proto",         "schemas", "service",    "clients",        "bench",         "tests",
+      ".ci",           ".github", ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy",
+      ".editorconfig", "LICENSE", "README.md",  "CMakeLists.txt"};
   for (const std::string& path : ProjectFiles()) {
     const std::string top = path.substr(0, path.find('/'));
     EXPECT_TRUE(allowed.contains(top)) << path;
