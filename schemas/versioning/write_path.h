@@ -136,7 +136,7 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
   using Turn = std::atomic<bool>;  // set by the first of two that pass
 
   void Run(LinePtr line);
-  bool TakeRound(Line& line, Round& round);
+  std::shared_ptr<Round> TakeRound(Line& line);
   void PutBack(Line& line, Round& round);
   absl::Status Prepare(Round& round);
   void EvaluateAll(Round& round);
