@@ -143,6 +143,11 @@ class ObjectChanges {
   }
 
   void Places() {
+    // Mostly, nothing is new and nothing has moved.
+    if (base_of_.empty() ||
+        (base_of_.back() != kNoMember && std::is_sorted(base_of_.begin(), base_of_.end()))) {
+      return;
+    }
     std::vector<size_t> kept;
     for (const size_t i : base_of_) {
       if (i != kNoMember) kept.push_back(i);

@@ -87,9 +87,12 @@ class WriteBatch {
 
  private:
   static constexpr size_t kUnmarked = static_cast<size_t>(-1);
+  // One version's: a check of the collection, the version before it, a request's, the head.
+  static constexpr size_t kUsualWrites = 4;
 
   Write& Add(WriteKind kind, Guard guard, Keyspace keyspace, std::string key, std::string value,
              Stamp stamp) {
+    if (writes_.empty()) writes_.reserve(kUsualWrites);
     return writes_.emplace_back(
         Write{kind, guard, keyspace, std::move(key), std::move(value), stamp, 0});
   }

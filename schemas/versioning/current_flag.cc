@@ -32,7 +32,7 @@ using store::DocumentKey;
 using store::Keyspace;
 
 std::string EncodeFlagged(const StoredVersion& version) {
-  BsonBuilder builder;
+  BsonBuilder builder(kHeaderBytes + (version.content ? version.content->size() : 0));
   AppendHeader(version.header, version.position, builder);
   builder.Bool("current", true);
   if (version.content) builder.Document("content", version.content->bytes());

@@ -93,29 +93,29 @@ Coded Successor(const Coded& base, const StoredVersion& next, int64_t keyframe_i
 }
 
 std::string EncodeHead(const Coded& coded) {
-  BsonBuilder builder;
+  const std::optional<Content>& content = coded.version->content;
+  BsonBuilder builder(kHeaderBytes + coded.delta.size() + (content ? content->size() : 0));
   AppendHeader(coded.version->header, coded.version->position, builder);
   if (!coded.delta.empty()) builder.Document("delta", coded.delta);
   if (coded.chain_length != 0) {
     builder.Int64("chain_length", coded.chain_length).Int64("chain_bytes", coded.chain_bytes);
   }
-  if (coded.version->content) builder.Document("content", coded.version->content->bytes());
+  if (content) builder.Document("content", content->bytes());
   return builder.Take();
 }
 
 std::string EncodeSuperseded(const Coded& coded, int64_t keyframe_interval) {
   if (IsKeyframe(coded, keyframe_interval)) return EncodeVersion(*coded.version);
-  BsonBuilder builder;
+  BsonBuilder builder(kHeaderBytes + coded.delta.size());
   AppendHeader(coded.version->header, coded.version->position, builder);
   builder.Int64("chain_length", coded.chain_length).Document("delta", coded.delta);
   return builder.Take();
 }
 
 absl::StatusOr<Coded> DecodeCoded(const Head& head) {
-  ASSIGN_OR_RETURN(const VersionRecord record,
-                   DecodeVersion(head.record, head.version.position, Part::kHeader));
-  return Coded{&head.version, std::string(record.delta), record.chain_length.value_or(0),
-               record.chain_bytes};
+  ASSIGN_OR_RETURN(const RecordBody body, DecodeBody(head.record));
+  return Coded{&head.version, std::string(body.delta.Of(head.record)),
+               body.chain_length.value_or(0), body.chain_bytes};
 }
 
 absl::Status NeitherNor(int64_t version) {

@@ -6,11 +6,10 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_view.h"
 
 namespace strata::versioning {
 namespace {
-
-int Size(std::string_view text) { return static_cast<int>(text.size()); }
 
 absl::Status Corrupt(std::string_view what) {
   return Error(ErrorReason::kRecordCorrupt, what).With("record", what);
@@ -88,43 +87,49 @@ bool ValidKind(VersionKind kind) {
 
 }  // namespace
 
+BsonBuilder::BsonBuilder(size_t bytes) {
+  bytes_.reserve(bytes);
+  document::BeginDocument(bytes_);
+}
 BsonBuilder& BsonBuilder::Int32(std::string_view name, int32_t value) {
-  bson_append_int32(&bson_, name.data(), Size(name), value);
+  document::AppendMemberHead(document::kBsonInt32, name, bytes_);
+  document::AppendNumber(value, bytes_);
   return *this;
 }
 BsonBuilder& BsonBuilder::Int64(std::string_view name, int64_t value) {
-  bson_append_int64(&bson_, name.data(), Size(name), value);
+  document::AppendMemberHead(document::kBsonInt64, name, bytes_);
+  document::AppendNumber(value, bytes_);
   return *this;
 }
 BsonBuilder& BsonBuilder::Bool(std::string_view name, bool value) {
-  bson_append_bool(&bson_, name.data(), Size(name), value);
+  document::AppendMemberHead(document::kBsonBool, name, bytes_);
+  bytes_ += value ? '\1' : '\0';
   return *this;
 }
 BsonBuilder& BsonBuilder::String(std::string_view name, std::string_view value) {
-  bson_append_utf8(&bson_, name.data(), Size(name), value.data(), Size(value));
+  document::AppendMemberHead(document::kBsonString, name, bytes_);
+  document::AppendStringValue(value, bytes_);
   return *this;
 }
 BsonBuilder& BsonBuilder::Binary(std::string_view name, std::string_view value) {
-  bson_append_binary(&bson_, name.data(), Size(name), BSON_SUBTYPE_BINARY,
-                     reinterpret_cast<const uint8_t*>(value.data()),
-                     static_cast<uint32_t>(value.size()));
+  document::AppendMemberHead(document::kBsonBinary, name, bytes_);
+  document::AppendNumber(static_cast<int32_t>(value.size()), bytes_);
+  bytes_ += static_cast<char>(BSON_SUBTYPE_BINARY);
+  bytes_ += value;
   return *this;
 }
 BsonBuilder& BsonBuilder::Document(std::string_view name, std::string_view bytes) {
-  bson_t child;
-  bson_init_static(&child, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  bson_append_document(&bson_, name.data(), Size(name), &child);
+  document::AppendMember(document::kBsonObject, name, bytes, bytes_);
   return *this;
 }
 BsonBuilder& BsonBuilder::Array(std::string_view name, std::string_view bytes) {
-  bson_t child;
-  bson_init_static(&child, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  bson_append_array(&bson_, name.data(), Size(name), &child);
+  document::AppendMember(document::kBsonArray, name, bytes, bytes_);
   return *this;
 }
 
-std::string BsonBuilder::Take() const {
-  return {reinterpret_cast<const char*>(bson_get_data(&bson_)), bson_.len};
+std::string BsonBuilder::Take() {
+  document::EndDocument(0, bytes_);
+  return std::move(bytes_);
 }
 
 BsonReader::BsonReader(std::string_view bytes) {
@@ -199,7 +204,7 @@ void AppendHeader(const VersionHeader& header, store::CommitPosition position,
 }
 
 std::string EncodeVersion(const StoredVersion& version) {
-  BsonBuilder builder;
+  BsonBuilder builder(kHeaderBytes + (version.content ? version.content->size() : 0));
   AppendHeader(version.header, version.position, builder);
   if (version.content) builder.Document("content", version.content->bytes());
   return builder.Take();
@@ -257,6 +262,7 @@ absl::StatusOr<RecordBody> DecodeBody(std::string_view bytes) {
   while (reader.Next()) {
     const std::string_view name = reader.name();
     if (name == "chain_length") body.chain_length = reader.Int64();
+    if (name == "chain_bytes") body.chain_bytes = reader.Int64();
     if (name != "content" && name != "delta") continue;
     const std::string_view value = reader.Document();
     if (reader.corrupt()) break;

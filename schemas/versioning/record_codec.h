@@ -34,11 +34,11 @@
 
 namespace strata::versioning {
 
-// Builds one BSON document. A thin owner of libbson's bson_t.
+// Builds one BSON document.
 class BsonBuilder {
  public:
-  BsonBuilder() { bson_init(&bson_); }
-  ~BsonBuilder() { bson_destroy(&bson_); }
+  // Makes room for `bytes`, so that no growing copies what is there; more may come.
+  explicit BsonBuilder(size_t bytes = 0);
   BsonBuilder(const BsonBuilder&) = delete;
   BsonBuilder& operator=(const BsonBuilder&) = delete;
 
@@ -51,10 +51,11 @@ class BsonBuilder {
   BsonBuilder& Document(std::string_view name, std::string_view bytes);
   BsonBuilder& Array(std::string_view name, std::string_view bytes);
 
-  std::string Take() const;
+  // The document. REQUIRES: called once, last.
+  std::string Take();
 
  private:
-  bson_t bson_;
+  std::string bytes_;
 };
 
 // Walks the members of one BSON document that a store returned. The bytes must outlive it.
@@ -97,6 +98,9 @@ struct VersionRecord {
 
 enum class Part : uint8_t { kHeader, kContent };
 
+// About what AppendHeader adds.
+inline constexpr size_t kHeaderBytes = 384;
+
 // Begins a version record: everything up to what the strategy adds.
 void AppendHeader(const VersionHeader& header, store::CommitPosition position,
                   BsonBuilder& builder);
@@ -121,6 +125,7 @@ struct RecordBody {
   Extent content;
   Extent delta;
   std::optional<int64_t> chain_length;
+  int64_t chain_bytes = 0;
 };
 
 // DecodeVersion for who needs only these. RECORD_CORRUPT for bytes that are no BSON.

@@ -36,6 +36,7 @@ document::Hash ChainStart(std::string_view collection, std::string_view id) {
 }
 
 document::Hash ChainHash(const document::Hash& previous, const VersionHeader& header) {
+  const std::string more = MoreOf(header);
   document::PartHasher hasher;
   hasher.Add(document::HashBytes(previous))
       .Add(header.version)
@@ -47,7 +48,7 @@ document::Hash ChainHash(const document::Hash& previous, const VersionHeader& he
       .Add(header.request_id);
   for (const auto& [name, value] : header.change.labels) hasher.Add(name).Add(value);
   hasher.Add(document::HashBytes(header.content_hash));
-  if (const std::string more = MoreOf(header); !more.empty()) hasher.Add(more);
+  if (!more.empty()) hasher.Add(more);
   return hasher.Finish();
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
+#include <list>
 #include <utility>
 #include <vector>
 
@@ -73,7 +73,7 @@ struct WritePath::Line {
   DocumentName name;
   Shard* shard = nullptr;
   // Guarded by the shard's mutex:
-  std::deque<std::unique_ptr<Pending>> waiting;
+  std::list<std::unique_ptr<Pending>> waiting;
   // Of the thread that runs the line; there is one at a time:
   std::optional<size_t> next_round_max;  // the next round takes no more writes than that
 };
@@ -182,8 +182,8 @@ void WritePath::RunOn(LinePtr line) {
 
 void WritePath::Run(LinePtr line) {
   while (true) {
-    auto round = std::make_shared<Round>();
-    if (!TakeRound(*line, *round)) return;
+    const std::shared_ptr<Round> round = TakeRound(*line);
+    if (round == nullptr) return;
     if (const absl::Status prepared = Prepare(*round); !prepared.ok()) {
       for (auto& pending : round->group) pending->answer = prepared;
     } else {
@@ -194,23 +194,25 @@ void WritePath::Run(LinePtr line) {
   }
 }
 
-// Takes the writes that wait; false, and the line is gone, if there are none.
-bool WritePath::TakeRound(Line& line, Round& round) {
+// Takes the writes that wait; null, and the line is gone, if there are none.
+std::shared_ptr<WritePath::Round> WritePath::TakeRound(Line& line) {
   const bool combining = options_.combining && capabilities_.atomic_batches;
-  round.versions_max = combining ? static_cast<size_t>(options_.group_versions_max) : 1;
-  if (line.next_round_max) round.versions_max = std::min(round.versions_max, *line.next_round_max);
+  size_t versions_max = combining ? static_cast<size_t>(options_.group_versions_max) : 1;
+  if (line.next_round_max) versions_max = std::min(versions_max, *line.next_round_max);
   line.next_round_max.reset();
   const std::lock_guard lock(line.shard->mutex);
   if (line.waiting.empty()) {
     line.shard->lines.erase(LineKey(line.name));
-    return false;
+    return nullptr;
   }
-  const size_t count = std::min(line.waiting.size(), round.versions_max);
+  auto round = std::make_shared<Round>();
+  round->versions_max = versions_max;
+  const size_t count = std::min(line.waiting.size(), versions_max);
   for (size_t i = 0; i < count; ++i) {
-    round.group.push_back(std::move(line.waiting.front()));
+    round->group.push_back(std::move(line.waiting.front()));
     line.waiting.pop_front();
   }
-  return true;
+  return round;
 }
 
 // Puts what is not answered back to the front of the line, in its order, to be decided anew.

@@ -140,7 +140,7 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
 
   void Run(LinePtr line);
   void RunOn(LinePtr line);
-  bool TakeRound(Line& line, Round& round);
+  std::shared_ptr<Round> TakeRound(Line& line);
   void PutBack(Line& line, Round& round);
   absl::Status Prepare(Round& round);
   void EvaluateAll(Round& round);

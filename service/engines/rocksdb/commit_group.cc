@@ -32,7 +32,7 @@ absl::Status CheckSize(const store::WriteBatch& batch) {
 
 CommitGroup::CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces,
                          RecordCache& cache, store::CommitPosition last_position,
-                         const store::LedgerTail& ledger, UnixMicros now)
+                         const store::LedgerTail& ledger, UnixMicros now, size_t bytes)
     : database_(database),
       cache_(cache),
       keyspaces_(keyspaces),
@@ -40,7 +40,7 @@ CommitGroup::CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces
       first_position_(last_position),
       last_position_(last_position),
       ledger_(ledger),
-      writes_(/*reserved_bytes=*/0, /*max_bytes=*/0, DurableWrite().protection_bytes_per_key,
+      writes_(/*reserved_bytes=*/bytes, /*max_bytes=*/0, DurableWrite().protection_bytes_per_key,
               /*default_cf_ts_sz=*/0) {}
 
 store::CommitResult CommitGroup::Add(const store::WriteBatch& batch) {
@@ -90,7 +90,7 @@ absl::StatusOr<CommitGroup::StoredStamp> CommitGroup::Find(const Place& place) {
   const auto known = stamps_.find(place);
   if (known != stamps_.end()) return known->second;
   if (RecordCache::Keeps(place.keyspace)) {
-    if (const auto cached = cache_.Find({place.keyspace, place.key}, RecordCache::kNewest)) {
+    if (const auto cached = cache_.Find(place, RecordCache::kNewest)) {
       const StoredStamp stamp =
           cached->value == nullptr ? StoredStamp() : StoredStamp(cached->position);
       stamps_.emplace(place, stamp);

@@ -5,12 +5,11 @@
 
 #include <array>
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "schemas/store/ledger_block.h"
 #include "schemas/store/store.h"
@@ -27,9 +26,10 @@ using KeyspaceHandles = std::array<rocksdb::ColumnFamilyHandle*, store::kAllKeys
 class CommitGroup {
  public:
   // `last_position` is of the last commit before the group, `ledger` where the ledger ends there;
-  // what has expired at `now` counts as absent.
+  // what has expired at `now` counts as absent. Makes room for batches of about `bytes`.
   CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces, RecordCache& cache,
-              store::CommitPosition last_position, const store::LedgerTail& ledger, UnixMicros now);
+              store::CommitPosition last_position, const store::LedgerTail& ledger, UnixMicros now,
+              size_t bytes);
 
   // Decides `batch` against the database and what the group has accepted so far. The result holds
   // once the group is durable: committed with its position, or refused by a guard, or failed
@@ -48,16 +48,7 @@ class CommitGroup {
   const store::LedgerTail& ledger() const { return ledger_; }
 
  private:
-  struct Place {
-    store::Keyspace keyspace;
-    std::string_view key;
-    friend bool operator==(const Place&, const Place&) = default;
-  };
-  struct PlaceHash {
-    size_t operator()(const Place& place) const {
-      return std::hash<std::string_view>{}(place.key) ^ static_cast<size_t>(place.keyspace);
-    }
-  };
+  using Place = RecordCache::Place;
   using StoredStamp = std::optional<store::Stamp>;  // of the record at a place, if there is one
   struct Change {
     Place place;
@@ -84,11 +75,11 @@ class CommitGroup {
   rocksdb::WriteBatch writes_;
   // What the cache is to keep of them; in the order of the writes, so that of two under one key the
   // later one stays.
-  std::vector<RecordCache::Place> cached_places_;
+  std::vector<Place> cached_places_;
   std::vector<RecordCache::Entry> cached_entries_;
 
   // What the group read or wrote: the database's answer for these places once it is written.
-  std::unordered_map<Place, StoredStamp, PlaceHash> stamps_;
+  absl::flat_hash_map<Place, StoredStamp> stamps_;
   // Of the batch being decided: what it changed in stamps_, and which of its writes are to be done.
   std::vector<Change> changes_;
   std::vector<bool> writes_to_do_;

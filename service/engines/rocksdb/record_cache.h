@@ -17,9 +17,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "schemas/store/record.h"
 
 namespace strata::engines::rocks {
@@ -32,10 +33,15 @@ class RecordCache {
     store::CommitPosition position = 0;
     std::shared_ptr<const std::string> value;  // null: there is no record
   };
-  // A key that a commit writes.
   struct Place {
     store::Keyspace keyspace;
     std::string_view key;
+
+    friend bool operator==(const Place&, const Place&) = default;
+    template <typename Hash>
+    friend Hash AbslHashValue(Hash hash, const Place& place) {
+      return Hash::combine(std::move(hash), place.keyspace, place.key);
+    }
   };
 
   // `as_of` a read of what is newest.
@@ -64,24 +70,26 @@ class RecordCache {
 
  private:
   struct Node {
-    std::string key;  // the keyspace's number in front
+    store::Keyspace keyspace;
+    std::string key;
     Entry entry;
+    Place place() const { return {keyspace, key}; }
     size_t bytes() const { return key.size() + (entry.value == nullptr ? 0 : entry.value->size()); }
   };
   using Nodes = std::list<Node>;
   struct Shard {
     std::mutex mutex;
     Nodes nodes;  // the one used last in front
-    std::unordered_map<std::string_view, Nodes::iterator> by_key;
+    absl::flat_hash_map<Place, Nodes::iterator> by_place;
     size_t bytes = 0;
     int writes = 0;                          // places between BeginWrite and EndWrite
     store::CommitPosition last_written = 0;  // of the newest entry that a commit left
   };
   static constexpr size_t kShards = 16;
 
-  Shard& ShardOf(const std::string& key);
-  void Put(Shard& shard, std::string key, Entry entry);
-  static void Erase(Shard& shard, std::string_view key);
+  Shard& ShardOf(const Place& place);
+  void Put(Shard& shard, const Place& place, Entry entry);
+  static void Erase(Shard& shard, const Place& place);
 
   const size_t shard_bytes_max_;
   std::array<Shard, kShards> shards_;

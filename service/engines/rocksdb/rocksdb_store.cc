@@ -570,8 +570,10 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
     results.assign(waiting.size(), refused);
     return results;
   }
+  size_t bytes = 0;
+  for (const Waiting& each : waiting) bytes += each.bytes;
   CommitGroup group(database_->db(), database_->keyspaces(), reads_.cache(), reads_.last_position(),
-                    ledger_, database_->age_clock().Now());
+                    ledger_, database_->age_clock().Now(), bytes);
   const auto now = database_->age_clock().SteadyNow();
   for (const Waiting& each : waiting) {
     results.push_back(TooLate(each.batch, now) ? DroppedTooLate() : group.Add(each.batch));
