@@ -2,11 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <string_view>
 
 #include "absl/strings/str_split.h"
@@ -21,7 +21,7 @@ std::set<std::string> KeysOf(std::string_view text) {
   const std::string list(text);
   const std::set<std::string> keys = absl::StrSplit(list, absl::ByAnyChar(", "), absl::SkipEmpty());
   for (const std::string& key : keys) {
-    EXPECT_TRUE(std::regex_match(key, std::regex("[a-z_]+"))) << "no key: " << key;
+    EXPECT_TRUE(RE2::FullMatch(key, "[a-z_]+")) << "no key: " << key;
   }
   return keys;
 }
@@ -29,10 +29,11 @@ std::set<std::string> KeysOf(std::string_view text) {
 // "... Metadata: KEY, KEY (what it is); WHEN: KEY, KEY; WHEN: KEY. ..."
 DocumentedMetadata Read(const std::string& comment) {
   DocumentedMetadata documented;
-  const std::string plain = std::regex_replace(comment, std::regex(R"(\([^)]*\))"), "");
-  std::smatch found;
-  if (!std::regex_search(plain, found, std::regex(R"(Metadata([:;][^.]*)\.)"))) return documented;
-  const std::vector<std::string> groups = absl::StrSplit(found[1].str(), ';');
+  std::string plain = comment;
+  RE2::GlobalReplace(&plain, R"(\([^)]*\))", "");
+  std::string list;
+  if (!RE2::PartialMatch(plain, R"(Metadata([:;][^.]*)\.)", &list)) return documented;
+  const std::vector<std::string> groups = absl::StrSplit(list, ';');
   documented.always = KeysOf(groups[0]);
   for (size_t i = 1; i < groups.size(); ++i) documented.sometimes.merge(KeysOf(groups[i]));
   return documented;
@@ -43,12 +44,12 @@ std::map<std::string, DocumentedMetadata> ReadAll() {
   std::map<std::string, DocumentedMetadata> all;
   std::string comment;
   for (std::string line; std::getline(file, line);) {
-    std::smatch found;
-    if (std::regex_match(line, found, std::regex(R"(\s*//\s*(.*))"))) {
-      comment += found[1].str() + " ";
+    std::string found;
+    if (RE2::FullMatch(line, R"(\s*//\s*(.*))", &found)) {
+      comment += found + " ";
     } else {
-      if (std::regex_match(line, found, std::regex(R"(\s*ERROR_REASON_(\w+) = \d+;)"))) {
-        all[found[1].str()] = Read(comment);
+      if (RE2::FullMatch(line, R"(\s*ERROR_REASON_(\w+) = \d+;)", &found)) {
+        all[found] = Read(comment);
       }
       comment.clear();
     }
