@@ -46,6 +46,7 @@ class RemoteEngine : public testing::Test {
   }
   // So that a mistake ends a test, though not well.
   ~RemoteEngine() override {
+    if (store_ == nullptr) return;
     store_->LetReadsGo();
     store_->LetAnswersGo();
   }
@@ -213,6 +214,7 @@ TEST_F(RemoteEngine, StopsWithCallsUnderWay) {
       }
     }));
   }
+  store_ = nullptr;  // goes with what the server closes
   server_->server().Shutdown();
   for (auto& call : calls) EXPECT_FALSE(call.get().ok());
 }
