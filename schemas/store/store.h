@@ -23,6 +23,8 @@
 
 namespace strata::store {
 
+class CooperativeCommitter;
+
 struct Capabilities {
   bool atomic_batches = false;  // a batch is applied whole or not at all
   bool fresh_scans = false;     // a scan sees every write acknowledged before it began
@@ -48,7 +50,7 @@ class Cursor {
   virtual Stamp stamp() const = 0;
   virtual CommitPosition position() const = 0;
   virtual void Next() = 0;
-  // Moves to the first key at or behind `key` in the cursor's direction (the greatest key <= `key`
+  // Moves to the first key at or after `key` in the cursor's direction (the greatest key <= `key`
   // when reverse), inside the range. Cheap, in both senses of moving; also after the end was
   // reached.
   virtual void Seek(std::string_view key) = 0;
@@ -117,19 +119,6 @@ class Store : public Reader {
   // delete the same key; none puts into Keyspace::kLedger.
   virtual void Commit(WriteBatch batch, CommitCallback done) = 0;
 
-  // A thread that has other work, such as an event loop, may commit between its own: it then costs
-  // no hand-over to the engine's thread and back. Such a thread says so once, and from then on
-  // calls CommitWaiting soon whenever CommitsWait. Engines without a line of their own do nothing.
-  virtual void BeginToHelp() {}
-  // Whatever still waits is the engine's again.
-  virtual void EndToHelp() {}
-  // Whether batches wait that nobody works on, and committing them here and now is worth it: it is
-  // not while the disk is so slow that the thread's other work would suffer.
-  virtual bool CommitsWait() const { return false; }
-  // Commits one group of what waits on this thread, and calls back. REQUIRES: BeginToHelp was
-  // called on this thread.
-  virtual void CommitWaiting() {}
-
   // How much a range holds, from the engine's own statistics, without reading it. May be far off
   // for small ranges.
   virtual RangeEstimate Estimate(Keyspace keyspace, const Range& range) const = 0;
@@ -138,6 +127,10 @@ class Store : public Reader {
   // first. A read that begins after it returned p sees all commits up to p; it may lag behind a
   // read by the moment between a commit's becoming visible and its answer.
   virtual CommitPosition LastPosition() const = 0;
+
+  // For threads that would commit between their own work (cooperative.h). Lives as long as the
+  // store; null: the engine commits alone.
+  virtual CooperativeCommitter* cooperative() { return nullptr; }
 };
 
 }  // namespace strata::store

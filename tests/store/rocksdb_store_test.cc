@@ -512,9 +512,9 @@ TEST_F(RocksDbStoreTest, ARefusedBatchLeavesNoTraceInItsGroup) {
   EXPECT_EQ(ValueAt("new"), "3");
 }
 
-TEST_F(RocksDbStoreTest, AFullLineRefusesAndRecovers) {
-  options_.line_batches_max = 3;
-  options_.line_bytes_max = 1'000;
+TEST_F(RocksDbStoreTest, AFullCommitQueueRefusesAndRecovers) {
+  options_.queue_batches_max = 3;
+  options_.queue_bytes_max = 1'000;
   Open();
   HeldCommitter held(*store_);
   std::vector<std::optional<ErrorReason>> reasons(5);

@@ -21,6 +21,7 @@
 #include "schemas/base/age_clock.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/store/cooperative.h"
 #include "schemas/store/key_codec.h"
 #include "service/engines/guards.h"
 #include "service/engines/nested_callbacks.h"
@@ -300,7 +301,7 @@ class CachedReads {
       : database_(database), cache_(cache_bytes), last_position_(database.recovered_position()) {}
 
   RecordCache& cache() { return cache_; }
-  // Of the newest commit that all reads see. The committer alone sets it, behind the cache.
+  // Of the newest commit that all reads see. The committer alone sets it, after the cache.
   store::CommitPosition last_position() const { return last_position_; }
   void SetLastPosition(store::CommitPosition position) { last_position_ = position; }
 
@@ -354,7 +355,7 @@ class RocksDbSnapshot final : public store::Reader {
   const rocksdb::Snapshot* const snapshot_;
 };
 
-// Bytes that a batch brings: what the limits of the line count.
+// Bytes that a batch brings: what the limits of the commit queue count.
 size_t BytesOf(const store::WriteBatch& batch) {
   size_t bytes = 0;
   for (const store::Write& write : batch.writes()) bytes += write.key.size() + write.value.size();
@@ -363,9 +364,9 @@ size_t BytesOf(const store::WriteBatch& batch) {
 }
 
 // How long a thread waits for something else than itself: what passes beyond its own CPU time.
-class Stopwatch {
+class WaitClock {
  public:
-  std::chrono::nanoseconds StoodStill() const {
+  std::chrono::nanoseconds Waited() const {
     return (Read(CLOCK_MONOTONIC) - wall_) - (Read(CLOCK_THREAD_CPUTIME_ID) - cpu_);
   }
 
@@ -380,13 +381,13 @@ class Stopwatch {
   const std::chrono::nanoseconds cpu_ = Read(CLOCK_THREAD_CPUTIME_ID);
 };
 
-class CommittingStore final : public RocksDbStore {
+class CommittingStore final : public RocksDbStore, public store::CooperativeCommitter {
  public:
   CommittingStore(std::unique_ptr<Database> database, const RocksDbOptions& options)
-      : line_batches_max_(options.line_batches_max),
-        line_bytes_max_(options.line_bytes_max),
+      : queue_batches_max_(options.queue_batches_max),
+        queue_bytes_max_(options.queue_bytes_max),
         group_bytes_max_(options.group_bytes_max),
-        helped_wait_max_(options.helped_wait_max),
+        cooperative_wait_max_(options.cooperative_wait_max),
         database_(std::move(database)),
         reads_(*database_, options.block_cache_bytes / kRecordCacheShare),
         ledger_(database_->recovered_ledger()),
@@ -430,10 +431,11 @@ class CommittingStore final : public RocksDbStore {
   store::CommitPosition LastPosition() const override { return reads_.last_position(); }
 
   void Commit(store::WriteBatch batch, store::CommitCallback done) override;
-  void BeginToHelp() override { helped_here = this; }
-  void EndToHelp() override;
-  bool CommitsWait() const override { return help_wanted_.load(std::memory_order_relaxed); }
-  void CommitWaiting() override;
+  store::CooperativeCommitter* cooperative() override { return this; }
+  void Join() override { joined_here = this; }
+  void Leave() override;
+  bool WorkWaits() const override { return work_waits_.load(std::memory_order_relaxed); }
+  void CommitOneGroup() override;
   store::RangeEstimate Estimate(Keyspace keyspace, const store::Range& range) const override;
   absl::Status CompactAll() override;
 
@@ -448,15 +450,16 @@ class CommittingStore final : public RocksDbStore {
   void CommitGroupOf(std::unique_lock<std::mutex> lock);
   std::vector<Waiting> TakeGroup();
   std::vector<store::CommitResult> CommitAll(const std::vector<Waiting>& waiting);
-  bool HelpPays() const { return still_average_ <= helped_wait_max_; }
+  // Whether a thread that has joined may wait for the disk without harm to its other work.
+  bool DiskIsFast() const { return wait_average_ <= cooperative_wait_max_; }
 
-  // The store that this thread helps.
-  static thread_local const CommittingStore* helped_here;
+  // The store that this thread has joined.
+  static thread_local const CommittingStore* joined_here;
 
-  const size_t line_batches_max_;
-  const size_t line_bytes_max_;
+  const size_t queue_batches_max_;
+  const size_t queue_bytes_max_;
   const size_t group_bytes_max_;
-  const std::chrono::microseconds helped_wait_max_;
+  const std::chrono::microseconds cooperative_wait_max_;
   const std::unique_ptr<Database> database_;
   mutable CachedReads reads_;
   // The committer's:
@@ -467,32 +470,33 @@ class CommittingStore final : public RocksDbStore {
   std::condition_variable changed_;
   bool stopping_ = false;
   bool committing_ = false;  // somebody is the committer
-  std::deque<Waiting> line_;
-  size_t line_bytes_ = 0;
-  std::chrono::nanoseconds still_average_{0};  // for how long the last dozen or so commits waited
-  // A line without a committer, that help pays for; changed under the mutex.
-  std::atomic<bool> help_wanted_ = false;
+  std::deque<Waiting> queue_;
+  size_t queue_bytes_ = 0;
+  std::chrono::nanoseconds wait_average_{0};  // of the last dozen or so commits, for the disk
+  // The queue holds something, nobody is the committer, and the disk is fast. Changed under the
+  // mutex.
+  std::atomic<bool> work_waits_ = false;
 
   std::unique_ptr<CommitBeacon> beacon_;
   std::thread committer_;  // last: it uses all the others
 };
 
-thread_local const CommittingStore* CommittingStore::helped_here = nullptr;
+thread_local const CommittingStore* CommittingStore::joined_here = nullptr;
 
 void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
   const size_t bytes = BytesOf(batch);
   bool wake_committer = false;
   {
     const std::lock_guard lock(mutex_);
-    // An empty line takes any batch, or the largest could never be written.
-    const bool fits = line_.empty() ||
-                      (line_.size() < line_batches_max_ && line_bytes_ + bytes <= line_bytes_max_);
+    // An empty queue takes any batch, or the largest could never be written.
+    const bool fits = queue_.empty() || (queue_.size() < queue_batches_max_ &&
+                                         queue_bytes_ + bytes <= queue_bytes_max_);
     if (fits) {
-      line_.push_back({std::move(batch), std::move(done), bytes});
-      line_bytes_ += bytes;
+      queue_.push_back({std::move(batch), std::move(done), bytes});
+      queue_bytes_ += bytes;
       done = nullptr;
-      help_wanted_ = !committing_ && HelpPays();
-      wake_committer = helped_here != this || !HelpPays();
+      work_waits_ = !committing_ && DiskIsFast();
+      wake_committer = joined_here != this || !DiskIsFast();
     }
   }
   if (wake_committer) changed_.notify_one();
@@ -505,33 +509,33 @@ void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done
 void CommittingStore::Run() {
   while (true) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !committing_ && (stopping_ || !line_.empty()); });
-    if (line_.empty()) return;
+    changed_.wait(lock, [this] { return !committing_ && (stopping_ || !queue_.empty()); });
+    if (queue_.empty()) return;
     CommitGroupOf(std::move(lock));
   }
 }
 
-void CommittingStore::CommitWaiting() {
+void CommittingStore::CommitOneGroup() {
   std::unique_lock lock(mutex_);
-  if (committing_ || line_.empty()) return;
+  if (committing_ || queue_.empty()) return;
   CommitGroupOf(std::move(lock));
 }
 
-void CommittingStore::EndToHelp() {
-  helped_here = nullptr;
+void CommittingStore::Leave() {
+  joined_here = nullptr;
   changed_.notify_one();
 }
 
 // Commits what waits, up to a group's size, and calls back. REQUIRES: nobody is the committer, and
-// the line is not empty.
+// the queue is not empty.
 void CommittingStore::CommitGroupOf(std::unique_lock<std::mutex> lock) {
   committing_ = true;
-  help_wanted_ = false;
+  work_waits_ = false;
   std::vector<Waiting> group = TakeGroup();
   lock.unlock();
-  const Stopwatch stopwatch;
+  const WaitClock wait_clock;
   std::vector<store::CommitResult> results = CommitAll(group);
-  const std::chrono::nanoseconds still = stopwatch.StoodStill();
+  const std::chrono::nanoseconds waited = wait_clock.Waited();
   for (size_t i = 0; i < group.size(); ++i) {
     // Taken out, so that what a callback holds goes with its call and not with the group.
     const store::CommitCallback done = std::move(group[i].done);
@@ -539,10 +543,10 @@ void CommittingStore::CommitGroupOf(std::unique_lock<std::mutex> lock) {
   }
   lock.lock();
   committing_ = false;
-  still_average_ += (still - still_average_) / 8;
-  help_wanted_ = !line_.empty() && HelpPays();
-  // A helping thread asks again by itself.
-  const bool wake_committer = !line_.empty() && (helped_here != this || !help_wanted_);
+  wait_average_ += (waited - wait_average_) / 8;
+  work_waits_ = !queue_.empty() && DiskIsFast();
+  // A thread that has joined asks again by itself.
+  const bool wake_committer = !queue_.empty() && (joined_here != this || !work_waits_);
   lock.unlock();
   if (wake_committer) changed_.notify_one();
 }
@@ -551,12 +555,12 @@ void CommittingStore::CommitGroupOf(std::unique_lock<std::mutex> lock) {
 std::vector<CommittingStore::Waiting> CommittingStore::TakeGroup() {
   std::vector<Waiting> group;
   size_t bytes = 0;
-  while (!line_.empty() && bytes < group_bytes_max_) {
-    bytes += line_.front().bytes;
-    group.push_back(std::move(line_.front()));
-    line_.pop_front();
+  while (!queue_.empty() && bytes < group_bytes_max_) {
+    bytes += queue_.front().bytes;
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
   }
-  line_bytes_ -= bytes;
+  queue_bytes_ -= bytes;
   return group;
 }
 
