@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace strata::store {
 
@@ -52,6 +53,18 @@ using CommitPosition = int64_t;
 // ever deleted while somebody may still hold its stamp. With commit positions no stamp of a key
 // ever comes back, not even after the key was deleted.
 using Stamp = int64_t;
+
+// The place of a record. A view: the key must outlive it.
+struct RecordKey {
+  Keyspace keyspace = Keyspace::kMeta;
+  std::string_view key;
+
+  friend bool operator==(const RecordKey&, const RecordKey&) = default;
+  template <typename Hash>
+  friend Hash AbslHashValue(Hash hash, const RecordKey& place) {
+    return Hash::combine(std::move(hash), place.keyspace, place.key);
+  }
+};
 
 struct Record {
   std::string value;  // a BSON document; in kLedger a block

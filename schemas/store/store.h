@@ -13,8 +13,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -72,6 +74,12 @@ class Reader {
   // what is durable. RECORD_CORRUPT, STORE_UNAVAILABLE.
   virtual absl::StatusOr<std::optional<Record>> Get(Keyspace keyspace,
                                                     std::string_view key) const = 0;
+
+  // The records under `keys`, of any keyspaces, in their order: as Get would answer one after the
+  // other in that order, so also each with its own status. An engine may read them in one go; the
+  // default asks Get for each.
+  virtual std::vector<absl::StatusOr<std::optional<Record>>> GetMany(
+      std::span<const RecordKey> keys) const;
 
   // A cursor on the range's first key in its direction. Each record is one that was stored; without
   // `fresh_scans` it, or its absence, may be an old state.

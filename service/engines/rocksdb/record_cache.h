@@ -16,8 +16,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -33,16 +31,7 @@ class RecordCache {
     store::CommitPosition position = 0;
     std::shared_ptr<const std::string> value;  // null: there is no record
   };
-  struct Place {
-    store::Keyspace keyspace;
-    std::string_view key;
-
-    friend bool operator==(const Place&, const Place&) = default;
-    template <typename Hash>
-    friend Hash AbslHashValue(Hash hash, const Place& place) {
-      return Hash::combine(std::move(hash), place.keyspace, place.key);
-    }
-  };
+  using Place = store::RecordKey;
 
   // `as_of` a read of what is newest.
   static constexpr store::CommitPosition kNewest =
