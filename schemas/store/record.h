@@ -1,48 +1,14 @@
-// What a store holds: records under keys in keyspaces.
+// What a store holds: records under keys in keyspaces (keyspace.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "schemas/store/keyspace.h"
+
 namespace strata::store {
-
-// An ordered set of keys with one role; one RocksDB column family or MongoDB collection each.
-enum class Keyspace : uint8_t {
-  kCollections,  // name -> the collection's record (its tombstone, once deleted)
-  kHeads,  // (incarnation, document) -> the current version, where a strategy keeps one record for
-           // it
-  kVersions,  // (incarnation, document, version) -> one version
-  kRequests,  // (incarnation, document, request id) -> the version that the request made
-  kLedger,    // position -> who changed what and why, in blocks (ledger_block.h); written by the
-              // engine
-  kMeta,      // text -> counters, sweeps to finish, deletions of collections
-};
-
-inline constexpr std::array kAllKeyspaces = {Keyspace::kCollections, Keyspace::kHeads,
-                                             Keyspace::kVersions,    Keyspace::kRequests,
-                                             Keyspace::kLedger,      Keyspace::kMeta};
-
-// "heads", "versions", …: stable, part of every stored format.
-constexpr std::string_view KeyspaceName(Keyspace keyspace) {
-  switch (keyspace) {
-    case Keyspace::kCollections:
-      return "collections";
-    case Keyspace::kHeads:
-      return "heads";
-    case Keyspace::kVersions:
-      return "versions";
-    case Keyspace::kRequests:
-      return "requests";
-    case Keyspace::kLedger:
-      return "ledger";
-    case Keyspace::kMeta:
-      return "meta";
-  }
-  return "";
-}
 
 // The place of a commit in the store-wide order: from 1, strictly increasing. 0 where an engine has
 // none.

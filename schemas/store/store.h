@@ -124,7 +124,7 @@ class Store : public Reader {
   // Returns at once; `done` is called exactly once, on any thread (perhaps this one, before the
   // return), with no lock held; it may call Commit. Batches from one thread on one key take effect
   // in the order of their calls. REQUIRES: the batch has a write; no two writes of one batch put or
-  // delete the same key; none puts into Keyspace::kLedger.
+  // delete the same key; none puts into a keyspace that is append_only.
   virtual void Commit(WriteBatch batch, CommitCallback done) = 0;
 
   // How much a range holds, from the engine's own statistics, without reading it. May be far off

@@ -1,6 +1,6 @@
-// The records of heads and collections that were written or read last: a point read of one of them
-// costs no search through memtables and files, and the committer, who reads the stamp of what it
-// replaces, finds it here.
+// The records that were written or read last, of heads and collections (the keyspaces whose point
+// reads are cached): a point read of one of them costs no search through memtables and files, and
+// the committer, who reads the stamp of what it replaces, finds it here.
 //
 // It holds what is newest and durable, and answers as of a moment only where that is the same. A
 // commit blocks the places that it writes from before it is visible in the database until it is
@@ -40,9 +40,9 @@ class RecordCache {
   // Keys and values together; entries over 1/256 of it are not kept.
   explicit RecordCache(size_t bytes_max);
 
-  // Whether records of the keyspace are kept. Those that expire must not be.
+  // Whether records of the keyspace are kept.
   static bool Keeps(store::Keyspace keyspace) {
-    return keyspace == store::Keyspace::kHeads || keyspace == store::Keyspace::kCollections;
+    return store::TraitsOf(keyspace).point_reads_cached;
   }
 
   // What was stored under `key` at `as_of`; nothing if that is not known here.
