@@ -23,6 +23,9 @@
 
 namespace strata::engines::rocks {
 
+// It takes this part of the bytes that are given for the block cache.
+inline constexpr size_t kRecordCacheShare = 8;
+
 class RecordCache {
  public:
   // What is stored under a key.
