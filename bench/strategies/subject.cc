@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "schemas/base/status_macros.h"
+#include "schemas/store/forwarding_store.h"
 #include "schemas/versioning/fingerprint.h"
 #include "tests/support/await_commit.h"
 
@@ -19,9 +20,9 @@ using versioning::WriteResult;
 
 // Holds commits back until FlushUntil, so that versions of one document gather into one commit on
 // engines that commit at once, too.
-class HoldingStore final : public store::Store {
+class HoldingStore final : public store::ForwardingStore {
  public:
-  explicit HoldingStore(store::Store& inner) : inner_(inner) {}
+  explicit HoldingStore(store::Store& inner) : ForwardingStore(inner) {}
 
   // Does what was committed, and what that leads to, until so many writes are answered; the first
   // refusal of any. A large group is planned on another thread, so there may be nothing to do
@@ -34,7 +35,7 @@ class HoldingStore final : public store::Store {
       Held held = std::move(held_.front());
       held_.pop_front();
       lock.unlock();
-      held.done(test_support::AwaitCommit(inner_, std::move(held.batch)));
+      held.done(test_support::AwaitCommit(inner(), std::move(held.batch)));
       lock.lock();
     }
   }
@@ -50,28 +51,12 @@ class HoldingStore final : public store::Store {
     held_.push_back({std::move(batch), std::move(done)});
     changed_.notify_all();
   }
-  store::Capabilities capabilities() const override { return inner_.capabilities(); }
-  absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
-                                                   std::string_view key) const override {
-    return inner_.Get(keyspace, key);
-  }
-  std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
-                                      const store::Range& range) const override {
-    return inner_.Scan(keyspace, range);
-  }
-  std::unique_ptr<store::Reader> Snapshot() const override { return inner_.Snapshot(); }
-  store::RangeEstimate Estimate(store::Keyspace keyspace,
-                                const store::Range& range) const override {
-    return inner_.Estimate(keyspace, range);
-  }
-  store::CommitPosition LastPosition() const override { return inner_.LastPosition(); }
 
  private:
   struct Held {
     store::WriteBatch batch;
     store::CommitCallback done;
   };
-  store::Store& inner_;
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<Held> held_;

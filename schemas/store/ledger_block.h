@@ -8,7 +8,7 @@
 //
 //   block   = hash body
 //   hash    = 32 bytes        SHA-256 of the hash before (kNoHash in front of the first block) and
-//                             the body, one behind the other
+//                             the body, one after the other
 //   body    = first last latest late commit*
 //   first   = 8 bytes         position of the block's first commit: the key says it too
 //   last    = 8 bytes         position of the group's last commit, if the block is its last one; of
@@ -21,7 +21,7 @@
 //                             `first`), and its entries
 //   coded   = varint entry*   twice the number of entries, plus 1 if it is coded by itself: then
 //                             what it refers to stands in it (else in the block)
-//   entry   = varint          bits 0 to 4: kind; from bit 5 on, which of the members behind `time`
+//   entry   = varint          bits 0 to 4: kind; from bit 5 on, which of the members after `time`
 //                             are there, in their order
 //             place text version time
 //             [actor] [on_behalf_of] [reason] [labels] [request_id] [transaction_id] [chain]
@@ -121,7 +121,7 @@ std::string CodeCommit(std::span<const LedgerEntry> entries);
 // Makes one block. Not thread-safe.
 class LedgerBlockWriter {
  public:
-  // The block comes behind `before`.
+  // The block comes after `before`.
   explicit LedgerBlockWriter(const LedgerTail& before);
   ~LedgerBlockWriter();
   LedgerBlockWriter(const LedgerBlockWriter&) = delete;
@@ -158,7 +158,7 @@ class LedgerBlockWriter {
 // The front of a block; nothing if the bytes cannot be one. The hash is as it says, unchecked.
 std::optional<LedgerBlockHeader> ParseLedgerBlockHeader(std::string_view block);
 
-// The hash that `block` should have behind one whose hash is `before`. REQUIRES: it has a header.
+// The hash that `block` should have after one whose hash is `before`. REQUIRES: it has a header.
 Hash LedgerBlockHash(const Hash& before, std::string_view block);
 
 // One entry of a block. The views live as long as the block, `request_id` and `transaction_id`

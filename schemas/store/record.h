@@ -1,47 +1,14 @@
-// What a store holds: records under keys in keyspaces.
+// What a store holds: records under keys in keyspaces (keyspace.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "schemas/store/keyspace.h"
 
 namespace strata::store {
-
-// An ordered set of keys with one role; one RocksDB column family or MongoDB collection each.
-enum class Keyspace : uint8_t {
-  kCollections,  // name -> the collection's record (its tombstone, once deleted)
-  kHeads,  // (incarnation, document) -> the current version, where a strategy keeps one record for
-           // it
-  kVersions,  // (incarnation, document, version) -> one version
-  kRequests,  // (incarnation, document, request id) -> the version that the request made
-  kLedger,    // position -> who changed what and why, in blocks (ledger_block.h); written by the
-              // engine
-  kMeta,      // text -> counters, sweeps to finish, deletions of collections
-};
-
-inline constexpr std::array kAllKeyspaces = {Keyspace::kCollections, Keyspace::kHeads,
-                                             Keyspace::kVersions,    Keyspace::kRequests,
-                                             Keyspace::kLedger,      Keyspace::kMeta};
-
-// "heads", "versions", …: stable, part of every stored format.
-constexpr std::string_view KeyspaceName(Keyspace keyspace) {
-  switch (keyspace) {
-    case Keyspace::kCollections:
-      return "collections";
-    case Keyspace::kHeads:
-      return "heads";
-    case Keyspace::kVersions:
-      return "versions";
-    case Keyspace::kRequests:
-      return "requests";
-    case Keyspace::kLedger:
-      return "ledger";
-    case Keyspace::kMeta:
-      return "meta";
-  }
-  return "";
-}
 
 // The place of a commit in the store-wide order: from 1, strictly increasing. 0 where an engine has
 // none.
@@ -52,6 +19,18 @@ using CommitPosition = int64_t;
 // ever deleted while somebody may still hold its stamp. With commit positions no stamp of a key
 // ever comes back, not even after the key was deleted.
 using Stamp = int64_t;
+
+// The place of a record. A view: the key must outlive it.
+struct RecordKey {
+  Keyspace keyspace = Keyspace::kMeta;
+  std::string_view key;
+
+  friend bool operator==(const RecordKey&, const RecordKey&) = default;
+  template <typename Hash>
+  friend Hash AbslHashValue(Hash hash, const RecordKey& place) {
+    return Hash::combine(std::move(hash), place.keyspace, place.key);
+  }
+};
 
 struct Record {
   std::string value;  // a BSON document; in kLedger a block

@@ -13,8 +13,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,6 +24,8 @@
 #include "schemas/store/write_batch.h"
 
 namespace strata::store {
+
+class CooperativeCommitter;
 
 struct Capabilities {
   bool atomic_batches = false;  // a batch is applied whole or not at all
@@ -48,7 +52,7 @@ class Cursor {
   virtual Stamp stamp() const = 0;
   virtual CommitPosition position() const = 0;
   virtual void Next() = 0;
-  // Moves to the first key at or behind `key` in the cursor's direction (the greatest key <= `key`
+  // Moves to the first key at or after `key` in the cursor's direction (the greatest key <= `key`
   // when reverse), inside the range. Cheap, in both senses of moving; also after the end was
   // reached.
   virtual void Seek(std::string_view key) = 0;
@@ -70,6 +74,12 @@ class Reader {
   // what is durable. RECORD_CORRUPT, STORE_UNAVAILABLE.
   virtual absl::StatusOr<std::optional<Record>> Get(Keyspace keyspace,
                                                     std::string_view key) const = 0;
+
+  // The records under `keys`, of any keyspaces, in their order: as Get would answer one after the
+  // other in that order, so also each with its own status. An engine may read them in one go; the
+  // default asks Get for each.
+  virtual std::vector<absl::StatusOr<std::optional<Record>>> GetMany(
+      std::span<const RecordKey> keys) const;
 
   // A cursor on the range's first key in its direction. Each record is one that was stored; without
   // `fresh_scans` it, or its absence, may be an old state.
@@ -114,21 +124,8 @@ class Store : public Reader {
   // Returns at once; `done` is called exactly once, on any thread (perhaps this one, before the
   // return), with no lock held; it may call Commit. Batches from one thread on one key take effect
   // in the order of their calls. REQUIRES: the batch has a write; no two writes of one batch put or
-  // delete the same key; none puts into Keyspace::kLedger.
+  // delete the same key; none puts into a keyspace that is append_only.
   virtual void Commit(WriteBatch batch, CommitCallback done) = 0;
-
-  // A thread that has other work, such as an event loop, may commit between its own: it then costs
-  // no hand-over to the engine's thread and back. Such a thread says so once, and from then on
-  // calls CommitWaiting soon whenever CommitsWait. Engines without a line of their own do nothing.
-  virtual void BeginToHelp() {}
-  // Whatever still waits is the engine's again.
-  virtual void EndToHelp() {}
-  // Whether batches wait that nobody works on, and committing them here and now is worth it: it is
-  // not while the disk is so slow that the thread's other work would suffer.
-  virtual bool CommitsWait() const { return false; }
-  // Commits one group of what waits on this thread, and calls back. REQUIRES: BeginToHelp was
-  // called on this thread.
-  virtual void CommitWaiting() {}
 
   // How much a range holds, from the engine's own statistics, without reading it. May be far off
   // for small ranges.
@@ -138,6 +135,10 @@ class Store : public Reader {
   // first. A read that begins after it returned p sees all commits up to p; it may lag behind a
   // read by the moment between a commit's becoming visible and its answer.
   virtual CommitPosition LastPosition() const = 0;
+
+  // For threads that would commit between their own work (cooperative.h). Lives as long as the
+  // store; null: the engine commits alone.
+  virtual CooperativeCommitter* cooperative() { return nullptr; }
 };
 
 }  // namespace strata::store

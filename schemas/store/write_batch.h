@@ -35,7 +35,8 @@ struct Write {
   std::string value;  // kPut: a BSON document
   Stamp stamp = 0;    // kStamp: what was read
   // From this time on, by the engine's AgeClock, guards count the record as absent and the engine
-  // drops it when it likes; until then reads may still see it. 0: never.
+  // drops it when it likes; until then reads may still see it. 0: never, and nothing else where the
+  // keyspace does not expire (keyspaces.def).
   UnixMicros expire_time = 0;
 };
 

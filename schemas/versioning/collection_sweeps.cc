@@ -1,7 +1,6 @@
 #include "schemas/versioning/collection_sweeps.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -13,7 +12,7 @@ namespace {
 using std::chrono::microseconds;
 using store::Keyspace;
 
-constexpr std::array kSwept = {Keyspace::kHeads, Keyspace::kVersions, Keyspace::kRequests};
+constexpr auto kSwept = store::KeyspacesWith<&store::KeyspaceTraits::of_documents>();
 // Deleted by one commit: enough to make its fsync cheap, few enough not to hold up others' commits
 // or a stop of the process.
 constexpr size_t kChunk = 500;

@@ -345,7 +345,7 @@ absl::Status Collections::List(std::string_view after_name,
 absl::StatusOr<CollectionStatistics> Collections::Statistics(const Collection& collection) const {
   CollectionStatistics statistics;
   const store::Range range = store::IncarnationRange(collection.incarnation);
-  for (const Keyspace keyspace : {Keyspace::kHeads, Keyspace::kVersions, Keyspace::kRequests}) {
+  for (const Keyspace keyspace : store::KeyspacesWith<&store::KeyspaceTraits::of_documents>()) {
     statistics.keyspaces[keyspace] = store_.Estimate(keyspace, range);
   }
   const auto snapshot = store_.Snapshot();

@@ -50,13 +50,12 @@ void Intersect(const std::vector<Found>& others, std::vector<Found>& found) {
   });
 }
 
-// The ids of all that is stored of an incarnation, in their order: the union over three keyspaces,
+// The ids of all that is stored of an incarnation, in their order: the union over their keyspaces,
 // by seeking from id to id.
 class IdWalk {
  public:
   IdWalk(const store::Reader& reader, int64_t incarnation)
       : prefix_size_(store::IncarnationRange(incarnation).begin.size()) {
-    constexpr std::array kKeyspaces = {Keyspace::kHeads, Keyspace::kVersions, Keyspace::kRequests};
     for (size_t i = 0; i < kKeyspaces.size(); ++i) {
       cursors_[i] = reader.Scan(kKeyspaces[i], store::IncarnationRange(incarnation));
     }
@@ -88,7 +87,9 @@ class IdWalk {
 
  private:
   const size_t prefix_size_;
-  std::array<std::unique_ptr<store::Cursor>, 3> cursors_;
+  static constexpr auto kKeyspaces = store::KeyspacesWith<&store::KeyspaceTraits::of_documents>();
+
+  std::array<std::unique_ptr<store::Cursor>, kKeyspaces.size()> cursors_;
 };
 
 }  // namespace

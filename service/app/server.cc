@@ -144,8 +144,9 @@ absl::Status Server::Parts::Serve() {
                                  *reflection, *options.clock, options.loop.unary_deadline});
   documents->collections().ResumeSweeps();
   Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
-  ASSIGN_OR_RETURN(loop, server::ServerLoop::Start(options.loop, rpc::AllMethods(*services),
-                                                   {executor, *store, {&access_log}, readers}));
+  ASSIGN_OR_RETURN(
+      loop, server::ServerLoop::Start(options.loop, rpc::AllMethods(*services),
+                                      {executor, store->cooperative(), {&access_log}, readers}));
   address = SplitAddress(options.loop.listen)->host + ":" + std::to_string(loop->port());
   WatchClock();
   health->SetServing(true);

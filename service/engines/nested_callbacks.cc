@@ -11,7 +11,7 @@ namespace {
 // enough for any stack.
 constexpr int kDepthMax = 32;
 
-struct Line {
+struct Nesting {
   int depth = 0;
   std::deque<std::function<void()>> deferred;
 };
@@ -19,22 +19,22 @@ struct Line {
 }  // namespace
 
 void CallNested(const store::Store& store, std::function<void()> callback) {
-  // A line for each store: a decorator's callback may wait for the store that it decorates.
-  thread_local std::map<const store::Store*, Line> lines;
-  Line& line = lines[&store];
-  if (line.depth >= kDepthMax) {
-    line.deferred.push_back(std::move(callback));
+  // For each store apart: a decorator's callback may wait for the store that it decorates.
+  thread_local std::map<const store::Store*, Nesting> nestings;
+  Nesting& nesting = nestings[&store];
+  if (nesting.depth >= kDepthMax) {
+    nesting.deferred.push_back(std::move(callback));
     return;
   }
-  ++line.depth;
+  ++nesting.depth;
   callback();
-  // Only the outermost call empties the line: an inner one would put the frames back.
-  while (line.depth == 1 && !line.deferred.empty()) {
-    const std::function<void()> next = std::move(line.deferred.front());
-    line.deferred.pop_front();
+  // Only the outermost call calls what was deferred: an inner one would put the frames back.
+  while (nesting.depth == 1 && !nesting.deferred.empty()) {
+    const std::function<void()> next = std::move(nesting.deferred.front());
+    nesting.deferred.pop_front();
     next();
   }
-  if (--line.depth == 0) lines.erase(&store);
+  if (--nesting.depth == 0) nestings.erase(&store);
 }
 
 }  // namespace strata::engines

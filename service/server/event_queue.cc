@@ -95,20 +95,20 @@ void EventQueue::Start() {
 // Commits between its events: when none is there right now, or after a few, so that a stream of
 // reads cannot keep writes waiting.
 void EventQueue::Run() {
-  store::Store& store = state_->parts.store;
-  store.BeginToHelp();
+  store::CooperativeCommitter* const committer = state_->parts.committer;
+  if (committer != nullptr) committer->Join();
   SendCoalescer sends;
   void* tag = nullptr;
   int events_left = kEventsBeforeCommit;
   for (;;) {
-    const bool commits_wait = store.CommitsWait();
+    const bool commits_wait = committer != nullptr && committer->WorkWaits();
     if (!commits_wait) {
       events_left = kEventsBeforeCommit;
     } else if (events_left <= 0) {
       sends.Flush();  // a commit may take long
       {
         const SendCoalescer::Scope answering(sends);
-        store.CommitWaiting();
+        committer->CommitOneGroup();
       }
       sends.Flush();
       events_left = kEventsBeforeCommit;
@@ -117,7 +117,7 @@ void EventQueue::Run() {
     bool ok = false;
     switch (queue_->AsyncNext(&tag, &ok, commits_wait || sends.Holds() ? kNow : NextSweep())) {
       case grpc::CompletionQueue::SHUTDOWN:
-        store.EndToHelp();
+        if (committer != nullptr) committer->Leave();
         return;
       case grpc::CompletionQueue::GOT_EVENT: {
         const SendCoalescer::Scope answering(sends);

@@ -21,7 +21,7 @@
 
 #include "absl/status/statusor.h"
 #include "schemas/base/executor.h"
-#include "schemas/store/store.h"
+#include "schemas/store/cooperative.h"
 #include "service/observability/call_observer.h"
 #include "service/server/method.h"
 
@@ -54,8 +54,9 @@ struct LoopOptions {
 
 // What the loop works with. All outlive it.
 struct LoopParts {
-  Executor& executor;   // runs what it is given until the loop is shut down
-  store::Store& store;  // the loop's threads help it to commit, between what else they do
+  Executor& executor;  // runs what it is given until the loop is shut down
+  // The loop's threads commit with it, between what else they do. Null: the engine commits alone.
+  store::CooperativeCommitter* committer = nullptr;
   std::vector<observability::CallObserver*> observers;
   // Handles calls where the engine's reads block, apart from those that visit many records. Null:
   // they do not block, and the loop's threads handle calls.

@@ -252,13 +252,13 @@ TEST_P(StoreConformanceTest, WhatIsCommittedIsRead) {
 
 TEST_P(StoreConformanceTest, KeyspacesAreApart) {
   for (const Keyspace keyspace : kAllKeyspaces) {
-    if (keyspace == Keyspace::kLedger) continue;
+    if (TraitsOf(keyspace).append_only) continue;
     WriteBatch batch;
     batch.Put(keyspace, "a", std::string(KeyspaceName(keyspace)));
     ExpectCommitted(Commit(std::move(batch)), 1);
   }
   for (const Keyspace keyspace : kAllKeyspaces) {
-    if (keyspace == Keyspace::kLedger) continue;
+    if (TraitsOf(keyspace).append_only) continue;
     const std::optional<Record> record = Find("a", keyspace);
     ASSERT_TRUE(record);
     EXPECT_EQ(record->value, KeyspaceName(keyspace));
@@ -781,6 +781,54 @@ TEST_P(StoreConformanceTest, AnEstimateIsOfTheRightOrder) {
   EXPECT_GT(half.records, kRecords / 20);
   EXPECT_EQ(store().Estimate(kKeyspace, {.begin = "b", .end = "a"}).records, 0);
   EXPECT_EQ(store().Estimate(Keyspace::kRequests, {}).records, 0);
+}
+
+// --- Many records at once ----------------------------------------------------------------------
+
+TEST_P(StoreConformanceTest, ManyRecordsAreReadAsOneAfterTheOther) {
+  for (const Keyspace keyspace : {Keyspace::kHeads, Keyspace::kVersions, Keyspace::kRequests}) {
+    for (const char* const key : {"a", "b"}) {
+      WriteBatch batch;
+      batch.Put(keyspace, key, std::string(KeyspaceName(keyspace)) + key);
+      ExpectCommitted(Commit(std::move(batch)), 1);
+    }
+  }
+  ExpectCommitted(Put("", "the empty key"), 1);
+  const std::vector<RecordKey> keys = {{Keyspace::kVersions, "b"},   {Keyspace::kHeads, "a"},
+                                       {kKeyspace, "missing"},       {kKeyspace, ""},
+                                       {Keyspace::kHeads, "a"},      {Keyspace::kRequests, "b"},
+                                       {Keyspace::kVersions, "a"},   {Keyspace::kHeads, "z"},
+                                       {Keyspace::kHeads, "b"},      {Keyspace::kHeads, ""},
+                                       {Keyspace::kCollections, "a"}};
+  const auto expect_as_gets = [&](const Reader& reader) {
+    const auto many = reader.GetMany(keys);
+    ASSERT_EQ(many.size(), keys.size());
+    for (size_t i = 0; i < keys.size(); ++i) {
+      ASSERT_THAT(many[i], IsOk()) << i;
+      const std::optional<Record> one = Find(reader, keys[i].key, keys[i].keyspace);
+      ASSERT_EQ(many[i]->has_value(), one.has_value()) << i;
+      if (!one) continue;
+      EXPECT_EQ((*many[i])->value, one->value) << i;
+      EXPECT_EQ((*many[i])->stamp, one->stamp) << i;
+      EXPECT_EQ((*many[i])->position, one->position) << i;
+    }
+    EXPECT_EQ((*many[0])->value, "versionsb");
+    EXPECT_EQ((*many[4])->value, "headsa");
+    EXPECT_THAT(reader.GetMany({}), IsEmpty());
+    EXPECT_EQ(reader.GetMany({{keys[3]}}).size(), 1u);
+  };
+  const auto snapshot = store().Snapshot();
+  expect_as_gets(store());
+  expect_as_gets(*snapshot);
+  // What is written later, many see at once; a snapshot never does.
+  WriteBatch later;
+  later.Put(Keyspace::kHeads, "a", "headsa");
+  later.Delete(Keyspace::kVersions, "a");
+  ExpectCommitted(Commit(std::move(later)), 2);
+  expect_as_gets(store());
+  expect_as_gets(*snapshot);
+  EXPECT_FALSE((*store().GetMany(keys)[6]).has_value());
+  EXPECT_EQ(snapshot->GetMany(keys)[6]->has_value(), store().capabilities().snapshots);
 }
 
 // --- Snapshots ---------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ namespace {
 
 using store::Keyspace;
 
-constexpr Keyspace kWritten[] = {Keyspace::kCollections, Keyspace::kHeads, Keyspace::kVersions,
-                                 Keyspace::kRequests, Keyspace::kMeta};
+// The others are the engine's own.
+constexpr auto kWritten = store::KeyspacesWith<&store::KeyspaceTraits::append_only, false>();
 
 size_t RandomSize(std::mt19937_64& chance) {
   const uint64_t draw = chance() % 20;

@@ -3,28 +3,26 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "schemas/base/error.h"
-#include "schemas/store/store.h"
+#include "schemas/store/forwarding_store.h"
 
 namespace strata::versioning::testing {
 
 // Hands everything to `inner`, but keeps commits while `hold` is set. Not thread-safe.
-class HeldCommits final : public store::Store {
+class HeldCommits final : public store::ForwardingStore {
  public:
   using Held = std::pair<store::WriteBatch, store::CommitCallback>;
 
-  explicit HeldCommits(store::Store& inner) : inner_(inner) {}
+  explicit HeldCommits(store::Store& inner) : ForwardingStore(inner) {}
 
   void Commit(store::WriteBatch batch, store::CommitCallback done) override {
     ExpectEachKeyOnce(batch);
-    if (!hold) return inner_.Commit(std::move(batch), std::move(done));
+    if (!hold) return inner().Commit(std::move(batch), std::move(done));
     held.emplace_back(std::move(batch), std::move(done));
   }
 
@@ -36,7 +34,7 @@ class HeldCommits final : public store::Store {
   }
   void LetGo() {
     auto [batch, done] = Take();
-    inner_.Commit(std::move(batch), std::move(done));
+    inner().Commit(std::move(batch), std::move(done));
   }
   // It is not stored, and this is the answer.
   void End(store::CommitResult result) { Take().second(std::move(result)); }
@@ -46,22 +44,6 @@ class HeldCommits final : public store::Store {
     result.status = std::move(status);
     End(std::move(result));
   }
-
-  store::Capabilities capabilities() const override { return inner_.capabilities(); }
-  absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
-                                                   std::string_view key) const override {
-    return inner_.Get(keyspace, key);
-  }
-  std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
-                                      const store::Range& range) const override {
-    return inner_.Scan(keyspace, range);
-  }
-  std::unique_ptr<store::Reader> Snapshot() const override { return inner_.Snapshot(); }
-  store::RangeEstimate Estimate(store::Keyspace keyspace,
-                                const store::Range& range) const override {
-    return inner_.Estimate(keyspace, range);
-  }
-  store::CommitPosition LastPosition() const override { return inner_.LastPosition(); }
 
   bool hold = false;
   std::vector<Held> held;
@@ -76,8 +58,6 @@ class HeldCommits final : public store::Store {
           << "two writes on one key of " << store::KeyspaceName(write.keyspace);
     }
   }
-
-  store::Store& inner_;
 };
 
 inline absl::Status Overloaded() {

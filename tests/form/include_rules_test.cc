@@ -41,10 +41,10 @@ constexpr Rule kRules[] = {
      ". absl/ bson/ rocksdb/ posix zlib.h schemas/base schemas/store service/engines "
      "service/observability"},
 
-    // gRPC ends here: the transport knows methods, and no service.
+    // gRPC ends here: the transport knows methods, no service and no store.
     {"service/server",
      ". absl/ google/protobuf/ google/rpc/ grpc/ grpcpp/ posix schemas/base schemas/document "
-     "schemas/store service/observability"},
+     "schemas/store/cooperative.h service/observability"},
 
     // The wire ends here; handlers know no engine, and of the transport what has no gRPC in it.
     {"service/rpc",
@@ -176,6 +176,7 @@ TEST(IncludeRules, WhatTheyPreventIsSeen) {
       {"service/server", "service/rpc/context.h"},
       {"service/server", "service/rpc/handlers/write_answer.h"},
       {"service/server", "schemas/versioning/documents.h"},
+      {"service/server", "schemas/store/store.h"},
       {"service/server", "strata/wire/v1/document.pb.h"},
       {"service/rpc", "service/engines/engines.h"},
       {"service/rpc", "grpcpp/grpcpp.h"},

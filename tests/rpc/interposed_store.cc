@@ -19,7 +19,7 @@ void InterposedStore::LetGo() {
     holding_ = false;
     held.swap(held_);
   }
-  for (auto& [batch, done] : held) inner_->Commit(std::move(batch), std::move(done));
+  for (auto& [batch, done] : held) inner().Commit(std::move(batch), std::move(done));
 }
 
 size_t InterposedStore::held() const {
@@ -38,7 +38,7 @@ void InterposedStore::Commit(store::WriteBatch batch, store::CommitCallback done
     if (interposer_) instead = interposer_(batch);
   }
   if (instead) return done(*std::move(instead));
-  inner_->Commit(std::move(batch), std::move(done));
+  inner().Commit(std::move(batch), std::move(done));
 }
 
 }  // namespace strata::rpc_test

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "schemas/store/forwarding_store.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/record_codec.h"
 #include "service/engines/engines.h"
@@ -447,34 +448,17 @@ TEST_F(VerifyRpc, APlaceThatNobodyWasAtDoesNoHarm) {
 }
 
 // What counts how far a verification has gone: the snapshots that it took.
-class CountingSnapshots final : public store::Store {
+class CountingSnapshots final : public store::ForwardingStore {
  public:
   CountingSnapshots(std::unique_ptr<store::Store> inner, std::atomic<int>& snapshots)
-      : inner_(std::move(inner)), snapshots_(snapshots) {}
-  store::Store& inner() { return *inner_; }
+      : ForwardingStore(std::move(inner)), snapshots_(snapshots) {}
 
-  store::Capabilities capabilities() const override { return inner_->capabilities(); }
-  absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace,
-                                                   std::string_view key) const override {
-    return inner_->Get(keyspace, key);
-  }
-  std::unique_ptr<store::Cursor> Scan(Keyspace keyspace, const store::Range& range) const override {
-    return inner_->Scan(keyspace, range);
-  }
   std::unique_ptr<store::Reader> Snapshot() const override {
     ++snapshots_;
-    return inner_->Snapshot();
+    return inner().Snapshot();
   }
-  void Commit(store::WriteBatch batch, store::CommitCallback done) override {
-    inner_->Commit(std::move(batch), std::move(done));
-  }
-  store::RangeEstimate Estimate(Keyspace keyspace, const store::Range& range) const override {
-    return inner_->Estimate(keyspace, range);
-  }
-  store::CommitPosition LastPosition() const override { return inner_->LastPosition(); }
 
  private:
-  const std::unique_ptr<store::Store> inner_;
   std::atomic<int>& snapshots_;
 };
 

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <latch>
 #include <memory>
@@ -84,6 +85,32 @@ class RocksDbStoreTest : public testing::Test {
         files.push_back(entry.path());
     }
     return files;
+  }
+
+  // Lets `use` change the database without the store.
+  using Families = std::vector<rocksdb::ColumnFamilyHandle*>;
+  void ChangeDatabase(const std::function<void(rocksdb::DB&, const Families&)>& use) {
+    rocksdb::Options raw;
+    std::vector<std::string> names;
+    ASSERT_TRUE(rocksdb::DB::ListColumnFamilies(raw, options_.directory, &names).ok());
+    std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
+    for (const std::string& name : names) descriptors.emplace_back(name, raw);
+    Families families;
+    rocksdb::DB* opened = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open(raw, options_.directory, descriptors, &families, &opened).ok());
+    const std::unique_ptr<rocksdb::DB> database(opened);
+    use(*database, families);
+    for (rocksdb::ColumnFamilyHandle* family : families) {
+      EXPECT_TRUE(database->DestroyColumnFamilyHandle(family).ok());
+    }
+  }
+  static void Drop(rocksdb::DB& database, const Families& families, Keyspace keyspace) {
+    for (rocksdb::ColumnFamilyHandle* family : families) {
+      if (family->GetName() != store::KeyspaceName(keyspace)) continue;
+      ASSERT_TRUE(database.DropColumnFamily(family).ok());
+      return;
+    }
+    FAIL() << "there is no such keyspace";
   }
 
   test_support::ManualClock clock_;
@@ -325,20 +352,53 @@ TEST_F(RocksDbStoreTest, AFlippedBitInATableIsNeverServed) {
 TEST_F(RocksDbStoreTest, AnUnknownFormatIsRefused) {
   Open();
   store_.reset();
-  {
-    rocksdb::Options raw;
-    std::vector<std::string> names;
-    ASSERT_TRUE(rocksdb::DB::ListColumnFamilies(raw, options_.directory, &names).ok());
-    std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    for (const std::string& name : names) families.emplace_back(name, raw);
-    std::vector<rocksdb::ColumnFamilyHandle*> handles;
-    rocksdb::DB* db = nullptr;
-    ASSERT_TRUE(rocksdb::DB::Open(raw, options_.directory, families, &handles, &db).ok());
-    ASSERT_TRUE(db->Put(rocksdb::WriteOptions(), "format", "1").ok());
-    for (auto* handle : handles) db->DestroyColumnFamilyHandle(handle);
-    delete db;
-  }
+  ChangeDatabase([](rocksdb::DB& database, const Families& /*families*/) {
+    ASSERT_TRUE(database.Put(rocksdb::WriteOptions(), "format", "1").ok());
+  });
   EXPECT_THAT(RocksDbStore::Open(options_), HasReason(ErrorReason::kStoreUnavailable));
+}
+
+// What a build left that did not know the keyspace yet.
+TEST_F(RocksDbStoreTest, AKeyspaceThatTheDatabaseLacksIsMadeWhenItIsOpened) {
+  for (const Keyspace keyspace : store::kAllKeyspaces) {
+    if (store::TraitsOf(keyspace).append_only || keyspace == Keyspace::kMeta) continue;
+    SCOPED_TRACE(store::KeyspaceName(keyspace));
+    Reopen();
+    const store::CommitPosition last = Put("a", "1", "entry").position;
+    store_.reset();
+    ChangeDatabase([&](rocksdb::DB& database, const Families& families) {
+      Drop(database, families, keyspace);
+    });
+    Open();
+    EXPECT_EQ(ValueAt("a"), "1");
+    EXPECT_EQ(store_->LastPosition(), last);
+    EXPECT_FALSE(store_->Scan(keyspace, {})->Valid());
+    WriteBatch batch;
+    batch.Insert(keyspace, "new", "1");
+    EXPECT_TRUE(AwaitCommit(*store_, std::move(batch)).committed);
+    Reopen();
+    EXPECT_TRUE(store_->Scan(keyspace, {})->Valid());
+  }
+}
+
+// The same build, killed within a write: who looks whether the log's end was only torn makes no
+// keyspace, and must not miss it either.
+TEST_F(RocksDbStoreTest, AKeyspaceThatTheDatabaseLacksIsMadeWhereTheLogIsTorn) {
+  Open();
+  Put("a", "1", "entry");
+  store_.reset();
+  ChangeDatabase([](rocksdb::DB& database, const Families& families) {
+    Drop(database, families, Keyspace::kRequests);
+    ASSERT_TRUE(database.Put(rocksdb::WriteOptions(), "torn", std::string(5'000, 'x')).ok());
+  });
+  const std::vector<fs::path> logs = Files(".log");
+  ASSERT_EQ(logs.size(), 1u);
+  fs::resize_file(logs[0], fs::file_size(logs[0]) - 100);
+  Open();
+  EXPECT_EQ(ValueAt("a"), "1");
+  WriteBatch batch;
+  batch.Insert(Keyspace::kRequests, "new", "1");
+  EXPECT_TRUE(AwaitCommit(*store_, std::move(batch)).committed);
 }
 
 class FailingRocksDbStoreTest : public RocksDbStoreTest {
@@ -512,9 +572,9 @@ TEST_F(RocksDbStoreTest, ARefusedBatchLeavesNoTraceInItsGroup) {
   EXPECT_EQ(ValueAt("new"), "3");
 }
 
-TEST_F(RocksDbStoreTest, AFullLineRefusesAndRecovers) {
-  options_.line_batches_max = 3;
-  options_.line_bytes_max = 1'000;
+TEST_F(RocksDbStoreTest, AFullCommitQueueRefusesAndRecovers) {
+  options_.queue_batches_max = 3;
+  options_.queue_bytes_max = 1'000;
   Open();
   HeldCommitter held(*store_);
   std::vector<std::optional<ErrorReason>> reasons(5);

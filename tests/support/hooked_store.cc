@@ -5,52 +5,59 @@
 namespace strata::test_support {
 namespace {
 
-class HookedReader final : public store::Reader {
+// The store's own, if borrowed, or one of its snapshots.
+class HookedReader final : public store::ForwardingReader {
  public:
-  HookedReader(std::unique_ptr<store::Reader> inner, const StoreHooks& hooks)
-      : inner_(std::move(inner)), hooks_(hooks) {}
+  template <typename Inner>
+  HookedReader(Inner&& inner, const StoreHooks& hooks)
+      : ForwardingReader(std::forward<Inner>(inner)), hooks_(hooks) {}
 
   absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
                                                    std::string_view key) const override {
     if (hooks_.before_get) hooks_.before_get(keyspace, key);
-    return inner_->Get(keyspace, key);
+    return ForwardingReader::Get(keyspace, key);
+  }
+  // A hook may step in between any two.
+  std::vector<absl::StatusOr<std::optional<store::Record>>> GetMany(
+      std::span<const store::RecordKey> keys) const override {
+    return Reader::GetMany(keys);
   }
   std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
                                       const store::Range& range) const override {
     if (hooks_.before_scan) hooks_.before_scan(keyspace, range);
-    return inner_->Scan(keyspace, range);
+    return ForwardingReader::Scan(keyspace, range);
   }
 
  private:
-  const std::unique_ptr<store::Reader> inner_;
   const StoreHooks& hooks_;
 };
 
 }  // namespace
 
 HookedStore::HookedStore(store::Store& inner, StoreHooks hooks)
-    : inner_(inner), hooks_(std::move(hooks)) {}
+    : ForwardingStore(inner), hooks_(std::move(hooks)) {}
 
 HookedStore::~HookedStore() = default;
 
 void HookedStore::set_hooks(StoreHooks hooks) { hooks_ = std::move(hooks); }
 
-store::Capabilities HookedStore::capabilities() const { return inner_.capabilities(); }
-
 absl::StatusOr<std::optional<store::Record>> HookedStore::Get(store::Keyspace keyspace,
                                                               std::string_view key) const {
-  if (hooks_.before_get) hooks_.before_get(keyspace, key);
-  return inner_.Get(keyspace, key);
+  return HookedReader(inner(), hooks_).Get(keyspace, key);
+}
+
+std::vector<absl::StatusOr<std::optional<store::Record>>> HookedStore::GetMany(
+    std::span<const store::RecordKey> keys) const {
+  return HookedReader(inner(), hooks_).GetMany(keys);
 }
 
 std::unique_ptr<store::Cursor> HookedStore::Scan(store::Keyspace keyspace,
                                                  const store::Range& range) const {
-  if (hooks_.before_scan) hooks_.before_scan(keyspace, range);
-  return inner_.Scan(keyspace, range);
+  return HookedReader(inner(), hooks_).Scan(keyspace, range);
 }
 
 std::unique_ptr<store::Reader> HookedStore::Snapshot() const {
-  return std::make_unique<HookedReader>(inner_.Snapshot(), hooks_);
+  return std::make_unique<HookedReader>(inner().Snapshot(), hooks_);
 }
 
 void HookedStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
@@ -62,20 +69,13 @@ void HookedStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
     }
   }
   if (!hooks_.after_commit) {
-    inner_.Commit(std::move(batch), std::move(done));
+    inner().Commit(std::move(batch), std::move(done));
     return;
   }
-  inner_.Commit(std::move(batch), [this, done = std::move(done)](store::CommitResult result) {
+  inner().Commit(std::move(batch), [this, done = std::move(done)](store::CommitResult result) {
     hooks_.after_commit(result);
     done(std::move(result));
   });
 }
-
-store::RangeEstimate HookedStore::Estimate(store::Keyspace keyspace,
-                                           const store::Range& range) const {
-  return inner_.Estimate(keyspace, range);
-}
-
-store::CommitPosition HookedStore::LastPosition() const { return inner_.LastPosition(); }
 
 }  // namespace strata::test_support

@@ -4,9 +4,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
-#include "schemas/store/store.h"
+#include "schemas/store/forwarding_store.h"
 
 namespace strata::test_support {
 
@@ -25,7 +27,7 @@ struct StoreHooks {
 
 // Hands everything to `inner`, which must outlive it, with its capabilities; readers of Snapshot()
 // call the hooks too. To force a race: write to `inner` in before_commit.
-class HookedStore final : public store::Store {
+class HookedStore final : public store::ForwardingStore {
  public:
   explicit HookedStore(store::Store& inner, StoreHooks hooks = {});
   ~HookedStore() override;
@@ -33,18 +35,16 @@ class HookedStore final : public store::Store {
   // REQUIRES: no call is under way.
   void set_hooks(StoreHooks hooks);
 
-  store::Capabilities capabilities() const override;
   absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
                                                    std::string_view key) const override;
+  std::vector<absl::StatusOr<std::optional<store::Record>>> GetMany(
+      std::span<const store::RecordKey> keys) const override;
   std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
                                       const store::Range& range) const override;
   std::unique_ptr<store::Reader> Snapshot() const override;
   void Commit(store::WriteBatch batch, store::CommitCallback done) override;
-  store::RangeEstimate Estimate(store::Keyspace keyspace, const store::Range& range) const override;
-  store::CommitPosition LastPosition() const override;
 
  private:
-  store::Store& inner_;
   StoreHooks hooks_;
 };
 

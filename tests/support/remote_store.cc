@@ -10,27 +10,25 @@ using store::Keyspace;
 // Fetches so many records on one way.
 constexpr int kPortion = 16;
 
-class RemoteCursor final : public store::Cursor {
+class RemoteCursor final : public store::ForwardingCursor {
  public:
   RemoteCursor(const RemoteStore& store, std::unique_ptr<store::Cursor> inner)
-      : store_(store), inner_(std::move(inner)) {
+      : ForwardingCursor(std::move(inner)), store_(store) {
     Fetch();
   }
 
-  bool Valid() const override { return failure_.ok() && inner_->Valid(); }
-  std::string_view key() const override { return inner_->key(); }
-  std::string_view value() const override { return inner_->value(); }
-  store::Stamp stamp() const override { return inner_->stamp(); }
-  store::CommitPosition position() const override { return inner_->position(); }
+  bool Valid() const override { return failure_.ok() && ForwardingCursor::Valid(); }
   void Next() override {
-    inner_->Next();
+    ForwardingCursor::Next();
     if (--left_ == 0) Fetch();
   }
   void Seek(std::string_view key) override {
-    inner_->Seek(key);
+    ForwardingCursor::Seek(key);
     Fetch();
   }
-  absl::Status status() const override { return failure_.ok() ? inner_->status() : failure_; }
+  absl::Status status() const override {
+    return failure_.ok() ? ForwardingCursor::status() : failure_;
+  }
 
  private:
   void Fetch() {
@@ -39,36 +37,44 @@ class RemoteCursor final : public store::Cursor {
   }
 
   const RemoteStore& store_;
-  const std::unique_ptr<store::Cursor> inner_;
   int left_ = 0;
   absl::Status failure_;
 };
 
-class RemoteReader final : public store::Reader {
+// The live store of the other end, if borrowed, or a snapshot of it.
+class RemoteReader final : public store::ForwardingReader {
  public:
-  RemoteReader(const RemoteStore& store, std::unique_ptr<store::Reader> inner)
-      : store_(store), inner_(std::move(inner)) {}
+  template <typename Inner>
+  RemoteReader(const RemoteStore& store, Inner&& inner)
+      : ForwardingReader(std::forward<Inner>(inner)), store_(store) {}
 
   absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace,
                                                    std::string_view key) const override {
     if (absl::Status failure = store_.Travel(RemoteStore::Reads::kAll); !failure.ok()) {
       return failure;
     }
-    return inner_->Get(keyspace, key);
+    return ForwardingReader::Get(keyspace, key);
+  }
+  // All on one way.
+  std::vector<absl::StatusOr<std::optional<store::Record>>> GetMany(
+      std::span<const store::RecordKey> keys) const override {
+    if (const absl::Status failure = store_.Travel(RemoteStore::Reads::kAll); !failure.ok()) {
+      return std::vector<absl::StatusOr<std::optional<store::Record>>>(keys.size(), failure);
+    }
+    return ForwardingReader::GetMany(keys);
   }
   std::unique_ptr<store::Cursor> Scan(Keyspace keyspace, const store::Range& range) const override {
-    return std::make_unique<RemoteCursor>(store_, inner_->Scan(keyspace, range));
+    return std::make_unique<RemoteCursor>(store_, ForwardingReader::Scan(keyspace, range));
   }
 
  private:
   const RemoteStore& store_;
-  const std::unique_ptr<store::Reader> inner_;
 };
 
 }  // namespace
 
 RemoteStore::RemoteStore(std::unique_ptr<store::Store> inner, std::chrono::microseconds read_time)
-    : inner_(std::move(inner)), read_time_(read_time) {
+    : ForwardingStore(std::move(inner)), read_time_(read_time) {
   threads_.emplace_back([this] { CommitAll(); });
   for (int i = 0; i < 2; ++i) threads_.emplace_back([this] { AnswerAll(); });
 }
@@ -137,24 +143,28 @@ absl::Status RemoteStore::Travel(Reads kind) const {
 }
 
 store::Capabilities RemoteStore::capabilities() const {
-  store::Capabilities capabilities = inner_->capabilities();
+  store::Capabilities capabilities = inner().capabilities();
   capabilities.blocking_reads = true;
   return capabilities;
 }
 
 absl::StatusOr<std::optional<store::Record>> RemoteStore::Get(Keyspace keyspace,
                                                               std::string_view key) const {
-  if (absl::Status failure = Travel(Reads::kAll); !failure.ok()) return failure;
-  return inner_->Get(keyspace, key);
+  return RemoteReader(*this, inner()).Get(keyspace, key);
+}
+
+std::vector<absl::StatusOr<std::optional<store::Record>>> RemoteStore::GetMany(
+    std::span<const store::RecordKey> keys) const {
+  return RemoteReader(*this, inner()).GetMany(keys);
 }
 
 std::unique_ptr<store::Cursor> RemoteStore::Scan(Keyspace keyspace,
                                                  const store::Range& range) const {
-  return std::make_unique<RemoteCursor>(*this, inner_->Scan(keyspace, range));
+  return RemoteReader(*this, inner()).Scan(keyspace, range);
 }
 
 std::unique_ptr<store::Reader> RemoteStore::Snapshot() const {
-  return std::make_unique<RemoteReader>(*this, inner_->Snapshot());
+  return std::make_unique<RemoteReader>(*this, inner().Snapshot());
 }
 
 void RemoteStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
@@ -166,12 +176,6 @@ void RemoteStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
   changed_.notify_all();
 }
 
-store::RangeEstimate RemoteStore::Estimate(Keyspace keyspace, const store::Range& range) const {
-  return inner_->Estimate(keyspace, range);
-}
-
-store::CommitPosition RemoteStore::LastPosition() const { return inner_->LastPosition(); }
-
 void RemoteStore::CommitAll() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -180,7 +184,7 @@ void RemoteStore::CommitAll() {
     auto [batch, done] = std::move(commits_.front());
     commits_.pop_front();
     lock.unlock();
-    inner_->Commit(std::move(batch), [this, done = std::move(done)](store::CommitResult result) {
+    inner().Commit(std::move(batch), [this, done = std::move(done)](store::CommitResult result) {
       {
         const std::lock_guard answers_lock(mutex_);
         answers_.push_back([done, result = std::move(result)] { done(result); });

@@ -9,23 +9,26 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "schemas/store/store.h"
+#include "schemas/store/forwarding_store.h"
 
 namespace strata::test_support {
 
 // Hands everything to `inner`, but
-// - every read blocks: each portion of a scan and each Get takes a moment, waits while reads are
-//   held, and fails while reads fail (a scan in its midst, too);
+// - every read blocks: each portion of a scan, each Get and each GetMany takes a moment, waits
+// while
+//   reads are held, and fails while reads fail (a scan in its midst, too);
 // - commits are handed on by one thread of its own, in their order, and answered by two others, in
 //   any order: never by the caller's thread.
 // Capabilities are the inner store's, and blocking reads. The destructor waits for what is under
 // way, callbacks included; nothing may be held then.
-class RemoteStore final : public store::Store {
+class RemoteStore final : public store::ForwardingStore {
  public:
   enum class Reads { kAll, kScans };
 
@@ -48,12 +51,13 @@ class RemoteStore final : public store::Store {
   store::Capabilities capabilities() const override;
   absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
                                                    std::string_view key) const override;
+  std::vector<absl::StatusOr<std::optional<store::Record>>> GetMany(
+      std::span<const store::RecordKey> keys) const override;
   std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
                                       const store::Range& range) const override;
   std::unique_ptr<store::Reader> Snapshot() const override;
   void Commit(store::WriteBatch batch, store::CommitCallback done) override;
-  store::RangeEstimate Estimate(store::Keyspace keyspace, const store::Range& range) const override;
-  store::CommitPosition LastPosition() const override;
+  store::CooperativeCommitter* cooperative() override { return nullptr; }  // at the other end
 
   // One way to the other end and back. What readers of this store call.
   absl::Status Travel(Reads kind) const;
@@ -62,7 +66,6 @@ class RemoteStore final : public store::Store {
   void CommitAll();
   void AnswerAll();
 
-  const std::unique_ptr<store::Store> inner_;
   const std::chrono::microseconds read_time_;
 
   mutable std::mutex mutex_;  // guards what follows

@@ -20,21 +20,10 @@ absl::Status DeadStatus() {
 }
 
 // Hides the position and hands on the rest.
-class PlainCursor final : public store::Cursor {
+class PlainCursor final : public store::ForwardingCursor {
  public:
-  explicit PlainCursor(std::unique_ptr<store::Cursor> inner) : inner_(std::move(inner)) {}
-
-  bool Valid() const override { return inner_->Valid(); }
-  std::string_view key() const override { return inner_->key(); }
-  std::string_view value() const override { return inner_->value(); }
-  store::Stamp stamp() const override { return inner_->stamp(); }
+  using ForwardingCursor::ForwardingCursor;
   store::CommitPosition position() const override { return 0; }
-  void Next() override { inner_->Next(); }
-  void Seek(std::string_view key) override { inner_->Seek(key); }
-  absl::Status status() const override { return inner_->status(); }
-
- private:
-  const std::unique_ptr<store::Cursor> inner_;
 };
 
 struct Entry {
@@ -71,23 +60,6 @@ class CollectedCursor final : public store::Cursor {
   size_t at_ = 0;
 };
 
-// What Snapshot() returns where there are none: the live store again.
-class LiveReader final : public store::Reader {
- public:
-  explicit LiveReader(const store::Store& store) : store_(store) {}
-
-  absl::StatusOr<std::optional<Record>> Get(Keyspace keyspace,
-                                            std::string_view key) const override {
-    return store_.Get(keyspace, key);
-  }
-  std::unique_ptr<store::Cursor> Scan(Keyspace keyspace, const store::Range& range) const override {
-    return store_.Scan(keyspace, range);
-  }
-
- private:
-  const store::Store& store_;
-};
-
 store::WriteBatch BatchOf(const store::Write& write) {
   store::WriteBatch batch;
   batch.Put(write.keyspace, "", "") = write;
@@ -97,7 +69,7 @@ store::WriteBatch BatchOf(const store::Write& write) {
 }  // namespace
 
 SingleRecordStore::SingleRecordStore(store::Store& inner, SingleRecordOptions options)
-    : inner_(inner), options_(options), generator_(options.seed) {}
+    : ForwardingStore(inner), options_(options), generator_(options.seed) {}
 
 SingleRecordStore::~SingleRecordStore() = default;
 
@@ -113,9 +85,14 @@ absl::StatusOr<std::optional<Record>> SingleRecordStore::Get(Keyspace keyspace,
                                                              std::string_view key) const {
   if (hooks_.before_get) hooks_.before_get(keyspace, key);
   if (crashed_) return DeadStatus();
-  absl::StatusOr<std::optional<Record>> result = inner_.Get(keyspace, key);
+  absl::StatusOr<std::optional<Record>> result = inner().Get(keyspace, key);
   if (result.ok() && *result) (*result)->position = 0;
   return result;
+}
+
+std::vector<absl::StatusOr<std::optional<Record>>> SingleRecordStore::GetMany(
+    std::span<const store::RecordKey> keys) const {
+  return Reader::GetMany(keys);
 }
 
 std::unique_ptr<store::Cursor> SingleRecordStore::Scan(Keyspace keyspace,
@@ -125,7 +102,7 @@ std::unique_ptr<store::Cursor> SingleRecordStore::Scan(Keyspace keyspace,
     return std::make_unique<CollectedCursor>(std::vector<Entry>(), range.reverse, DeadStatus());
   }
   if (options_.stale_writes > 0) return ScanStale(keyspace, range);
-  return std::make_unique<PlainCursor>(inner_.Scan(keyspace, range));
+  return std::make_unique<PlainCursor>(inner().Scan(keyspace, range));
 }
 
 std::unique_ptr<store::Cursor> SingleRecordStore::ScanStale(Keyspace keyspace,
@@ -137,11 +114,11 @@ std::unique_ptr<store::Cursor> SingleRecordStore::ScanStale(Keyspace keyspace,
     if (!past_.empty()) past = past_[generator_() % past_.size()];
     coins_seed = generator_();
   }
-  if (past == nullptr) return std::make_unique<PlainCursor>(inner_.Scan(keyspace, range));
+  if (past == nullptr) return std::make_unique<PlainCursor>(inner().Scan(keyspace, range));
 
   std::mt19937_64 coins(coins_seed);
   const auto then = past->Scan(keyspace, range);
-  const auto now = inner_.Scan(keyspace, range);
+  const auto now = inner().Scan(keyspace, range);
   const auto precedes = [&](std::string_view a, std::string_view b) {
     return range.reverse ? a > b : a < b;
   };
@@ -164,7 +141,7 @@ std::unique_ptr<store::Cursor> SingleRecordStore::ScanStale(Keyspace keyspace,
 }
 
 std::unique_ptr<store::Reader> SingleRecordStore::Snapshot() const {
-  return std::make_unique<LiveReader>(*this);
+  return std::make_unique<store::ForwardingReader>(*this);
 }
 
 void SingleRecordStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
@@ -197,7 +174,7 @@ store::CommitResult SingleRecordStore::Apply(const store::WriteBatch& batch) {
     store::WriteBatch alone = BatchOf(write);
     if (index == 0)
       alone.set_deadline(batch.deadline());  // the batch is begun with its first write
-    const store::CommitResult single = AwaitCommit(inner_, std::move(alone));
+    const store::CommitResult single = AwaitCommit(inner(), std::move(alone));
     if (!single.status.ok()) {
       // The version stands or falls with the commit point; behind it there is only clean-up. Before
       // it, "nothing was written" would be a lie from the second write on.
@@ -222,16 +199,11 @@ bool SingleRecordStore::DiesBefore(const store::Write& write, size_t index) {
 }
 
 void SingleRecordStore::RememberState() {
-  if (options_.stale_writes == 0 || !inner_.capabilities().snapshots) return;
-  std::shared_ptr<store::Reader> state = inner_.Snapshot();
+  if (options_.stale_writes == 0 || !inner().capabilities().snapshots) return;
+  std::shared_ptr<store::Reader> state = inner().Snapshot();
   const std::lock_guard lock(mutex_);
   past_.push_back(std::move(state));
   if (past_.size() > options_.stale_writes) past_.pop_front();
-}
-
-store::RangeEstimate SingleRecordStore::Estimate(Keyspace keyspace,
-                                                 const store::Range& range) const {
-  return inner_.Estimate(keyspace, range);
 }
 
 store::CommitPosition SingleRecordStore::LastPosition() const { return 0; }

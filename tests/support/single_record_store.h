@@ -11,9 +11,11 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <span>
 #include <string_view>
+#include <vector>
 
-#include "schemas/store/store.h"
+#include "schemas/store/forwarding_store.h"
 
 namespace strata::test_support {
 
@@ -46,7 +48,7 @@ struct SingleRecordOptions {
 //
 // `inner` must outlive it. Several decorators over one inner store are several processes; a new one
 // after a crash is a restart.
-class SingleRecordStore final : public store::Store {
+class SingleRecordStore final : public store::ForwardingStore {
  public:
   explicit SingleRecordStore(store::Store& inner, SingleRecordOptions options = {});
   ~SingleRecordStore() override;
@@ -66,12 +68,15 @@ class SingleRecordStore final : public store::Store {
   store::Capabilities capabilities() const override;
   absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
                                                    std::string_view key) const override;
+  std::vector<absl::StatusOr<std::optional<store::Record>>> GetMany(
+      std::span<const store::RecordKey> keys) const override;
   std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
                                       const store::Range& range) const override;
   std::unique_ptr<store::Reader> Snapshot() const override;  // the live store
   void Commit(store::WriteBatch batch, store::CommitCallback done) override;
-  store::RangeEstimate Estimate(store::Keyspace keyspace, const store::Range& range) const override;
   store::CommitPosition LastPosition() const override;
+  // Nobody: Commit waits for the inner store.
+  store::CooperativeCommitter* cooperative() override { return nullptr; }
 
  private:
   store::CommitResult Apply(const store::WriteBatch& batch);
@@ -80,7 +85,6 @@ class SingleRecordStore final : public store::Store {
   std::unique_ptr<store::Cursor> ScanStale(store::Keyspace keyspace,
                                            const store::Range& range) const;
 
-  store::Store& inner_;
   const SingleRecordOptions options_;
   SingleRecordHooks hooks_;
   std::atomic<bool> crashed_ = false;

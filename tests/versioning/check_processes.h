@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "schemas/base/error.h"
+#include "schemas/store/forwarding_store.h"
 #include "tests/support/hooked_store.h"
 #include "tests/support/single_record_store.h"
 #include "tests/versioning/strategy_checks.h"
@@ -20,9 +21,9 @@ namespace strata::versioning::checks {
 inline constexpr size_t kNever = static_cast<size_t>(-1);
 
 // The base, with all its states since the case began, any of which scans may be answered from.
-class StrategyChecks::PastStore final : public store::Store {
+class StrategyChecks::PastStore final : public store::ForwardingStore {
  public:
-  PastStore(store::Store& base, bool remembers) : base_(base), remembers_(remembers) {}
+  PastStore(store::Store& base, bool remembers) : ForwardingStore(base), remembers_(remembers) {}
 
   void Begin() {
     past_.clear();
@@ -35,31 +36,19 @@ class StrategyChecks::PastStore final : public store::Store {
   // Scans answer from that state, from kNow, or from another each time.
   void ScanFrom(size_t state) { scan_from_ = state; }
 
-  store::Capabilities capabilities() const override { return base_.capabilities(); }
-  absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
-                                                   std::string_view key) const override {
-    return base_.Get(keyspace, key);
-  }
   std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
                                       const store::Range& range) const override {
     size_t state = scan_from_;
     if (state == kAny) state = generator_() % (past_.size() + 1);
-    if (state >= past_.size()) return base_.Scan(keyspace, range);
+    if (state >= past_.size()) return inner().Scan(keyspace, range);
     return past_[state]->Scan(keyspace, range);
   }
-  std::unique_ptr<store::Reader> Snapshot() const override { return base_.Snapshot(); }
   void Commit(store::WriteBatch batch, store::CommitCallback done) override {
-    if (remembers_) past_.push_back(base_.Snapshot());
-    base_.Commit(std::move(batch), std::move(done));
+    if (remembers_) past_.push_back(inner().Snapshot());
+    inner().Commit(std::move(batch), std::move(done));
   }
-  store::RangeEstimate Estimate(store::Keyspace keyspace,
-                                const store::Range& range) const override {
-    return base_.Estimate(keyspace, range);
-  }
-  store::CommitPosition LastPosition() const override { return base_.LastPosition(); }
 
  private:
-  store::Store& base_;
   const bool remembers_;
   size_t scan_from_ = kNow;
   std::vector<std::unique_ptr<store::Reader>> past_;

@@ -201,7 +201,7 @@ store::CommitResult MemoryStore::Apply(const store::WriteBatch& batch) {
   StatePointer published = std::move(next);
   {
     const std::lock_guard state_lock(state_mutex_);
-    state_.swap(published);  // what nobody reads any more dies behind the lock
+    state_.swap(published);  // what nobody reads any more dies after the lock is released
   }
   return {.status = absl::OkStatus(),
           .committed = true,
@@ -210,7 +210,7 @@ store::CommitResult MemoryStore::Apply(const store::WriteBatch& batch) {
 }
 
 void MemoryStore::DropExpired(State& state, UnixMicros now) {
-  // A few with each commit: more than come in, so the line stays short and no commit pays for all.
+  // A few with each commit: more than come in, so few are left and no commit pays for all.
   constexpr int kDropMax = 4;
   for (int i = 0; i < kDropMax && !expiries_.empty(); ++i) {
     const auto first = expiries_.begin();

@@ -9,8 +9,7 @@
 // So the beacon says how long it must be, too.
 //
 //   beacon = slot slot          slots take turns, and no disk's unit of writing holds both, so a
-//   torn
-//                               write spoils one at most
+//                               torn write spoils one at most
 //   slot   = position manifest length crc zeros    4096 bytes
 //   position = 8 bytes, little-endian    commits up to here are durable
 //   manifest = 8 bytes, little-endian    the number in the manifest's name; 0: not known
@@ -18,7 +17,7 @@
 //   crc      = 4 bytes, little-endian    CRC-32 of the bytes before it
 //
 // Slots were 512 bytes once, with position and crc alone. Where a beacon still has its two there,
-// the greatest of all counts, and the next is written behind them.
+// the greatest of all counts, and the next is written after them.
 //
 // A beacon is there before the database is, so one that is missing or unreadable beside a database
 // was lost, and then nothing vouches for a log that is torn.

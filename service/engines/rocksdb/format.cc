@@ -106,7 +106,7 @@ class LedgerMigration {
     commits_.clear();
     removals_.Put(ledger_, store::LedgerKey(block.first),
                   RecordHeader(block.tail.last, 0) + block.value);
-    // Not synced: the log keeps the order, and the format is written behind all of them.
+    // Not synced: the log keeps the order, and the format is written after all of them.
     const rocksdb::Status status = database_.Write(rocksdb::WriteOptions(), &removals_);
     removals_.Clear();
     tail_ = block.tail;

@@ -17,7 +17,7 @@ using rocksdb::IOStatus;
 
 std::string_view NameIn(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// A file up to `end`, and behind that a record that cannot be.
+// A file up to `end`, and after that a record that cannot be.
 class BrokenOff final : public rocksdb::FSSequentialFileOwnerWrapper {
  public:
   BrokenOff(std::unique_ptr<rocksdb::FSSequentialFile>&& file, uint64_t end)

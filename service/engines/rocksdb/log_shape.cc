@@ -116,7 +116,7 @@ std::optional<uint64_t> LogNumber(std::string_view path) {
   return ParseNumber(path.substr(path.rfind('/') + 1));  // of npos: all of it
 }
 
-// The sequence with which the logs behind the one at `path` begin.
+// The sequence with which the logs after the one at `path` begin.
 rocksdb::IOStatus FindNextSequence(rocksdb::FileSystem& files, const std::string& path,
                                    std::optional<uint64_t>* sequence) {
   const std::optional<uint64_t> own = LogNumber(path);

@@ -11,7 +11,7 @@
 // A log's payload begins with 8 bytes, the sequence number of its first key, and 4, how many keys
 // it writes; both little-endian. The next payload's sequence follows.
 //
-// RocksDB's own reader takes a header of zeros for space that was never written and goes on behind
+// RocksDB's own reader takes a header of zeros for space that was never written and goes on after
 // it, and a manifest whose last record is cut for one whose writer died: it tells what was written
 // from what was lost only where something is left of it.
 #pragma once
@@ -34,10 +34,10 @@ std::string ManifestName(uint64_t number);
 std::optional<uint64_t> ParseManifestName(std::string_view name);
 
 struct LogShape {
-  uint64_t records_end = 0;  // behind the last record before the first that is broken, cut or zeros
-  bool hole = false;         // zeros stand there, and something behind them
+  uint64_t records_end = 0;  // after the last record before the first that is broken, cut or zeros
+  bool hole = false;         // zeros stand there, and something after them
   std::optional<uint64_t> first_sequence;  // of a log with a record
-  uint64_t next_sequence = 0;              // behind its last whole one
+  uint64_t next_sequence = 0;              // after its last whole one
 };
 
 // Reads the file once, to its end or, if asked, to that of its first record. Checksums are left to

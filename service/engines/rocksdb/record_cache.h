@@ -1,6 +1,6 @@
-// The records of heads and collections that were written or read last: a point read of one of them
-// costs no search through memtables and files, and the committer, who reads the stamp of what it
-// replaces, finds it here.
+// The records that were written or read last, of heads and collections (the keyspaces whose point
+// reads are cached): a point read of one of them costs no search through memtables and files, and
+// the committer, who reads the stamp of what it replaces, finds it here.
 //
 // It holds what is newest and durable, and answers as of a moment only where that is the same. A
 // commit blocks the places that it writes from before it is visible in the database until it is
@@ -16,14 +16,15 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "schemas/store/record.h"
 
 namespace strata::engines::rocks {
+
+// It takes this part of the bytes that are given for the block cache.
+inline constexpr size_t kRecordCacheShare = 8;
 
 class RecordCache {
  public:
@@ -33,16 +34,7 @@ class RecordCache {
     store::CommitPosition position = 0;
     std::shared_ptr<const std::string> value;  // null: there is no record
   };
-  struct Place {
-    store::Keyspace keyspace;
-    std::string_view key;
-
-    friend bool operator==(const Place&, const Place&) = default;
-    template <typename Hash>
-    friend Hash AbslHashValue(Hash hash, const Place& place) {
-      return Hash::combine(std::move(hash), place.keyspace, place.key);
-    }
-  };
+  using Place = store::RecordKey;
 
   // `as_of` a read of what is newest.
   static constexpr store::CommitPosition kNewest =
@@ -51,9 +43,9 @@ class RecordCache {
   // Keys and values together; entries over 1/256 of it are not kept.
   explicit RecordCache(size_t bytes_max);
 
-  // Whether records of the keyspace are kept. Those that expire must not be.
+  // Whether records of the keyspace are kept.
   static bool Keeps(store::Keyspace keyspace) {
-    return keyspace == store::Keyspace::kHeads || keyspace == store::Keyspace::kCollections;
+    return store::TraitsOf(keyspace).point_reads_cached;
   }
 
   // What was stored under `key` at `as_of`; nothing if that is not known here.

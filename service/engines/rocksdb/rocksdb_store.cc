@@ -1,10 +1,6 @@
 #include "service/engines/rocksdb/rocksdb_store.h"
 
-#include <rocksdb/cache.h>
-#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
-#include <rocksdb/env.h>
-#include <rocksdb/file_system.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,24 +14,17 @@
 #include <utility>
 #include <vector>
 
-#include "schemas/base/age_clock.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/store/key_codec.h"
+#include "schemas/store/cooperative.h"
 #include "service/engines/guards.h"
 #include "service/engines/nested_callbacks.h"
 #include "service/engines/rocksdb/commit_beacon.h"
 #include "service/engines/rocksdb/commit_group.h"
-#include "service/engines/rocksdb/data_directory.h"
+#include "service/engines/rocksdb/database.h"
 #include "service/engines/rocksdb/driver.h"
-#include "service/engines/rocksdb/expiry_filter.h"
-#include "service/engines/rocksdb/format.h"
-#include "service/engines/rocksdb/log_file_system.h"
-#include "service/engines/rocksdb/log_shape.h"
 #include "service/engines/rocksdb/record_cache.h"
-#include "service/engines/rocksdb/record_format.h"
 #include "service/engines/rocksdb/rocksdb_reader.h"
-#include "service/engines/rocksdb/tuning.h"
 #include "service/observability/log.h"
 
 namespace strata::engines {
@@ -46,253 +35,6 @@ using observability::Log;
 using observability::LogLevel;
 using store::Keyspace;
 
-// The record cache takes this part of the block cache's bytes.
-constexpr size_t kRecordCacheShare = 8;
-
-// An open database and all that it stands on, in the order in which they must be made; they go in
-// the reverse order.
-class Database {
- public:
-  static absl::StatusOr<std::unique_ptr<Database>> Open(const RocksDbOptions& options);
-  ~Database();
-
-  rocksdb::DB& db() const { return *db_; }
-  const KeyspaceHandles& keyspaces() const { return keyspaces_; }
-  rocksdb::ColumnFamilyHandle* keyspace(Keyspace keyspace) const {
-    return keyspaces_[static_cast<size_t>(keyspace)];
-  }
-  rocksdb::FileSystem& files() const { return *files_; }
-  const Clock& age_clock() const { return age_clock_; }
-  // Of the last commit that the database holds.
-  store::CommitPosition recovered_position() const { return recovered_position_; }
-  // Where its ledger ends.
-  const store::LedgerTail& recovered_ledger() const { return recovered_ledger_; }
-  // What the beacon may vouch for when the commits up to `position` are durable. On one thread.
-  Durable DurableAt(store::CommitPosition position);
-
- private:
-  Database(DataDirectory directory, std::shared_ptr<rocksdb::FileSystem> files, const Clock& clock)
-      : directory_(std::move(directory)),
-        files_(std::move(files)),
-        age_clock_(clock),
-        expiry_(age_clock_) {}
-
-  using WalMode = rocksdb::WALRecoveryMode;
-
-  absl::Status OpenFiles(const RocksDbOptions& options);
-  rocksdb::Status OpenWith(const RocksDbOptions& options,
-                           const std::shared_ptr<rocksdb::Cache>& cache, WalMode mode,
-                           bool read_only);
-  absl::Status CheckTornTail(const RocksDbOptions& options,
-                             const std::shared_ptr<rocksdb::Cache>& cache);
-  absl::Status CheckReached(store::CommitPosition position) const;
-  absl::Status ReplaceLostBeacon(const RocksDbOptions& options);
-  void CloseFiles();
-  absl::Status CheckKeyspaces(const RocksDbOptions& options) const;
-  absl::StatusOr<Format> ReadFormat() const;
-  absl::StatusOr<store::CommitPosition> RecoverPosition() const;
-  absl::StatusOr<std::optional<std::string>> GetOwn(std::string_view key) const;
-
-  const DataDirectory directory_;
-  const std::shared_ptr<rocksdb::FileSystem> files_;
-  const AgeClock age_clock_;
-  const ExpiryFilter expiry_;
-  std::unique_ptr<rocksdb::Env> env_;
-  std::unique_ptr<rocksdb::DB> db_;
-  std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // "default" first, then by keyspace
-  KeyspaceHandles keyspaces_ = {};
-  std::optional<Durable> durable_;  // by the beacon; nothing: it was lost
-  store::CommitPosition recovered_position_ = 0;
-  store::LedgerTail recovered_ledger_;
-  // Of the manifest, as it was when the keyspaces' files had been changed so often.
-  Durable manifest_;
-  uint64_t manifest_changes_ = 0;
-};
-
-absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& options) {
-  auto files = std::make_shared<LogFileSystem>(
-      options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default());
-  ASSIGN_OR_RETURN(DataDirectory directory, DataDirectory::Take(options.directory, *files));
-  std::unique_ptr<Database> database(
-      new Database(std::move(directory), std::move(files), *options.clock));
-  ASSIGN_OR_RETURN(database->durable_, ReadOrMakeBeacon(database->files(), options.directory));
-  RETURN_IF_ERROR(database->OpenFiles(options));
-  ASSIGN_OR_RETURN(const Format format, database->ReadFormat());
-  ASSIGN_OR_RETURN(database->recovered_position_, database->RecoverPosition());
-  // A log file that is gone leaves nothing to stumble over.
-  RETURN_IF_ERROR(database->CheckReached(database->recovered_position_));
-  RETURN_IF_ERROR(database->ReplaceLostBeacon(options));
-  if (format.number != kFormatNumber) {
-    RETURN_IF_ERROR(
-        Migrate(database->db(), database->keyspaces(), format, options.convert_ledger_entry));
-  }
-  ASSIGN_OR_RETURN(database->recovered_ledger_,
-                   ReadLedgerTail(database->db(), database->keyspace(Keyspace::kLedger)));
-  return database;
-}
-
-Database::~Database() { CloseFiles(); }
-
-absl::Status Database::OpenFiles(const RocksDbOptions& options) {
-  env_ = rocksdb::NewCompositeEnv(files_);
-  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes -
-                                          options.block_cache_bytes / kRecordCacheShare);
-  RETURN_IF_ERROR(CheckKeyspaces(options));
-  rocksdb::Status status = OpenWith(options, cache, WalMode::kAbsoluteConsistency, false);
-  if (status.IsCorruption()) {
-    RETURN_IF_ERROR(CheckTornTail(options, cache));
-    status = OpenWith(options, cache, WalMode::kPointInTimeRecovery, false);
-  }
-  if (status.ok()) return absl::OkStatus();
-  return Translate(status, "opening the data directory " + options.directory);
-}
-
-rocksdb::Status Database::OpenWith(const RocksDbOptions& options,
-                                   const std::shared_ptr<rocksdb::Cache>& cache, WalMode mode,
-                                   bool read_only) {
-  std::vector<rocksdb::ColumnFamilyDescriptor> families;
-  families.emplace_back(rocksdb::kDefaultColumnFamilyName, DefaultOptions(cache));
-  for (const Keyspace keyspace : store::kAllKeyspaces) {
-    families.emplace_back(std::string(store::KeyspaceName(keyspace)),
-                          KeyspaceOptions(keyspace, cache, &expiry_));
-  }
-  rocksdb::DBOptions database_options = DatabaseOptions(env_.get(), cache);
-  database_options.wal_recovery_mode = mode;
-  rocksdb::DB* db = nullptr;
-  handles_.clear();
-  const rocksdb::Status status =
-      read_only ? rocksdb::DB::OpenForReadOnly(database_options, options.directory, families,
-                                               &handles_, &db)
-                : rocksdb::DB::Open(database_options, options.directory, families, &handles_, &db);
-  if (!status.ok()) return status;
-  db_.reset(db);
-  std::copy(handles_.begin() + 1, handles_.end(), keyspaces_.begin());
-  return status;
-}
-
-// OK if all that is wrong with the database is that its log ends in a write that was never
-// acknowledged. Looks without touching: a tolerant open for writing would drop the damaged log, and
-// with it the evidence.
-absl::Status Database::CheckTornTail(const RocksDbOptions& options,
-                                     const std::shared_ptr<rocksdb::Cache>& cache) {
-  const rocksdb::Status status = OpenWith(options, cache, WalMode::kPointInTimeRecovery, true);
-  if (!status.ok()) return Translate(status, "opening the data directory " + options.directory);
-  const absl::StatusOr<store::CommitPosition> position = RecoverPosition();
-  CloseFiles();
-  RETURN_IF_ERROR(position.status());
-  if (!durable_) {
-    return Error(ErrorReason::kRecordCorrupt,
-                 "The log is damaged or torn, and the commit beacon, which tells the one from the "
-                 "other, is missing or damaged too. Nothing was changed. Put the file "
-                 "commit-beacon of this data directory back, or restore all of it from a backup.")
-        .With("recovered_position", *position);
-  }
-  RETURN_IF_ERROR(CheckReached(*position));
-  Log(LogLevel::kWarning,
-      "dropped the end of the log: a write that was cut short, never acknowledged",
-      {{"position", *position}});
-  return absl::OkStatus();
-}
-
-// Whether `position`, to which the database was recovered, is as far as the beacon vouches for.
-absl::Status Database::CheckReached(store::CommitPosition position) const {
-  if (!durable_ || position >= durable_->position) return absl::OkStatus();
-  return Error(ErrorReason::kRecordCorrupt,
-               "The log is damaged: commits that were durable are missing. Nothing was changed.")
-      .With("recovered_position", position)
-      .With("durable_position", durable_->position);
-}
-
-// The log is whole: nothing is missing that a beacon would have to vouch for.
-absl::Status Database::ReplaceLostBeacon(const RocksDbOptions& options) {
-  if (durable_) return absl::OkStatus();
-  Log(LogLevel::kWarning, "the commit beacon was missing or damaged; it is made again",
-      {{"position", recovered_position_}});
-  return MakeBeacon(*files_, options.directory, {.position = recovered_position_});
-}
-
-Durable Database::DurableAt(store::CommitPosition position) {
-  uint64_t changes = 0;
-  for (rocksdb::ColumnFamilyHandle* handle : handles_) {
-    uint64_t number = 0;
-    if (db_->GetIntProperty(handle, rocksdb::DB::Properties::kCurrentSuperVersionNumber, &number))
-      changes += number;
-  }
-  if (changes != manifest_changes_) {  // listing all files is more than a look each 100 ms may cost
-    std::vector<std::string> names;
-    uint64_t bytes = 0;
-    const rocksdb::Status status = db_->GetLiveFiles(names, &bytes, /*flush_memtable=*/false);
-    for (const std::string& name : names) {  // "/MANIFEST-000012" among them
-      const std::optional<uint64_t> number = ParseManifestName(std::string_view(name).substr(1));
-      if (!status.ok() || !number) continue;
-      manifest_changes_ = changes;
-      manifest_.manifest = *number;
-      manifest_.manifest_bytes = bytes;
-    }
-  }
-  Durable durable = manifest_;
-  durable.position = position;
-  return durable;
-}
-
-void Database::CloseFiles() {
-  if (db_ == nullptr) return;
-  for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
-  const rocksdb::Status closed = db_->Close();
-  if (!closed.ok()) {
-    Log(LogLevel::kError, "rocksdb failed while closing", {{"status", closed.ToString()}});
-  }
-  db_.reset();
-}
-
-// A keyspace of a later build is a feature, and RocksDB opens no database without it.
-absl::Status Database::CheckKeyspaces(const RocksDbOptions& options) const {
-  rocksdb::DBOptions database_options;
-  database_options.env = env_.get();
-  std::vector<std::string> names;
-  // Of a new database there are none; what else is wrong, opening says better.
-  if (!rocksdb::DB::ListColumnFamilies(database_options, options.directory, &names).ok()) {
-    return absl::OkStatus();
-  }
-  for (const std::string& name : names) {
-    const bool known =
-        name == rocksdb::kDefaultColumnFamilyName ||
-        std::any_of(store::kAllKeyspaces.begin(), store::kAllKeyspaces.end(),
-                    [&](Keyspace each) { return store::KeyspaceName(each) == name; });
-    if (!known) return UnknownFormat("the keyspace " + name + ", which this one does not know");
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Format> Database::ReadFormat() const {
-  ASSIGN_OR_RETURN(const std::optional<std::string> text, GetOwn(kFormatKey));
-  if (!text) return Format{};
-  ASSIGN_OR_RETURN(Format format, Format::Parse(*text));
-  RETURN_IF_ERROR(CheckReadable(format));
-  return format;
-}
-
-absl::StatusOr<store::CommitPosition> Database::RecoverPosition() const {
-  ASSIGN_OR_RETURN(const std::optional<std::string> stored, GetOwn(kPositionKey));
-  store::CommitPosition position = 0;
-  if (stored) {
-    const std::optional<store::CommitPosition> parsed = ParsePosition(*stored);
-    if (!parsed) return UnreadableRecord();
-    position = *parsed;
-  }
-  ASSIGN_OR_RETURN(const store::LedgerTail ledger,
-                   ReadLedgerTail(*db_, keyspace(Keyspace::kLedger)));
-  return std::max(position, ledger.last);
-}
-
-absl::StatusOr<std::optional<std::string>> Database::GetOwn(std::string_view key) const {
-  std::string value;
-  const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), ToSlice(key), &value);
-  if (status.IsNotFound()) return std::nullopt;
-  if (!status.ok()) return Translate(status, "opening the database");
-  return value;
-}
-
 // Point reads of an open database, through its cache.
 class CachedReads {
  public:
@@ -300,7 +42,7 @@ class CachedReads {
       : database_(database), cache_(cache_bytes), last_position_(database.recovered_position()) {}
 
   RecordCache& cache() { return cache_; }
-  // Of the newest commit that all reads see. The committer alone sets it, behind the cache.
+  // Of the newest commit that all reads see. The committer alone sets it, after the cache.
   store::CommitPosition last_position() const { return last_position_; }
   void SetLastPosition(store::CommitPosition position) { last_position_ = position; }
 
@@ -354,7 +96,7 @@ class RocksDbSnapshot final : public store::Reader {
   const rocksdb::Snapshot* const snapshot_;
 };
 
-// Bytes that a batch brings: what the limits of the line count.
+// Bytes that a batch brings: what the limits of the commit queue count.
 size_t BytesOf(const store::WriteBatch& batch) {
   size_t bytes = 0;
   for (const store::Write& write : batch.writes()) bytes += write.key.size() + write.value.size();
@@ -363,9 +105,9 @@ size_t BytesOf(const store::WriteBatch& batch) {
 }
 
 // How long a thread waits for something else than itself: what passes beyond its own CPU time.
-class Stopwatch {
+class WaitClock {
  public:
-  std::chrono::nanoseconds StoodStill() const {
+  std::chrono::nanoseconds Waited() const {
     return (Read(CLOCK_MONOTONIC) - wall_) - (Read(CLOCK_THREAD_CPUTIME_ID) - cpu_);
   }
 
@@ -380,13 +122,13 @@ class Stopwatch {
   const std::chrono::nanoseconds cpu_ = Read(CLOCK_THREAD_CPUTIME_ID);
 };
 
-class CommittingStore final : public RocksDbStore {
+class CommittingStore final : public RocksDbStore, public store::CooperativeCommitter {
  public:
   CommittingStore(std::unique_ptr<Database> database, const RocksDbOptions& options)
-      : line_batches_max_(options.line_batches_max),
-        line_bytes_max_(options.line_bytes_max),
+      : queue_batches_max_(options.queue_batches_max),
+        queue_bytes_max_(options.queue_bytes_max),
         group_bytes_max_(options.group_bytes_max),
-        helped_wait_max_(options.helped_wait_max),
+        cooperative_wait_max_(options.cooperative_wait_max),
         database_(std::move(database)),
         reads_(*database_, options.block_cache_bytes / kRecordCacheShare),
         ledger_(database_->recovered_ledger()),
@@ -430,10 +172,11 @@ class CommittingStore final : public RocksDbStore {
   store::CommitPosition LastPosition() const override { return reads_.last_position(); }
 
   void Commit(store::WriteBatch batch, store::CommitCallback done) override;
-  void BeginToHelp() override { helped_here = this; }
-  void EndToHelp() override;
-  bool CommitsWait() const override { return help_wanted_.load(std::memory_order_relaxed); }
-  void CommitWaiting() override;
+  store::CooperativeCommitter* cooperative() override { return this; }
+  void Join() override { joined_here = this; }
+  void Leave() override;
+  bool WorkWaits() const override { return work_waits_.load(std::memory_order_relaxed); }
+  void CommitOneGroup() override;
   store::RangeEstimate Estimate(Keyspace keyspace, const store::Range& range) const override;
   absl::Status CompactAll() override;
 
@@ -445,18 +188,19 @@ class CommittingStore final : public RocksDbStore {
   };
 
   void Run();
-  void CommitGroupOf(std::unique_lock<std::mutex> lock);
+  void CommitFromQueue(std::unique_lock<std::mutex> lock);
   std::vector<Waiting> TakeGroup();
   std::vector<store::CommitResult> CommitAll(const std::vector<Waiting>& waiting);
-  bool HelpPays() const { return still_average_ <= helped_wait_max_; }
+  // Whether a thread that has joined may wait for the disk without harm to its other work.
+  bool DiskIsFast() const { return wait_average_ <= cooperative_wait_max_; }
 
-  // The store that this thread helps.
-  static thread_local const CommittingStore* helped_here;
+  // The store that this thread has joined.
+  static thread_local const CommittingStore* joined_here;
 
-  const size_t line_batches_max_;
-  const size_t line_bytes_max_;
+  const size_t queue_batches_max_;
+  const size_t queue_bytes_max_;
   const size_t group_bytes_max_;
-  const std::chrono::microseconds helped_wait_max_;
+  const std::chrono::microseconds cooperative_wait_max_;
   const std::unique_ptr<Database> database_;
   mutable CachedReads reads_;
   // The committer's:
@@ -467,32 +211,33 @@ class CommittingStore final : public RocksDbStore {
   std::condition_variable changed_;
   bool stopping_ = false;
   bool committing_ = false;  // somebody is the committer
-  std::deque<Waiting> line_;
-  size_t line_bytes_ = 0;
-  std::chrono::nanoseconds still_average_{0};  // for how long the last dozen or so commits waited
-  // A line without a committer, that help pays for; changed under the mutex.
-  std::atomic<bool> help_wanted_ = false;
+  std::deque<Waiting> queue_;
+  size_t queue_bytes_ = 0;
+  std::chrono::nanoseconds wait_average_{0};  // of the last dozen or so commits, for the disk
+  // The queue holds something, nobody is the committer, and the disk is fast. Changed under the
+  // mutex.
+  std::atomic<bool> work_waits_ = false;
 
   std::unique_ptr<CommitBeacon> beacon_;
   std::thread committer_;  // last: it uses all the others
 };
 
-thread_local const CommittingStore* CommittingStore::helped_here = nullptr;
+thread_local const CommittingStore* CommittingStore::joined_here = nullptr;
 
 void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
   const size_t bytes = BytesOf(batch);
   bool wake_committer = false;
   {
     const std::lock_guard lock(mutex_);
-    // An empty line takes any batch, or the largest could never be written.
-    const bool fits = line_.empty() ||
-                      (line_.size() < line_batches_max_ && line_bytes_ + bytes <= line_bytes_max_);
+    // An empty queue takes any batch, or the largest could never be written.
+    const bool fits = queue_.empty() || (queue_.size() < queue_batches_max_ &&
+                                         queue_bytes_ + bytes <= queue_bytes_max_);
     if (fits) {
-      line_.push_back({std::move(batch), std::move(done), bytes});
-      line_bytes_ += bytes;
+      queue_.push_back({std::move(batch), std::move(done), bytes});
+      queue_bytes_ += bytes;
       done = nullptr;
-      help_wanted_ = !committing_ && HelpPays();
-      wake_committer = helped_here != this || !HelpPays();
+      work_waits_ = !committing_ && DiskIsFast();
+      wake_committer = joined_here != this || !DiskIsFast();
     }
   }
   if (wake_committer) changed_.notify_one();
@@ -505,33 +250,33 @@ void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done
 void CommittingStore::Run() {
   while (true) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !committing_ && (stopping_ || !line_.empty()); });
-    if (line_.empty()) return;
-    CommitGroupOf(std::move(lock));
+    changed_.wait(lock, [this] { return !committing_ && (stopping_ || !queue_.empty()); });
+    if (queue_.empty()) return;
+    CommitFromQueue(std::move(lock));
   }
 }
 
-void CommittingStore::CommitWaiting() {
+void CommittingStore::CommitOneGroup() {
   std::unique_lock lock(mutex_);
-  if (committing_ || line_.empty()) return;
-  CommitGroupOf(std::move(lock));
+  if (committing_ || queue_.empty()) return;
+  CommitFromQueue(std::move(lock));
 }
 
-void CommittingStore::EndToHelp() {
-  helped_here = nullptr;
+void CommittingStore::Leave() {
+  joined_here = nullptr;
   changed_.notify_one();
 }
 
 // Commits what waits, up to a group's size, and calls back. REQUIRES: nobody is the committer, and
-// the line is not empty.
-void CommittingStore::CommitGroupOf(std::unique_lock<std::mutex> lock) {
+// the queue is not empty.
+void CommittingStore::CommitFromQueue(std::unique_lock<std::mutex> lock) {
   committing_ = true;
-  help_wanted_ = false;
+  work_waits_ = false;
   std::vector<Waiting> group = TakeGroup();
   lock.unlock();
-  const Stopwatch stopwatch;
+  const WaitClock wait_clock;
   std::vector<store::CommitResult> results = CommitAll(group);
-  const std::chrono::nanoseconds still = stopwatch.StoodStill();
+  const std::chrono::nanoseconds waited = wait_clock.Waited();
   for (size_t i = 0; i < group.size(); ++i) {
     // Taken out, so that what a callback holds goes with its call and not with the group.
     const store::CommitCallback done = std::move(group[i].done);
@@ -539,10 +284,10 @@ void CommittingStore::CommitGroupOf(std::unique_lock<std::mutex> lock) {
   }
   lock.lock();
   committing_ = false;
-  still_average_ += (still - still_average_) / 8;
-  help_wanted_ = !line_.empty() && HelpPays();
-  // A helping thread asks again by itself.
-  const bool wake_committer = !line_.empty() && (helped_here != this || !help_wanted_);
+  wait_average_ += (waited - wait_average_) / 8;
+  work_waits_ = !queue_.empty() && DiskIsFast();
+  // A thread that has joined asks again by itself.
+  const bool wake_committer = !queue_.empty() && (joined_here != this || !work_waits_);
   lock.unlock();
   if (wake_committer) changed_.notify_one();
 }
@@ -551,12 +296,12 @@ void CommittingStore::CommitGroupOf(std::unique_lock<std::mutex> lock) {
 std::vector<CommittingStore::Waiting> CommittingStore::TakeGroup() {
   std::vector<Waiting> group;
   size_t bytes = 0;
-  while (!line_.empty() && bytes < group_bytes_max_) {
-    bytes += line_.front().bytes;
-    group.push_back(std::move(line_.front()));
-    line_.pop_front();
+  while (!queue_.empty() && bytes < group_bytes_max_) {
+    bytes += queue_.front().bytes;
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
   }
-  line_bytes_ -= bytes;
+  queue_bytes_ -= bytes;
   return group;
 }
 

@@ -1,14 +1,14 @@
 // The RocksDB engine: one process, one directory, one thread at a time that commits.
 //
-// Life of a commit: Commit puts the batch in a line and returns. The committer takes all that wait,
-// drops those that waited beyond their deadlines, decides the others one after the other
-// (commit_group.h), gives each accepted one its position, writes one RocksDB batch with one sync,
-// and calls their callbacks in the line's order. Guards, order, positions and the ledger need no
-// lock so, and an fsync is shared by as many commits as wait for it.
+// Life of a commit: Commit puts the batch into the commit queue and returns. The committer takes
+// all that wait, drops those that waited beyond their deadlines, decides the others one after the
+// other (commit_group.h), gives each accepted one its position, writes one RocksDB batch with one
+// sync, and calls their callbacks in the queue's order. So guards, order, positions and the ledger
+// need no lock, and an fsync is shared by as many commits as wait for it.
 //
-// The committer is a thread of the store's own, or a thread that helps (store.h): each group has
-// one, and what came meanwhile makes the next group. A helping thread stands still while the disk
-// syncs, so it commits itself only while that is short (helped_wait_max).
+// The committer is a thread of the store's own, or one that has joined (store/cooperative.h): each
+// group has one, and what came meanwhile makes the next group. A thread that has joined does
+// nothing else while the disk syncs, so it commits only while that is short (cooperative_wait_max).
 //
 // When a write or its sync fails, its commits are answered OUTCOME_UNKNOWN and the store takes no
 // more until it is opened again (STORE_UNAVAILABLE): what the disk holds is not known before. Reads
@@ -36,14 +36,14 @@ struct RocksDbOptions {
   const Clock* clock = &Clock::System();  // outlives the store
   // For uncompressed blocks, and an eighth of it for single records (record_cache.h).
   size_t block_cache_bytes = size_t{256} << 20;
-  // What may wait in line; a commit that finds more is refused with OVERLOADED.
-  size_t line_batches_max = 16'384;
-  size_t line_bytes_max = size_t{64} << 20;
+  // What may wait in the commit queue; a commit that finds more is refused with OVERLOADED.
+  size_t queue_batches_max = 16'384;
+  size_t queue_bytes_max = size_t{64} << 20;
   // A group ends with the batch that passes this.
   size_t group_bytes_max = size_t{8} << 20;
-  // While commits wait longer than this for the disk, on average, helping threads leave them to the
-  // store's own thread.
-  std::chrono::microseconds helped_wait_max{1000};
+  // While commits wait longer than this for the disk, on average, threads that have joined leave
+  // them to the store's own.
+  std::chrono::microseconds cooperative_wait_max{1000};
   // How far the commit beacon may be behind (commit_beacon.h).
   std::chrono::milliseconds beacon_behind_max{100};
   std::shared_ptr<rocksdb::FileSystem> file_system;  // none: the machine's

@@ -1,4 +1,5 @@
-// Commits by threads that help the RocksDB engine between their own work, and reads beside them.
+// Commits in the RocksDB engine by threads that do so between their own work, and reads beside
+// them.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "schemas/store/cooperative.h"
 #include "service/engines/rocksdb/rocksdb_store.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/status_matchers.h"
@@ -24,12 +26,12 @@ using store::WriteBatch;
 using test_support::AwaitCommit;
 using test_support::IsOk;
 
-class HelpingThreadsTest : public testing::Test {
+class CooperativeCommitsTest : public testing::Test {
  protected:
-  HelpingThreadsTest() {
+  CooperativeCommitsTest() {
     options_.directory = directory_.Join("data");
     // The disk of a test may be slow; whether it is must not decide who commits.
-    options_.helped_wait_max = std::chrono::hours(1);
+    options_.cooperative_wait_max = std::chrono::hours(1);
   }
 
   void Open() {
@@ -37,6 +39,8 @@ class HelpingThreadsTest : public testing::Test {
     ASSERT_THAT(opened, IsOk());
     store_ = *std::move(opened);
   }
+
+  store::CooperativeCommitter& committer() { return *store_->cooperative(); }
 
   static WriteBatch PutOf(const std::string& key, const std::string& value) {
     WriteBatch batch;
@@ -49,9 +53,9 @@ class HelpingThreadsTest : public testing::Test {
   std::unique_ptr<RocksDbStore> store_;
 };
 
-TEST_F(HelpingThreadsTest, AHelpingThreadCommitsItsBatchesItself) {
+TEST_F(CooperativeCommitsTest, AThreadThatHasJoinedCommitsItsBatchesItself) {
   Open();
-  store_->BeginToHelp();
+  committer().Join();
   std::vector<CommitResult> results;
   const std::thread::id here = std::this_thread::get_id();
   for (int i = 0; i < 3; ++i) {
@@ -61,65 +65,65 @@ TEST_F(HelpingThreadsTest, AHelpingThreadCommitsItsBatchesItself) {
     });
   }
   EXPECT_TRUE(results.empty()) << "nobody else was told";
-  ASSERT_TRUE(store_->CommitsWait());
-  store_->CommitWaiting();
+  ASSERT_TRUE(committer().WorkWaits());
+  committer().CommitOneGroup();
   ASSERT_EQ(results.size(), 3u);
   EXPECT_TRUE(results[0].committed);
   EXPECT_EQ(results[2].position, results[0].position + 2);
-  EXPECT_FALSE(store_->CommitsWait());
-  store_->CommitWaiting();  // nothing to do
-  store_->EndToHelp();
+  EXPECT_FALSE(committer().WorkWaits());
+  committer().CommitOneGroup();  // nothing to do
+  committer().Leave();
 }
 
-TEST_F(HelpingThreadsTest, WhatACallbackCommitsWaitsForTheNextGroup) {
+TEST_F(CooperativeCommitsTest, WhatACallbackCommitsWaitsForTheNextGroup) {
   Open();
-  store_->BeginToHelp();
+  committer().Join();
   int done = 0;
   store_->Commit(PutOf("a", "1"), [&](const CommitResult&) {
     ++done;
     store_->Commit(PutOf("a", "2"), [&](const CommitResult&) { ++done; });
   });
-  store_->CommitWaiting();
+  committer().CommitOneGroup();
   EXPECT_EQ(done, 1);
-  ASSERT_TRUE(store_->CommitsWait());
-  store_->CommitWaiting();
+  ASSERT_TRUE(committer().WorkWaits());
+  committer().CommitOneGroup();
   EXPECT_EQ(done, 2);
-  store_->EndToHelp();
+  committer().Leave();
 }
 
-TEST_F(HelpingThreadsTest, WhatAThreadLeavesIsCommittedWhenItEndsToHelp) {
+TEST_F(CooperativeCommitsTest, WhatAThreadLeavesBehindIsCommittedByTheStore) {
   Open();
   std::promise<CommitResult> promise;
   std::thread([&] {
-    store_->BeginToHelp();
+    committer().Join();
     store_->Commit(PutOf("a", "1"), [&](const CommitResult& result) { promise.set_value(result); });
-    store_->EndToHelp();
+    committer().Leave();
   }).join();
   EXPECT_TRUE(promise.get_future().get().committed);
 }
 
-TEST_F(HelpingThreadsTest, OthersNeedNoHelp) {
+TEST_F(CooperativeCommitsTest, OthersNeedNotWaitForIt) {
   Open();
-  store_->BeginToHelp();
+  committer().Join();
   std::thread([&] { EXPECT_TRUE(AwaitCommit(*store_, PutOf("a", "1")).committed); }).join();
-  store_->EndToHelp();
+  committer().Leave();
 }
 
-TEST_F(HelpingThreadsTest, OnASlowDiskTheStoresOwnThreadCommits) {
-  options_.helped_wait_max = std::chrono::microseconds(-1);
+TEST_F(CooperativeCommitsTest, OnASlowDiskTheStoresOwnThreadCommits) {
+  options_.cooperative_wait_max = std::chrono::microseconds(-1);
   Open();
-  store_->BeginToHelp();
-  std::promise<std::thread::id> committer;
+  committer().Join();
+  std::promise<std::thread::id> committed_by;
   store_->Commit(PutOf("a", "1"),
-                 [&](const CommitResult&) { committer.set_value(std::this_thread::get_id()); });
-  EXPECT_FALSE(store_->CommitsWait());
-  EXPECT_NE(committer.get_future().get(), std::this_thread::get_id());
-  store_->EndToHelp();
+                 [&](const CommitResult&) { committed_by.set_value(std::this_thread::get_id()); });
+  EXPECT_FALSE(committer().WorkWaits());
+  EXPECT_NE(committed_by.get_future().get(), std::this_thread::get_id());
+  committer().Leave();
 }
 
 // Writers of all kinds count records of heads up, readers of all kinds watch: no read may ever see
 // less than one that ended before it began, through the cache, a snapshot or a cursor.
-TEST_F(HelpingThreadsTest, ReadsBesideCommitsNeverGoBack) {
+TEST_F(CooperativeCommitsTest, ReadsBesideCommitsNeverGoBack) {
   constexpr int kKeys = 4;
   constexpr int kCommits = 400;
   options_.block_cache_bytes = size_t{1} << 20;
@@ -129,8 +133,8 @@ TEST_F(HelpingThreadsTest, ReadsBesideCommitsNeverGoBack) {
     ASSERT_TRUE(AwaitCommit(*store_, PutOf(key_of(key), "0")).committed);
   }
   std::atomic<int> writers = 2;
-  const auto write = [&](bool helping) {
-    if (helping) store_->BeginToHelp();
+  const auto write = [&](bool joined) {
+    if (joined) committer().Join();
     for (int i = 0; i < kCommits; ++i) {
       const std::string key = key_of(i % kKeys);
       const auto before = store_->Get(Keyspace::kHeads, key);
@@ -138,18 +142,18 @@ TEST_F(HelpingThreadsTest, ReadsBesideCommitsNeverGoBack) {
       WriteBatch batch;
       batch.Replace(Keyspace::kHeads, key, std::to_string(std::stoi((*before)->value) + 1),
                     (*before)->stamp);
-      if (helping) {
+      if (joined) {
         std::atomic<bool> done = false;
         store_->Commit(std::move(batch), [&](const CommitResult&) { done = true; });
         // The store's own thread may have taken it along.
         while (!done) {
-          store_->CommitsWait() ? store_->CommitWaiting() : std::this_thread::yield();
+          committer().WorkWaits() ? committer().CommitOneGroup() : std::this_thread::yield();
         }
       } else {
         AwaitCommit(*store_, std::move(batch));
       }
     }
-    if (helping) store_->EndToHelp();
+    if (joined) committer().Leave();
     --writers;
   };
   std::array<std::atomic<int>, kKeys> seen = {};

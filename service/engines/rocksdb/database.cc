@@ -1,0 +1,213 @@
+#include "service/engines/rocksdb/database.h"
+
+#include <algorithm>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "service/engines/rocksdb/driver.h"
+#include "service/engines/rocksdb/log_file_system.h"
+#include "service/engines/rocksdb/log_shape.h"
+#include "service/engines/rocksdb/record_format.h"
+#include "service/engines/rocksdb/tuning.h"
+#include "service/observability/log.h"
+
+namespace strata::engines::rocks {
+
+using observability::Log;
+using observability::LogLevel;
+using store::Keyspace;
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& options) {
+  auto files = std::make_shared<LogFileSystem>(
+      options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default());
+  ASSIGN_OR_RETURN(DataDirectory directory, DataDirectory::Take(options.directory, *files));
+  std::unique_ptr<Database> database(
+      new Database(std::move(directory), std::move(files), *options.clock));
+  ASSIGN_OR_RETURN(database->durable_, ReadOrMakeBeacon(database->files(), options.directory));
+  RETURN_IF_ERROR(database->OpenFiles(options));
+  ASSIGN_OR_RETURN(const Format format, database->ReadFormat());
+  ASSIGN_OR_RETURN(database->recovered_position_, database->RecoverPosition());
+  // A log file that is gone leaves nothing to stumble over.
+  RETURN_IF_ERROR(database->CheckReached(database->recovered_position_));
+  RETURN_IF_ERROR(database->ReplaceLostBeacon(options));
+  if (format.number != kFormatNumber) {
+    RETURN_IF_ERROR(
+        Migrate(database->db(), database->keyspaces(), format, options.convert_ledger_entry));
+  }
+  ASSIGN_OR_RETURN(database->recovered_ledger_,
+                   ReadLedgerTail(database->db(), database->keyspace(Keyspace::kLedger)));
+  return database;
+}
+
+Database::~Database() { CloseFiles(); }
+
+absl::Status Database::OpenFiles(const RocksDbOptions& options) {
+  env_ = rocksdb::NewCompositeEnv(files_);
+  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes -
+                                          options.block_cache_bytes / kRecordCacheShare);
+  RETURN_IF_ERROR(CheckKeyspaces(options));
+  rocksdb::Status status = OpenWith(options, cache, WalMode::kAbsoluteConsistency, false);
+  if (status.IsCorruption()) {
+    RETURN_IF_ERROR(CheckTornTail(options, cache));
+    status = OpenWith(options, cache, WalMode::kPointInTimeRecovery, false);
+  }
+  if (status.ok()) return absl::OkStatus();
+  return Translate(status, "opening the data directory " + options.directory);
+}
+
+rocksdb::Status Database::OpenWith(const RocksDbOptions& options,
+                                   const std::shared_ptr<rocksdb::Cache>& cache, WalMode mode,
+                                   bool read_only) {
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, DefaultOptions(cache));
+  std::vector<Keyspace> opened;
+  for (const Keyspace keyspace : store::kAllKeyspaces) {
+    const std::string name(store::KeyspaceName(keyspace));
+    // One that a database of an earlier build lacks is made, but not by who only looks.
+    if (read_only && !families_found_.contains(name)) continue;
+    families.emplace_back(name, KeyspaceOptions(keyspace, cache, &expiry_));
+    opened.push_back(keyspace);
+  }
+  rocksdb::DBOptions database_options = DatabaseOptions(env_.get(), cache);
+  database_options.wal_recovery_mode = mode;
+  rocksdb::DB* db = nullptr;
+  handles_.clear();
+  keyspaces_ = {};
+  const rocksdb::Status status =
+      read_only ? rocksdb::DB::OpenForReadOnly(database_options, options.directory, families,
+                                               &handles_, &db)
+                : rocksdb::DB::Open(database_options, options.directory, families, &handles_, &db);
+  if (!status.ok()) return status;
+  db_.reset(db);
+  for (size_t i = 0; i < opened.size(); ++i) {
+    keyspaces_[static_cast<size_t>(opened[i])] = handles_[i + 1];
+  }
+  return status;
+}
+
+// OK if all that is wrong with the database is that its log ends in a write that was never
+// acknowledged. Looks without touching: a tolerant open for writing would drop the damaged log, and
+// with it the evidence.
+absl::Status Database::CheckTornTail(const RocksDbOptions& options,
+                                     const std::shared_ptr<rocksdb::Cache>& cache) {
+  const rocksdb::Status status = OpenWith(options, cache, WalMode::kPointInTimeRecovery, true);
+  if (!status.ok()) return Translate(status, "opening the data directory " + options.directory);
+  const absl::StatusOr<store::CommitPosition> position = RecoverPosition();
+  CloseFiles();
+  RETURN_IF_ERROR(position.status());
+  if (!durable_) {
+    return Error(ErrorReason::kRecordCorrupt,
+                 "The log is damaged or torn, and the commit beacon, which tells the one from the "
+                 "other, is missing or damaged too. Nothing was changed. Put the file "
+                 "commit-beacon of this data directory back, or restore all of it from a backup.")
+        .With("recovered_position", *position);
+  }
+  RETURN_IF_ERROR(CheckReached(*position));
+  Log(LogLevel::kWarning,
+      "dropped the end of the log: a write that was cut short, never acknowledged",
+      {{"position", *position}});
+  return absl::OkStatus();
+}
+
+// Whether `position`, to which the database was recovered, is as far as the beacon vouches for.
+absl::Status Database::CheckReached(store::CommitPosition position) const {
+  if (!durable_ || position >= durable_->position) return absl::OkStatus();
+  return Error(ErrorReason::kRecordCorrupt,
+               "The log is damaged: commits that were durable are missing. Nothing was changed.")
+      .With("recovered_position", position)
+      .With("durable_position", durable_->position);
+}
+
+// The log is whole: nothing is missing that a beacon would have to vouch for.
+absl::Status Database::ReplaceLostBeacon(const RocksDbOptions& options) {
+  if (durable_) return absl::OkStatus();
+  Log(LogLevel::kWarning, "the commit beacon was missing or damaged; it is made again",
+      {{"position", recovered_position_}});
+  return MakeBeacon(*files_, options.directory, {.position = recovered_position_});
+}
+
+Durable Database::DurableAt(store::CommitPosition position) {
+  uint64_t changes = 0;
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+    uint64_t number = 0;
+    if (db_->GetIntProperty(handle, rocksdb::DB::Properties::kCurrentSuperVersionNumber, &number))
+      changes += number;
+  }
+  if (changes != manifest_changes_) {  // listing all files is more than a look each 100 ms may cost
+    std::vector<std::string> names;
+    uint64_t bytes = 0;
+    const rocksdb::Status status = db_->GetLiveFiles(names, &bytes, /*flush_memtable=*/false);
+    for (const std::string& name : names) {  // "/MANIFEST-000012" among them
+      const std::optional<uint64_t> number = ParseManifestName(std::string_view(name).substr(1));
+      if (!status.ok() || !number) continue;
+      manifest_changes_ = changes;
+      manifest_.manifest = *number;
+      manifest_.manifest_bytes = bytes;
+    }
+  }
+  Durable durable = manifest_;
+  durable.position = position;
+  return durable;
+}
+
+void Database::CloseFiles() {
+  if (db_ == nullptr) return;
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
+  const rocksdb::Status closed = db_->Close();
+  if (!closed.ok()) {
+    Log(LogLevel::kError, "rocksdb failed while closing", {{"status", closed.ToString()}});
+  }
+  db_.reset();
+}
+
+// A keyspace of a later build is a feature, and RocksDB opens no database without it.
+absl::Status Database::CheckKeyspaces(const RocksDbOptions& options) {
+  rocksdb::DBOptions database_options;
+  database_options.env = env_.get();
+  std::vector<std::string> names;
+  // Of a new database there are none; what else is wrong, opening says better.
+  if (!rocksdb::DB::ListColumnFamilies(database_options, options.directory, &names).ok()) {
+    return absl::OkStatus();
+  }
+  for (std::string& name : names) {
+    const bool known =
+        name == rocksdb::kDefaultColumnFamilyName ||
+        std::any_of(store::kAllKeyspaces.begin(), store::kAllKeyspaces.end(),
+                    [&](Keyspace each) { return store::KeyspaceName(each) == name; });
+    if (!known) return UnknownFormat("the keyspace " + name + ", which this one does not know");
+    families_found_.insert(std::move(name));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Format> Database::ReadFormat() const {
+  ASSIGN_OR_RETURN(const std::optional<std::string> text, GetOwn(kFormatKey));
+  if (!text) return Format{};
+  ASSIGN_OR_RETURN(Format format, Format::Parse(*text));
+  RETURN_IF_ERROR(CheckReadable(format));
+  return format;
+}
+
+absl::StatusOr<store::CommitPosition> Database::RecoverPosition() const {
+  ASSIGN_OR_RETURN(const std::optional<std::string> stored, GetOwn(kPositionKey));
+  store::CommitPosition position = 0;
+  if (stored) {
+    const std::optional<store::CommitPosition> parsed = ParsePosition(*stored);
+    if (!parsed) return UnreadableRecord();
+    position = *parsed;
+  }
+  if (keyspace(Keyspace::kLedger) == nullptr) return position;  // it is not made yet
+  ASSIGN_OR_RETURN(const store::LedgerTail ledger,
+                   ReadLedgerTail(*db_, keyspace(Keyspace::kLedger)));
+  return std::max(position, ledger.last);
+}
+
+absl::StatusOr<std::optional<std::string>> Database::GetOwn(std::string_view key) const {
+  std::string value;
+  const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), ToSlice(key), &value);
+  if (status.IsNotFound()) return std::nullopt;
+  if (!status.ok()) return Translate(status, "opening the database");
+  return value;
+}
+
+}  // namespace strata::engines::rocks

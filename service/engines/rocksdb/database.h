@@ -1,0 +1,96 @@
+// The RocksDB database under a store: its directory, files and format, opened or refused.
+#pragma once
+
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/base/age_clock.h"
+#include "schemas/store/ledger_block.h"
+#include "schemas/store/store.h"
+#include "service/engines/rocksdb/commit_beacon.h"
+#include "service/engines/rocksdb/commit_group.h"
+#include "service/engines/rocksdb/data_directory.h"
+#include "service/engines/rocksdb/expiry_filter.h"
+#include "service/engines/rocksdb/format.h"
+#include "service/engines/rocksdb/rocksdb_store.h"
+
+namespace strata::engines::rocks {
+
+// An open database and all that it stands on, in the order in which they must be made; they go in
+// the reverse order. Thread-safe but for what says otherwise.
+class Database {
+ public:
+  // As RocksDbStore::Open.
+  static absl::StatusOr<std::unique_ptr<Database>> Open(const RocksDbOptions& options);
+  ~Database();
+
+  rocksdb::DB& db() const { return *db_; }
+  const KeyspaceHandles& keyspaces() const { return keyspaces_; }
+  rocksdb::ColumnFamilyHandle* keyspace(store::Keyspace keyspace) const {
+    return keyspaces_[static_cast<size_t>(keyspace)];
+  }
+  rocksdb::FileSystem& files() const { return *files_; }
+  const Clock& age_clock() const { return age_clock_; }
+  // Of the last commit that the database holds.
+  store::CommitPosition recovered_position() const { return recovered_position_; }
+  // Where its ledger ends.
+  const store::LedgerTail& recovered_ledger() const { return recovered_ledger_; }
+  // What the beacon may vouch for when the commits up to `position` are durable. On one thread.
+  Durable DurableAt(store::CommitPosition position);
+
+ private:
+  Database(DataDirectory directory, std::shared_ptr<rocksdb::FileSystem> files, const Clock& clock)
+      : directory_(std::move(directory)),
+        files_(std::move(files)),
+        age_clock_(clock),
+        expiry_(age_clock_) {}
+
+  using WalMode = rocksdb::WALRecoveryMode;
+
+  absl::Status OpenFiles(const RocksDbOptions& options);
+  // REQUIRES: CheckKeyspaces went before.
+  rocksdb::Status OpenWith(const RocksDbOptions& options,
+                           const std::shared_ptr<rocksdb::Cache>& cache, WalMode mode,
+                           bool read_only);
+  absl::Status CheckTornTail(const RocksDbOptions& options,
+                             const std::shared_ptr<rocksdb::Cache>& cache);
+  absl::Status CheckReached(store::CommitPosition position) const;
+  absl::Status ReplaceLostBeacon(const RocksDbOptions& options);
+  void CloseFiles();
+  absl::Status CheckKeyspaces(const RocksDbOptions& options);
+  absl::StatusOr<Format> ReadFormat() const;
+  absl::StatusOr<store::CommitPosition> RecoverPosition() const;
+  absl::StatusOr<std::optional<std::string>> GetOwn(std::string_view key) const;
+
+  const DataDirectory directory_;
+  const std::shared_ptr<rocksdb::FileSystem> files_;
+  const AgeClock age_clock_;
+  const ExpiryFilter expiry_;
+  std::unique_ptr<rocksdb::Env> env_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::set<std::string, std::less<>> families_found_;  // in the database, before it was opened
+  std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // "default" first
+  KeyspaceHandles keyspaces_ = {};
+  std::optional<Durable> durable_;  // by the beacon; nothing: it was lost
+  store::CommitPosition recovered_position_ = 0;
+  store::LedgerTail recovered_ledger_;
+  // Of the manifest, as it was when the keyspaces' files had been changed so often.
+  Durable manifest_;
+  uint64_t manifest_changes_ = 0;
+};
+
+}  // namespace strata::engines::rocks
