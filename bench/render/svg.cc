@@ -65,10 +65,10 @@ class LineDrawing {
  private:
   static constexpr double kHeight = 300;
   static constexpr double kLeft = 62;
-  static constexpr double kRight = 366;  // labels stand to the right
+  static constexpr double kRight = 338;  // labels stand to the right
   static constexpr double kTop = 12;
   static constexpr double kBottom = 252;
-  static constexpr double kLabelX = 384;
+  static constexpr double kLabelX = 354;
   static constexpr double kLabelGap = 17;
 
   static double Share(double value, double first, double last) {

@@ -16,7 +16,8 @@ size_t Width(const std::string& text) {
 
 std::string ToText(const Cell& cell) {
   if (cell.judgement == Cell::Judgement::kBad) return "MISSED";
-  return cell.words.empty() ? cell.text : cell.words + ": " + cell.text;
+  if (cell.words.empty() || cell.text.empty()) return cell.words + cell.text;
+  return cell.words + ": " + cell.text;
 }
 
 // The first column to the left, all others to the right.

@@ -292,25 +292,65 @@ TEST(Page, IsWellFormed) {
   EXPECT_THAT(page, Not(HasSubstr("inf\"")));
 }
 
-// The heights at which the text of a class stands in a plot.
-std::vector<double> HeightsOf(const std::string& svg, const std::string& css) {
-  std::vector<double> heights;
+struct Label {
+  double x;
+  double y;
+  std::string text;
+};
+
+// The texts of a class in a plot, from above.
+std::vector<Label> LabelsOf(const std::string& svg, const std::string& css) {
+  std::vector<Label> labels;
   const std::string name = "class=\"" + css + "\">";
   for (size_t at = svg.find(name); at != std::string::npos; at = svg.find(name, at + 1)) {
-    heights.push_back(std::atof(svg.c_str() + svg.rfind(" y=\"", at) + 4));
+    const size_t begin = at + name.size();
+    labels.push_back({std::atof(svg.c_str() + svg.rfind(" x=\"", at) + 4),
+                      std::atof(svg.c_str() + svg.rfind(" y=\"", at) + 4),
+                      svg.substr(begin, svg.find('<', begin) - begin)});
   }
-  std::sort(heights.begin(), heights.end());
-  return heights;
+  std::sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) { return a.y < b.y; });
+  return labels;
 }
+
+// Of DejaVu Sans at 12 pixels, the widest that the page asks for.
+constexpr double kCharacterWidth = 7.2;
 
 TEST(Plot, LabelsOfLinesThatEndTogetherDoNotOverlap) {
   LinePlot plot;
   plot.x_ticks = {1, 10};
-  plot.y_text = plot.tick_text = [](double) { return "text"; };
-  for (int i = 0; i < 6; ++i) plot.lines.push_back({"line", i, {{1, 2}, {10, 5 + 0.01 * i}}});
-  const std::vector<double> heights = HeightsOf(ToSvg(plot), "name");
-  ASSERT_EQ(heights.size(), 6U);
-  for (size_t i = 1; i < heights.size(); ++i) EXPECT_GE(heights[i] - heights[i - 1], 12);
+  plot.y_text = plot.tick_text = [](double) { return "9.83 ms"; };
+  for (int i = 0; i < 6; ++i) {
+    plot.lines.push_back({"History, newest ten", i, {{1, 2}, {10, 5 + 0.01 * i}}});
+  }
+  const std::string svg = ToSvg(plot);
+  const std::vector<Label> names = LabelsOf(svg, "name");
+  const std::vector<Label> values = LabelsOf(svg, "value end");
+  ASSERT_EQ(names.size(), 6U);
+  ASSERT_EQ(values.size(), 6U);
+  const auto width = [](const Label& label) {
+    return kCharacterWidth * static_cast<double>(label.text.size());
+  };
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) {
+      EXPECT_GE(names[i].y - names[i - 1].y, 12);
+    }
+    EXPECT_LT(names[i].x + width(names[i]), values[i].x - width(values[i])) << names[i].text;
+  }
+}
+
+TEST(Plot, NamesOfBarsStandAboveThem) {
+  BarPlot plot;
+  plot.parts = {"before", "more at the peak"};
+  plot.bars = {
+      {"1000 unfinished updates of 1 MiB on 10 connections, 64 MiB in flight", {1, 2}, "3"},
+      {"nothing at all", {0, 0}, "0"}};
+  const std::string svg = ToSvg(plot);
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  const std::vector<Label> names = LabelsOf(svg, "name");
+  const std::vector<Label> values = LabelsOf(svg, "value");
+  ASSERT_EQ(names.size(), 2U);
+  EXPECT_LT(names[0].y + 12, values[0].y);
+  EXPECT_LT(values[0].y + 12, names[1].y);
 }
 
 }  // namespace
