@@ -15,8 +15,7 @@ bool IsTouched(const Goal& goal, const Figures& figures) {
   const auto is_there = [&](const Measured& one) {
     return figures.Find(one.figure, one.parameters) != nullptr;
   };
-  return is_there(goal.figure) || std::any_of(goal.less.begin(), goal.less.end(), is_there) ||
-         std::any_of(goal.by.begin(), goal.by.end(), is_there);
+  return is_there(goal.figure) || std::any_of(goal.by.begin(), goal.by.end(), is_there);
 }
 
 std::vector<Cell> Row(const Goal& goal, const std::optional<double>& reached) {

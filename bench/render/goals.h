@@ -21,10 +21,9 @@ struct Goal {
   Bound bound = Bound::kAtMost;
   double limit = 0;
   Unit unit = Unit::kRatio;  // of the limit
-  // What is held against the limit: the figure, less some, by the sum of some.
+  // What is held against the limit: the figure, divided by the sum of others if there are any.
   Measured figure;
-  std::vector<Measured> less{};
-  std::vector<Measured> by{};
+  std::vector<Measured> by;
 };
 
 std::vector<Goal> AllGoals();

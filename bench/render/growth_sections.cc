@@ -33,8 +33,7 @@ void AddDocuments(const Figures& figures, std::vector<Section>& sections) {
   section.title = "With the number of documents";
   section.words =
       "Documents of 300 B of BSON in one collection under deltas, the real server over loopback, "
-      "64 "
-      "calls in flight.";
+      "64 calls in flight.";
   struct Row {
     const char* figure;
     const char* title;
@@ -68,9 +67,8 @@ void AddVersions(const Figures& figures, std::vector<Section>& sections) {
   section.title = "With the number of versions";
   section.words =
       "Documents of as many versions, the real server over loopback: reads with 64 calls in "
-      "flight, "
-      "updates with 4, no two on one document. Only embedded history, which keeps all versions in "
-      "one record, is to cost more with each of them.";
+      "flight, updates with 4, no two on one document. Only embedded history, which keeps all "
+      "versions in one record, is to cost more with each of them.";
   for (const std::string& call : figures.ValuesOf("call", "server_cpu")) {
     for (const auto& [figure, title] : {std::pair("server_cpu", "server CPU per call"),
                                         std::pair("latency_p99", "99th percentile")}) {
@@ -102,8 +100,7 @@ void AddIdle(const Figures& figures, std::vector<Section>& sections) {
   section.title = "Idle connections and streams";
   section.words =
       "Many on which nothing happens. Memory each: what the server has resident with them less "
-      "what "
-      "it had before, by their number; Get: what is answered beside them.";
+      "what it had before, by their number; Get: what is answered beside them.";
   if (auto plot = MakeBarPlot(figures, {.title = "Server memory for each one",
                                         .bar = "idle",
                                         .parts = {{"memory", "memory_each"}}})) {
@@ -135,10 +132,10 @@ void AddBursts(const Figures& figures, std::vector<Section>& sections) {
   section.title = "A burst of large updates";
   section.words =
       "What does not fit is refused with RESOURCE_EXHAUSTED and writes nothing; the server goes "
-      "on. "
-      "Calls that gRPC cuts off, because what is on its way in passes its quota, end with the same "
-      "code without a reason, and may have taken effect. The server's memory follows what may be "
-      "in flight, which bounds what has arrived whole and, apart from it, what is still arriving.";
+      "on. Calls that gRPC cuts off, because what is on its way in passes its quota, end with the "
+      "same code without a reason, and may have taken effect. The server's memory follows what may "
+      "be in flight, which bounds what has arrived whole and, apart from it, what is still "
+      "arriving.";
   if (auto plot = MakeBarPlot(
           figures, {.title = "Server memory at its peak",
                     .bar = "burst",

@@ -29,9 +29,8 @@ Section ArticleSection(const Figures& figures) {
   section.title = "The article's table, with figures";
   section.words =
       "Words: those of \"How to Track Versions with MongoDB\" (askasya.com, 2014). Figures: "
-      "medians "
-      "on the real histories, one call at a time, in the process. Recover: from the start after a "
-      "kill to the first read, the log replayed; nothing where the engine keeps nothing.";
+      "medians on the real histories, one call at a time, in the process. Recover: from the start "
+      "after a kill to the first read, the log replayed; nothing where the engine keeps nothing.";
   const auto median = [](const char* heading, const char* operation,
                          std::string_view ArticleWords::*words) {
     return Column{.heading = heading,

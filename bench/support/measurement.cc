@@ -34,6 +34,8 @@ constexpr Quantity kQuantities[] = {
      [](const auto& one) { return one.empty_calls_per_second; }, false},
     {"empty_server_cpu", Unit::kMicroseconds,
      [](const auto& one) { return one.empty_server_cpu_us; }, false},
+    {"server_cpu_above_empty", Unit::kMicroseconds,
+     [](const auto& one) { return one.server_cpu_above_empty_us(); }, false},
     {"empty_latency_p50", Unit::kMicroseconds,
      [](const auto& one) { return one.empty_latency_p50_us; }, false},
 };
@@ -59,6 +61,10 @@ double Measurement::latency_us(double share) const {
 
 double Measurement::share_of_empty_calls() const {
   return empty_calls_per_second == 0 ? 0 : calls_per_second() / empty_calls_per_second;
+}
+
+double Measurement::server_cpu_above_empty_us() const {
+  return empty_server_cpu_us == 0 ? 0 : server_cpu_us() - empty_server_cpu_us;
 }
 
 Parameters ParametersOf(const Measurement& measurement) {

@@ -34,7 +34,9 @@ struct Measurement {
   double client_cpu_us() const;
   double attempts_per_call() const;
   double latency_us(double share) const;
+  // 0: the empty call was not measured.
   double share_of_empty_calls() const;
+  double server_cpu_above_empty_us() const;
 };
 
 // System, workload and calls in flight.

@@ -52,7 +52,8 @@ std::string Gets() {
       R"("system": "strata deltas", "workload": "W3 get, BSON", "in_flight": 64)";
   return Number("calls_per_second", get, 60000, "per_second") +
          Number("share_of_empty_calls", get, 0.75, "ratio") + Number("server_cpu", get, 16, "us") +
-         Number("empty_server_cpu", get, 12, "us") + Number("latency_p50", get, 1024, "us") +
+         Number("empty_server_cpu", get, 12, "us") +
+         Number("server_cpu_above_empty", get, 4, "us") + Number("latency_p50", get, 1024, "us") +
          Number("latency_p99", get, 2345.6, "us") + Number("failures", get, 0, "count");
 }
 
