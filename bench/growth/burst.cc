@@ -23,7 +23,7 @@ struct Call {
   grpc::Status status;
 };
 
-// The part of all requests that is the same; messages may be put one behind the other.
+// The part of all requests that is the same; messages may be put one after the other.
 grpc::Slice Replacement(size_t bytes) {
   v1::UpdateRequest request;
   request.mutable_replace()->set_bson(TenFields(1, 1, bytes));

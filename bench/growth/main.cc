@@ -1,9 +1,7 @@
 // strata_growth: how the real server grows with documents, versions, idle connections and streams,
-// a burst of large updates, and at its start.
+// a burst of large updates, and at its start. Gives its figures as lines of JSON (bench/README.md).
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <fstream>
 #include <iostream>
 #include <stdexcept>
 #include <string>
@@ -11,7 +9,8 @@
 
 #include "absl/synchronization/mutex.h"
 #include "bench/growth/measure.h"
-#include "bench/growth/writers.h"
+#include "bench/support/figure_lines.h"
+#include "bench/support/host.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::bench {
@@ -19,38 +18,28 @@ namespace {
 
 struct Part {
   const char* name;
-  void (*measure)(const GrowthSettings&, Figures&);
+  void (*measure)(const GrowthSettings&, FigureLines&);
 };
-// Starts go behind documents, whose directory they use.
+// Starts come after documents, whose directory they use.
 constexpr Part kParts[] = {{"versions", MeasureVersions},
                            {"idle", MeasureIdle},
                            {"bursts", MeasureBursts},
                            {"documents", MeasureDocuments},
                            {"starts", MeasureStarts}};
 
-void WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  if (!out.flush()) throw std::runtime_error("cannot write " + path);
-}
-
-Figures Measure(const GrowthSettings& settings, const std::vector<std::string>& parts) {
-  const auto start = std::chrono::steady_clock::now();
-  Figures figures;
+void Measure(const GrowthSettings& settings, const std::vector<std::string>& parts,
+             FigureLines& lines) {
   for (const Part& part : kParts) {
     if (std::find(parts.begin(), parts.end(), part.name) == parts.end()) continue;
     std::cerr << part.name << std::flush;
-    part.measure(settings, figures);
+    part.measure(settings, lines);
     std::cerr << "\n";
   }
-  figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return figures;
 }
 
 int Main(int argc, char** argv) {
   GrowthSettings settings;
   std::string json;
-  std::string html;
   std::vector<std::string> names;
   for (const Part& part : kParts) names.emplace_back(part.name);
   std::vector<std::string> parts = names;
@@ -64,18 +53,16 @@ int Main(int argc, char** argv) {
   app.add_option("--part", parts, "what to measure")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
-  app.add_option("--json", json, "file for the figures, an object a line");
-  app.add_option("--html", html, "file for a page with plots");
+  app.add_option("--json", json, "file that figures are appended to, instead of standard output");
   CLI11_PARSE(app, argc, argv);
   const test_support::TemporaryDirectory folder;
   settings.folder = folder.path().string();
   try {
     RaiseFileLimit();
-    const Figures figures = Measure(settings, parts);
-    std::cout << TextReport(figures) << std::flush;
-    if (!json.empty()) WriteFile(json, JsonLines(figures));
-    if (!html.empty()) WriteFile(html, HtmlReport(figures));
-    return figures.wrong.empty() ? 0 : 1;
+    FigureLines lines("strata_growth", json);
+    lines.Text("measured_on", {}, DescribeHost());
+    Measure(settings, parts, lines);
+    return lines.wrong() == 0 ? 0 : 1;
   } catch (const std::runtime_error& error) {
     std::cerr << "strata_growth: " << error.what() << std::endl;
     return 1;

@@ -1,10 +1,10 @@
-// The measurements, each on servers of its own.
+// The measurements, each on servers of its own. They write what they measure into `lines`.
 #pragma once
 
 #include <chrono>
 #include <string>
 
-#include "bench/growth/figures.h"
+#include "bench/support/figure_lines.h"
 
 namespace strata::bench {
 
@@ -14,14 +14,14 @@ struct GrowthSettings {
 };
 
 // Fills one collection further and further and leaves its data in `folder`/documents.
-void MeasureDocuments(const GrowthSettings& settings, Figures& figures);
+void MeasureDocuments(const GrowthSettings& settings, FigureLines& lines);
 
-void MeasureVersions(const GrowthSettings& settings, Figures& figures);
-void MeasureIdle(const GrowthSettings& settings, Figures& figures);
-void MeasureBursts(const GrowthSettings& settings, Figures& figures);
+void MeasureVersions(const GrowthSettings& settings, FigureLines& lines);
+void MeasureIdle(const GrowthSettings& settings, FigureLines& lines);
+void MeasureBursts(const GrowthSettings& settings, FigureLines& lines);
 
 // Starts on nothing, and on what MeasureDocuments left.
-void MeasureStarts(const GrowthSettings& settings, Figures& figures);
+void MeasureStarts(const GrowthSettings& settings, FigureLines& lines);
 
 // As many open files as the system lets this process and its children have. Throws
 // std::runtime_error if it cannot be asked for.

@@ -29,6 +29,56 @@ constexpr milliseconds kSampleEvery{20};
 // Of all documents of a burst, so many are looked at afterwards.
 constexpr size_t kLooks = 50;
 
+// Updates of a megabyte, all at once.
+struct BurstResult {
+  int64_t calls = 0;
+  int64_t at_once = 0;
+  bool stalled = false;  // none is sent to its last byte
+  int connections = 0;
+  int64_t in_flight_mib_max = 0;  // what the server was told
+  int64_t sent_bytes = 0;         // that the documents of all calls have together
+  int64_t accepted = 0;
+  int64_t refused = 0;  // RESOURCE_EXHAUSTED, or cut off where nothing is sent to its end
+  int64_t cut_off = 0;  // the same by gRPC, without a reason: the write may have taken effect
+  int64_t others = 0;
+  std::string other;  // the first of them
+  double seconds = 0;
+  int64_t resident_before = 0;
+  int64_t resident_peak = 0;
+  int64_t resident_after = 0;
+  double get_us = 0;               // a small one, right after
+  std::vector<std::string> wrong;  // what should not be
+};
+
+// "1000 updates of 1 MiB on 10 connections, 256 MiB in flight".
+std::string Describe(const BurstResult& burst) {
+  return std::to_string(burst.calls) + (burst.stalled ? " unfinished" : "") +
+         " updates of 1 MiB on " + std::to_string(burst.connections) +
+         (burst.connections == 1 ? " connection, " : " connections, ") +
+         (burst.at_once == 1 ? "one after the other, " : "") +
+         std::to_string(burst.in_flight_mib_max) + " MiB in flight";
+}
+
+void Write(const BurstResult& burst, FigureLines& lines) {
+  const Parameters parameters = {{"burst", Describe(burst)}};
+  const auto write = [&](const char* figure, int64_t value, Unit unit) {
+    lines.Number(figure, parameters, static_cast<double>(value), unit);
+  };
+  write("accepted", burst.accepted, Unit::kCount);
+  write("refused", burst.refused, Unit::kCount);
+  write("cut_off", burst.cut_off, Unit::kCount);
+  write("other_answers", burst.others, Unit::kCount);
+  write("sent", burst.sent_bytes, Unit::kBytes);
+  write("memory_before", burst.resident_before, Unit::kBytes);
+  write("memory_growth", burst.resident_peak - burst.resident_before, Unit::kBytes);
+  write("memory_peak", burst.resident_peak, Unit::kBytes);
+  write("memory_after", burst.resident_after, Unit::kBytes);
+  write("wrong_outcomes", static_cast<int64_t>(burst.wrong.size()), Unit::kCount);
+  lines.Number("took", parameters, burst.seconds * 1e6, Unit::kMicroseconds);
+  lines.Number("get_after", parameters, burst.get_us, Unit::kMicroseconds);
+  for (const std::string& wrong : burst.wrong) lines.Wrong(Describe(burst) + ": " + wrong);
+}
+
 // The greatest resident size between its making and its end.
 class PeakSampler {
  public:
@@ -84,7 +134,7 @@ class BurstMeasurement {
                                                        .calls = result_.calls,
                                                        .at_once = result_.at_once,
                                                        .document_bytes = kDocumentBytes});
-    GetBehind(start);
+    GetAfter(start);
     result_.resident_peak = sampler.End();
     Sort(answers);
     LookLater();
@@ -100,20 +150,20 @@ class BurstMeasurement {
       calls.Send(kStallMax);
       result_.sent_bytes = calls.sent_bytes();
       result_.refused = calls.refused();
-      GetBehind(start);
+      GetAfter(start);
     }
     result_.resident_peak = sampler.End();
     LookLater();
   }
 
-  // Whether the server still answers, right behind a burst that has begun at `start`.
-  void GetBehind(Steady::time_point start) {
+  // Whether the server still answers, right after a burst that has begun at `start`.
+  void GetAfter(Steady::time_point start) {
     const Steady::time_point end = Steady::now();
     result_.seconds = std::chrono::duration<double>(end - start).count();
     if (Get("small", "0").error_code() != grpc::StatusCode::OK) {
-      result_.wrong.push_back("a small Get behind the burst was refused");
+      result_.wrong.push_back("a small Get after the burst was refused");
     }
-    result_.get_ms = std::chrono::duration<double, std::milli>(Steady::now() - end).count();
+    result_.get_us = std::chrono::duration<double, std::micro>(Steady::now() - end).count();
   }
 
   void LookLater() {
@@ -173,7 +223,7 @@ class BurstMeasurement {
 
 }  // namespace
 
-void MeasureBursts(const GrowthSettings& settings, Figures& figures) {
+void MeasureBursts(const GrowthSettings& settings, FigureLines& lines) {
   struct Case {
     int connections;
     int64_t in_flight_mib_max;
@@ -191,10 +241,7 @@ void MeasureBursts(const GrowthSettings& settings, Figures& figures) {
     planned.stalled = one.stalled;
     planned.connections = one.connections;
     planned.in_flight_mib_max = one.in_flight_mib_max;
-    figures.bursts.push_back(BurstMeasurement(settings, planned).Measure());
-    for (const std::string& wrong : figures.bursts.back().wrong) {
-      figures.wrong.push_back("burst on " + std::to_string(one.connections) + ": " + wrong);
-    }
+    Write(BurstMeasurement(settings, planned).Measure(), lines);
   }
 }
 

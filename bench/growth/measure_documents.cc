@@ -24,36 +24,35 @@ constexpr std::chrono::seconds kQuietMax{20};
 
 class DocumentsMeasurement {
  public:
-  DocumentsMeasurement(const GrowthSettings& settings, Figures& figures)
-      : figures_(figures),
+  DocumentsMeasurement(const GrowthSettings& settings, FigureLines& lines)
+      : lines_(lines),
         duration_(settings.full ? milliseconds(2000) : milliseconds(800)),
         served_(settings.folder + "/documents"),
         population_(served_.MakePopulation("documents", "deltas")) {}
 
   // False: there are fewer documents than that, and will not be more.
   bool Measure(int64_t documents) {
-    DocumentsPoint point;
-    point.documents = documents;
     const size_t before = population_.versions.size();
     population_.versions.resize(static_cast<size_t>(documents));
     const Measurement filled =
         Prepare(served_.channel(), *Fill(population_, {.until = Steady::now() + kFillMax}));
     if (population_.versions.back() == 0) return false;
-    point.fills_per_second = filled.calls_per_second();
+    lines_.Number("documents_filled_per_second", {{"documents", documents}},
+                  filled.calls_per_second(), Unit::kPerSecond);
     if (before == 0) MakeHistories();
     AwaitQuiet(served_.pid(), kQuietMax);
-    Take(Operation::kGet, *GetAtRandom(population_, 1), point);
+    Take(kGet, *GetAtRandom(population_, 1), documents);
     Population with_history = population_;
     with_history.versions.resize(kDocumentsWithHistory);
-    Take(Operation::kHistory, *NewestTenAtRandom(with_history, 1), point);
-    Take(Operation::kUpdate, *UpdateAtRandom(population_, 1), point);
-    point.resident_bytes = served_.resident_bytes();
-    figures_.documents.push_back(std::move(point));
+    Take(kHistory, *NewestTenAtRandom(with_history, 1), documents);
+    Take(kUpdate, *UpdateAtRandom(population_, 1), documents);
+    lines_.Number("resident_memory", {{"documents", documents}},
+                  static_cast<double>(served_.resident_bytes()), Unit::kBytes);
     return true;
   }
 
   void Stop() {
-    if (served_.Stop() != 0) figures_.wrong.push_back("documents: the server did not end well");
+    if (served_.Stop() != 0) lines_.Wrong("documents: the server did not end well");
   }
 
  private:
@@ -61,18 +60,17 @@ class DocumentsMeasurement {
     LoopSettings loop;
     loop.calls_max = kUpdatesForHistory;
     const auto updates = UpdateAtRandom(population_, 1);
-    Check(RunLoop(served_.channel(), *updates, loop), "documents", figures_);
+    Check(RunLoop(served_.channel(), *updates, loop), "documents", lines_);
   }
 
-  void Take(Operation operation, Workload& workload, DocumentsPoint& point) {
-    Measurement& measured = point.costs.operations[static_cast<size_t>(operation)];
-    measured = served_.Run(workload, kInFlight, duration_);
-    measured.workload = kOperationNames[static_cast<size_t>(operation)];
-    Check(measured, std::to_string(point.documents) + " documents", figures_);
+  void Take(const std::string& call, Workload& workload, int64_t documents) {
+    const Measurement measured = served_.Run(workload, kInFlight, duration_);
+    Check(measured, std::to_string(documents) + " documents", lines_);
+    Write({{"documents", documents}, {"call", call}, {"in_flight", kInFlight}}, measured, lines_);
     std::cerr << "." << std::flush;
   }
 
-  Figures& figures_;
+  FigureLines& lines_;
   const milliseconds duration_;
   Served served_;
   Population population_;
@@ -80,8 +78,8 @@ class DocumentsMeasurement {
 
 }  // namespace
 
-void MeasureDocuments(const GrowthSettings& settings, Figures& figures) {
-  DocumentsMeasurement measurement(settings, figures);
+void MeasureDocuments(const GrowthSettings& settings, FigureLines& lines) {
+  DocumentsMeasurement measurement(settings, lines);
   for (const int64_t documents : {1'000, 10'000, 100'000, 1'000'000}) {
     if (documents > 100'000 && !settings.full) break;
     if (!measurement.Measure(documents)) break;

@@ -93,37 +93,40 @@ void WriteAndKill(const std::string& folder, int round) {
 
 enum class Before { kNothing, kOrderlyEnd, kKill };
 
-StartResult Measure(const std::string& what, const std::string& folder, Before before) {
-  StartResult result;
-  result.what = what;
-  std::vector<double> times;
+// From exec to the line that says so.
+void Measure(const std::string& what, const std::string& folder, Before before,
+             FigureLines& lines) {
+  std::vector<double> times_us;
+  int64_t resident_bytes = 0;
+  int64_t directory_bytes = 0;
   for (int i = 0; i < kStarts; ++i) {
     const std::string its_folder = before == Before::kNothing ? folder + std::to_string(i) : folder;
     if (before == Before::kKill) WriteAndKill(its_folder, i);
     const Steady::time_point start = Steady::now();
     Served served(its_folder);
-    times.push_back(std::chrono::duration<double, std::milli>(Steady::now() - start).count());
-    result.resident_bytes = std::max(result.resident_bytes, served.resident_bytes());
-    result.directory_bytes = BytesIn(its_folder + "/data");
+    times_us.push_back(std::chrono::duration<double, std::micro>(Steady::now() - start).count());
+    resident_bytes = std::max(resident_bytes, served.resident_bytes());
+    directory_bytes = BytesIn(its_folder + "/data");
     served.Stop();
   }
-  std::sort(times.begin(), times.end());
-  result.serving_ms = times[times.size() / 2];
-  result.serving_ms_max = times.back();
+  std::sort(times_us.begin(), times_us.end());
+  const Parameters start_on = {{"start_on", what}};
+  lines.Number("serving", start_on, times_us[times_us.size() / 2], Unit::kMicroseconds,
+               Spread{times_us.front(), times_us.back(), kStarts});
+  lines.Number("serving_max", start_on, times_us.back(), Unit::kMicroseconds);
+  lines.Number("resident_memory", start_on, static_cast<double>(resident_bytes), Unit::kBytes);
+  lines.Number("directory", start_on, static_cast<double>(directory_bytes), Unit::kBytes);
   std::cerr << "." << std::flush;
-  return result;
 }
 
 }  // namespace
 
-void MeasureStarts(const GrowthSettings& settings, Figures& figures) {
+void MeasureStarts(const GrowthSettings& settings, FigureLines& lines) {
   const std::string folder = settings.folder + "/documents";
-  figures.starts.push_back(
-      Measure("an empty directory", settings.folder + "/start", Before::kNothing));
+  Measure("an empty directory", settings.folder + "/start", Before::kNothing, lines);
   if (settings.full) FillUp(folder);
-  figures.starts.push_back(Measure("a filled directory", folder, Before::kOrderlyEnd));
-  figures.starts.push_back(
-      Measure("the same, 20,000 writes and a kill -9 later", folder, Before::kKill));
+  Measure("a filled directory", folder, Before::kOrderlyEnd, lines);
+  Measure("the same, 20,000 writes and a kill -9 later", folder, Before::kKill, lines);
 }
 
 }  // namespace strata::bench

@@ -1,10 +1,10 @@
 // Cost against the number of versions, under every strategy.
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +13,6 @@
 #include "bench/growth/served.h"
 #include "bench/load/prepare.h"
 #include "bench/support/process.h"
-#include "bench/support/table.h"
 #include "bench/support/ten_fields.h"
 #include "strata/v1/document_service.grpc.pb.h"
 
@@ -42,23 +41,21 @@ constexpr std::chrono::seconds kFillMax{5};
 constexpr int64_t kLargeBytes = 900'000;
 constexpr int64_t kLargeVersionsMax = 40;
 
-std::string Count(int64_t value) { return Number(static_cast<double>(value), 0); }
-
 // The one in the middle by its CPU time, which neighbours on the machine disturb least.
-Measurement Median(std::vector<Measurement>& rounds) {
-  const auto middle = rounds.begin() + static_cast<std::ptrdiff_t>(rounds.size() / 2);
-  std::nth_element(rounds.begin(), middle, rounds.end(),
-                   [](const Measurement& a, const Measurement& b) {
-                     return a.server_cpu_us() < b.server_cpu_us();
-                   });
-  return std::move(*middle);
+size_t Median(const std::vector<Measurement>& rounds) {
+  std::vector<size_t> order(rounds.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return rounds[a].server_cpu_us() < rounds[b].server_cpu_us();
+  });
+  return order[order.size() / 2];
 }
 
 class VersionsMeasurement {
  public:
   VersionsMeasurement(const GrowthSettings& settings, Served& served, std::string strategy,
-                      Figures& figures)
-      : figures_(figures),
+                      FigureLines& lines)
+      : lines_(lines),
         served_(served),
         strategy_(std::move(strategy)),
         duration_(settings.full ? milliseconds(400) : milliseconds(120)) {}
@@ -70,18 +67,20 @@ class VersionsMeasurement {
     AwaitQuiet(served_.pid(), kQuietMax);
     for (int round = 0; round < kRounds; ++round) {
       for (Subject& subject : subjects_) {
-        Take(Operation::kGet, *GetAtRandom(subject.population, 1), kReadsInFlight, subject);
-        Take(Operation::kHistory, *NewestTenAtRandom(subject.population, 1), kReadsInFlight,
-             subject);
-        Take(Operation::kUpdate, *UpdateAtRandom(subject.population, 1), kUpdatesInFlight, subject);
+        Take(kGet, *GetAtRandom(subject.population, 1), kReadsInFlight, subject);
+        Take(kHistory, *NewestTenAtRandom(subject.population, 1), kReadsInFlight, subject);
+        Take(kUpdate, *UpdateAtRandom(subject.population, 1), kUpdatesInFlight, subject);
       }
       std::cerr << "." << std::flush;
     }
-    for (Subject& subject : subjects_) {
-      for (size_t i = 0; i < kOperationNames.size(); ++i) {
-        subject.point.costs.operations[i] = Median(subject.rounds[i]);
+    for (const Subject& subject : subjects_) {
+      for (const auto& [call, rounds] : subject.rounds) {
+        Write({{"strategy", strategy_},
+               {"versions", subject.versions},
+               {"call", call},
+               {"in_flight", rounds.front().in_flight}},
+              rounds, Median(rounds), lines_);
       }
-      figures_.versions.push_back(std::move(subject.point));
     }
   }
 
@@ -91,8 +90,8 @@ class VersionsMeasurement {
  private:
   struct Subject {
     Population population;
-    VersionsPoint point;
-    std::array<std::vector<Measurement>, 3> rounds;
+    int64_t versions = 0;                                    // of each document, before the updates
+    std::map<std::string, std::vector<Measurement>> rounds;  // by call
   };
 
   void FillOne(const Size& size) {
@@ -103,31 +102,31 @@ class VersionsMeasurement {
     versions.resize(size.documents);
     Prepare(served_.channel(),
             *Fill(subject.population, {.depth = size.versions, .until = Steady::now() + kFillMax}));
-    subject.point.strategy = strategy_;
-    subject.point.documents = static_cast<int64_t>(size.documents);
-    subject.point.versions = *std::min_element(versions.begin(), versions.end());
-    if (subject.point.versions < size.versions) {
-      figures_.ends.push_back({strategy_, "stopped at " + Count(subject.point.versions) +
-                                              " versions of 300 B after " +
-                                              std::to_string(kFillMax.count()) +
-                                              " s of filling, as each update writes them all"});
+    subject.versions = *std::min_element(versions.begin(), versions.end());
+    if (subject.versions < size.versions) {
+      WriteEnd("was stopped at " + std::to_string(subject.versions) + " versions of 300 B after " +
+               std::to_string(kFillMax.count()) + " s of filling, as each update writes them all");
     }
-    if (subject.point.versions > 0) subjects_.push_back(std::move(subject));
+    if (subject.versions > 0) subjects_.push_back(std::move(subject));
   }
 
-  void Take(Operation operation, Workload& workload, int in_flight, Subject& subject) {
+  void Take(const std::string& call, Workload& workload, int in_flight, Subject& subject) {
     Measurement measured = served_.Run(workload, in_flight, duration_);
-    measured.workload = kOperationNames[static_cast<size_t>(operation)];
-    measured.system = "strata " + strategy_;
-    Check(measured, strategy_ + " with " + Count(subject.point.versions) + " versions", figures_);
-    subject.rounds[static_cast<size_t>(operation)].push_back(std::move(measured));
+    Check(measured, strategy_ + " with " + std::to_string(subject.versions) + " versions", lines_);
+    subject.rounds[call].push_back(std::move(measured));
   }
 
-  Figures& figures_;
+  // A strategy that does not go to the end of a row.
+  void WriteEnd(const std::string& why) {
+    lines_.Text("end", {{"strategy", strategy_}, {"number", ++ends_}}, why);
+  }
+
+  FigureLines& lines_;
   Served& served_;
   const std::string strategy_;
   const milliseconds duration_;
   std::vector<Subject> subjects_;
+  int ends_ = 0;
 };
 
 void VersionsMeasurement::FindLimit() {
@@ -146,26 +145,25 @@ void VersionsMeasurement::FindLimit() {
     const grpc::Status status = stub->Update(&context, request, &response);
     if (status.ok() && response.document().version() == version) continue;
     if (status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) {
-      figures_.wrong.push_back(strategy_ +
-                               ": a large version was answered: " + status.error_message());
+      lines_.Wrong(strategy_ + ": a large version was answered: " + status.error_message());
     }
-    figures_.ends.push_back({strategy_, "refuses version " + std::to_string(version) + " of " +
-                                            Count(kLargeBytes) + " B: " + status.error_message()});
+    WriteEnd("refuses version " + std::to_string(version) + " of " + std::to_string(kLargeBytes) +
+             " B: " + status.error_message());
     return;
   }
-  figures_.ends.push_back({strategy_, "took all of " + std::to_string(kLargeVersionsMax) +
-                                          " versions of " + Count(kLargeBytes) + " B"});
+  WriteEnd("took all of " + std::to_string(kLargeVersionsMax) + " versions of " +
+           std::to_string(kLargeBytes) + " B");
 }
 
 }  // namespace
 
-void MeasureVersions(const GrowthSettings& settings, Figures& figures) {
+void MeasureVersions(const GrowthSettings& settings, FigureLines& lines) {
   for (const char* strategy :
        {"full-copies", "current-flag", "embedded-history", "shadow-collection", "deltas"}) {
     const std::string folder = settings.folder + "/versions-" + strategy;
     {
       Served served(folder);
-      VersionsMeasurement measurement(settings, served, strategy, figures);
+      VersionsMeasurement measurement(settings, served, strategy, lines);
       measurement.Measure();
       if (std::string_view(strategy) == "embedded-history") measurement.FindLimit();
     }

@@ -11,8 +11,6 @@ Served::Served(const std::string& folder, const std::vector<std::string>& flags)
 
 int64_t Served::resident_bytes() const { return ResidentBytes(pid()); }
 
-IdleResult::Moment Served::Look() const { return {resident_bytes(), OpenFiles(pid())}; }
-
 Population Served::MakePopulation(const std::string& collection, const std::string& strategy,
                                   const Form& form) {
   CreateCollection(channel_, collection, strategy);
@@ -31,10 +29,10 @@ Measurement Served::Run(Workload& workload, int in_flight, std::chrono::millisec
   return RunLoop(channel_, workload, loop);
 }
 
-void Check(const Measurement& measurement, const std::string& where, Figures& figures) {
+void Check(const Measurement& measurement, const std::string& where, FigureLines& lines) {
   if (measurement.failures == 0) return;
-  figures.wrong.push_back(where + ": " + std::to_string(measurement.failures) +
-                          " wrong answers to " + measurement.workload);
+  lines.Wrong(where + ": " + std::to_string(measurement.failures) + " wrong answers to " +
+              measurement.workload);
 }
 
 }  // namespace strata::bench

@@ -6,12 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "bench/growth/figures.h"
 #include "bench/load/closed_loop.h"
 #include "bench/load/workloads.h"
+#include "bench/support/figure_lines.h"
 #include "tests/fault/server_process.h"
 
 namespace strata::bench {
+
+// The calls that are measured, as their figures name them.
+inline constexpr char kGet[] = "Get";
+inline constexpr char kUpdate[] = "Update";
+inline constexpr char kHistory[] = "History, newest ten";
 
 class Served {
  public:
@@ -21,7 +26,6 @@ class Served {
   const std::string& address() const { return server_.address(); }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   int64_t resident_bytes() const;
-  IdleResult::Moment Look() const;
 
   // A population without documents, its collection made.
   Population MakePopulation(const std::string& collection, const std::string& strategy,
@@ -35,7 +39,7 @@ class Served {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-// Adds what failed in a measurement to what is wrong.
-void Check(const Measurement& measurement, const std::string& where, Figures& figures);
+// Writes what failed in a measurement as wrong.
+void Check(const Measurement& measurement, const std::string& where, FigureLines& lines);
 
 }  // namespace strata::bench

@@ -9,6 +9,7 @@ namespace strata::bench {
 
 // 300 bytes at a time into a preallocated file in `directory`, fdatasync after each, `writes`
 // times. Aborts if the disk fails.
+// As a measurement of system "disk", a write a call.
 Measurement MeasureDisk(const std::string& directory, int writes = 500);
 
 }  // namespace strata::bench

@@ -1,11 +1,11 @@
 // strata_load: the load generator. Starts a server in a temporary folder, or takes one that runs
-// (--target), prepares documents, and runs workloads against it, the empty call before each.
+// (--target), prepares documents, and runs workloads against it, the empty call before each. Gives
+// its figures as lines of JSON (bench/README.md).
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -18,6 +18,8 @@
 #include "bench/load/disk.h"
 #include "bench/load/prepare.h"
 #include "bench/load/workloads.h"
+#include "bench/support/figure_lines.h"
+#include "bench/support/host.h"
 #include "bench/support/process.h"
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "tests/fault/server_process.h"
@@ -26,7 +28,7 @@
 namespace strata::bench {
 namespace {
 
-// One line of the result.
+// One row of the result.
 struct Case {
   std::string workload = "W1";
   std::string strategy = "deltas";
@@ -59,15 +61,17 @@ class Trial {
   explicit Trial(const Settings& settings);
   ~Trial();
 
-  // The median of the rounds by their share of the empty call's calls/s, which moves less than
-  // either on a machine that is shared.
-  Measurement Run(const Case& one);
+  // Writes the median of the rounds by their share of the empty call's calls/s, which moves less
+  // than either on a machine that is shared. How many answers were wrong.
+  int64_t Run(const Case& one, FigureLines& lines);
 
  private:
   const std::string& Collection(const std::string& strategy, const Form& form);
   Population& Filled(const std::string& strategy, const Form& form);
   std::string Deep(const std::string& collection, const Form& form, int64_t depth);
   std::unique_ptr<Workload> Make(const Case& one, uint64_t seed);
+  Measurement RunEmptyCalls(int in_flight);
+  Measurement RunRound(const Case& one, Workload& workload, const Measurement& empty);
 
   const Settings& settings_;
   fault::ChildProcess empty_server_;
@@ -172,7 +176,32 @@ int64_t FailuresOf(const Measurement& measured) {
                                          : std::max<int64_t>(measured.failures, 1);
 }
 
-Measurement Trial::Run(const Case& one) {
+Measurement Trial::RunEmptyCalls(int in_flight) {
+  LoopSettings loop;
+  loop.in_flight = in_flight;
+  loop.warm_up = Millis(settings_.warm_up / 2);
+  loop.duration = Millis(settings_.seconds / 2);
+  loop.server = empty_server_.pid();
+  return RunLoop(empty_channel_, *EmptyCalls(), loop);
+}
+
+Measurement Trial::RunRound(const Case& one, Workload& workload, const Measurement& empty) {
+  LoopSettings loop;
+  loop.in_flight = one.in_flight;
+  loop.warm_up = Millis(settings_.warm_up);
+  loop.duration = Millis(settings_.seconds);
+  loop.server = process_;
+  Measurement measured = RunLoop(channel_, workload, loop);
+  measured.system = "strata " + one.strategy;
+  measured.workload += one.form.json ? ", JSON" : ", BSON";
+  if (one.form.bytes != 300) measured.workload += " of " + std::to_string(one.form.bytes) + " B";
+  measured.empty_calls_per_second = empty.calls_per_second();
+  measured.empty_server_cpu_us = empty.server_cpu_us();
+  measured.empty_latency_p50_us = empty.latency_us(0.5);
+  return measured;
+}
+
+int64_t Trial::Run(const Case& one, FigureLines& lines) {
   std::vector<Measurement> rounds;
   int64_t failures = 0;
   for (int round = 0; round < settings_.rounds; ++round) {
@@ -180,34 +209,17 @@ Measurement Trial::Run(const Case& one) {
         Make(one, settings_.seed + static_cast<uint64_t>(round));
     // The first round does not pay for what was prepared, or for the workload before.
     if (round == 0) AwaitQuiet(process_, kQuietMax);
-    LoopSettings loop;
-    loop.in_flight = one.in_flight;
-    loop.warm_up = Millis(settings_.warm_up / 2);
-    loop.duration = Millis(settings_.seconds / 2);
-    loop.server = empty_server_.pid();
-    const std::unique_ptr<Workload> empty_calls = EmptyCalls();
-    const Measurement empty = RunLoop(empty_channel_, *empty_calls, loop);
-    failures += FailuresOf(empty);
-    loop.warm_up = Millis(settings_.warm_up);
-    loop.duration = Millis(settings_.seconds);
-    loop.server = process_;
-    Measurement measured = RunLoop(channel_, *workload, loop);
-    measured.system = "strata " + one.strategy;
-    measured.workload += one.form.json ? ", JSON" : ", BSON";
-    if (one.form.bytes != 300) measured.workload += " of " + std::to_string(one.form.bytes) + " B";
-    measured.empty_calls_per_second = empty.calls_per_second();
-    measured.empty_server_cpu_us = empty.server_cpu_us();
-    measured.empty_p50_ms = empty.latency_ms(0.5);
-    failures += FailuresOf(measured);
-    rounds.push_back(std::move(measured));
+    const Measurement empty = RunEmptyCalls(one.in_flight);
+    rounds.push_back(RunRound(one, *workload, empty));
+    failures += FailuresOf(empty) + FailuresOf(rounds.back());
   }
   std::sort(rounds.begin(), rounds.end(), [](const Measurement& a, const Measurement& b) {
-    return a.calls_per_second() * b.empty_calls_per_second <
-           b.calls_per_second() * a.empty_calls_per_second;
+    return a.share_of_empty_calls() < b.share_of_empty_calls();
   });
-  Measurement median = std::move(rounds[rounds.size() / 2]);
-  median.failures = failures;
-  return median;
+  const size_t middle = rounds.size() / 2;
+  rounds[middle].failures = failures;
+  Write(ParametersOf(rounds[middle]), rounds, middle, lines);
+  return failures;
 }
 
 // Each goal's workload on the default strategy.
@@ -263,37 +275,21 @@ std::vector<Case> ChosenCases(const Choice& choice) {
 }
 
 int Run(const Settings& settings) {
-  std::ofstream json;
-  if (!settings.json.empty()) json.open(settings.json, std::ios::app);
-  std::vector<Measurement> measurements;
-  int64_t failures = 0;
-  const auto take = [&](Measurement measured) {
-    if (json.is_open()) json << MeasurementJson(measured) << std::endl;
-    failures += measured.failures;
-    measurements.push_back(std::move(measured));
-  };
-  take(MeasureDisk(settings.folder));
+  FigureLines lines("strata_load", settings.json);
+  lines.Text("measured_on", {}, DescribeHost());
+  const Measurement disk = MeasureDisk(settings.folder);
+  Write(ParametersOf(disk), disk, lines);
   Trial trial(settings);
+  int64_t failures = 0;
   for (const Case& one : settings.cases) {
-    take(trial.Run(one));
+    failures += trial.Run(one, lines);
     std::cerr << "." << std::flush;
   }
   std::cerr << "\n";
-  std::cout << MeasurementTable(measurements);
   return failures == 0 ? 0 : 1;
 }
 
-int Main(int argc, char** argv) {
-  Settings settings;
-  Choice choice;
-  CLI::App app{
-      "strata_load: runs workloads against a Strata server, with a fixed number of calls in\n"
-      "flight on one connection, beside the empty call of the same minute"};
-  app.add_option("--target", settings.target,
-                 "HOST:PORT of a server that runs; without it, one is started in a temporary "
-                 "folder. Its collections are deleted again");
-  app.add_option("--pid", settings.target_process, "its process, for its CPU time");
-  app.add_option("--server-flag", settings.server_flags, "passed on to the server that is started");
+void AddChoices(Choice& choice, CLI::App& app) {
   app.add_flag("--goals", choice.goals,
                "the workloads of the goals; the choices below are ignored");
   app.add_option("--workload", choice.workloads,
@@ -308,13 +304,33 @@ int Main(int argc, char** argv) {
   app.add_option("--depth", choice.depths, "versions of the document of W4 and W5")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
   app.add_option("--bytes", choice.bytes, "size of a document")->check(CLI::Range(300, 1'000'000));
+}
+
+void AddSettings(Settings& settings, CLI::App& app) {
+  app.add_option("--target", settings.target,
+                 "HOST:PORT of a server that runs; without it, one is started in a temporary "
+                 "folder. Its collections are deleted again");
+  app.add_option("--pid", settings.target_process, "its process, for its CPU time");
+  app.add_option("--server-flag", settings.server_flags, "passed on to the server that is started");
   app.add_option("--documents", settings.documents)->check(CLI::Range(100, 10'000'000));
   app.add_option("--seconds", settings.seconds, "of each round")->check(CLI::Range(0.1, 600.0));
   app.add_option("--warm-up", settings.warm_up, "seconds before each")
       ->check(CLI::Range(0.0, 60.0));
   app.add_option("--rounds", settings.rounds, "the median counts")->check(CLI::Range(1, 100));
   app.add_option("--seed", settings.seed);
-  app.add_option("--json", settings.json, "file that results are appended to, a line each");
+  app.add_option("--json", settings.json,
+                 "file that figures are appended to, instead of standard output");
+}
+
+int Main(int argc, char** argv) {
+  Settings settings;
+  Choice choice;
+  CLI::App app{
+      "strata_load: runs workloads against a Strata server, with a fixed number of calls in\n"
+      "flight on one connection, beside the empty call of the same minute. Figures are lines of\n"
+      "JSON, which strata_render makes tables of; at a terminal, tables at once"};
+  AddSettings(settings, app);
+  AddChoices(choice, app);
   for (CLI::Option* option : app.get_options()) option->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   settings.cases = choice.goals ? GoalCases() : ChosenCases(choice);

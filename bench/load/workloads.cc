@@ -28,7 +28,7 @@ v1::Encoding EncodingOf(const Form& form) {
 }
 
 // The `replace` of update requests, serialised ahead: a Struct costs the client more than the
-// server that is to be measured. Messages may be put one behind the other, so the rest of a request
+// server that is to be measured. Messages may be put one after the other, so the rest of a request
 // goes in front.
 class Contents {
  public:

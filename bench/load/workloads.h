@@ -34,7 +34,7 @@ struct FillSettings {
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
 
-// Writes the documents of the population that have no version yet, one behind the other and round
+// Writes the documents of the population that have no version yet, one after the other and round
 // after round. Without an end in time each has `depth` versions in the end; else fewer, or none.
 std::unique_ptr<Workload> Fill(Population& population, const FillSettings& settings = {});
 

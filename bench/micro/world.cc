@@ -78,7 +78,7 @@ void World::Fill() {
 }
 
 absl::Status World::MakeHistory(const Shape& shape) {
-  // The last update comes alone. A commit of many leaves work to the one behind it, which planning
+  // The last update comes alone. A commit of many leaves work to the one after it, which planning
   // would be charged with.
   const int64_t together = std::max<int64_t>(shape.versions - 1, 1);
   std::latch first(together);

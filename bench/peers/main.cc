@@ -1,8 +1,7 @@
 // strata_peers: runs the workloads W1 to W5 on etcd and PostgreSQL, each started in a temporary
-// folder, durable, and stopped again.
+// folder, durable, and stopped again. Gives its figures as lines of JSON (bench/README.md).
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -14,6 +13,8 @@
 #include "bench/peers/peer.h"
 #include "bench/peers/server_program.h"
 #include "bench/peers/workloads.h"
+#include "bench/support/figure_lines.h"
+#include "bench/support/host.h"
 #include "bench/support/measurement.h"
 
 namespace strata::bench {
@@ -50,17 +51,12 @@ std::vector<System> Systems() {
 }
 
 int Run(const Settings& settings) {
-  std::ofstream json;
-  if (!settings.json.empty()) {
-    json.open(settings.json, std::ios::app);
-    if (!json.is_open()) throw std::runtime_error("cannot write " + settings.json);
-  }
-  std::vector<Measurement> measurements;
+  FigureLines lines("strata_peers", settings.json);
+  lines.Text("measured_on", {}, DescribeHost());
   int64_t failures = 0;
-  const auto take = [&](Measurement measured) {
-    if (json.is_open()) json << MeasurementJson(measured) << std::endl;
+  const auto take = [&](const Measurement& measured) {
+    Write(ParametersOf(measured), measured, lines);
     failures += measured.failures;
-    measurements.push_back(std::move(measured));
     std::cerr << "." << std::flush;
   };
   for (const System& system : Systems()) {
@@ -73,12 +69,12 @@ int Run(const Settings& settings) {
       throw;
     } catch (const std::runtime_error& error) {
       // What the others give is still worth having.
+      lines.Wrong(system.name + ": " + error.what());
       std::cerr << "\n" << system.name << ": " << error.what() << std::endl;
       ++failures;
     }
   }
   std::cerr << "\n";
-  std::cout << MeasurementTable(measurements);
   return failures == 0 ? 0 : kExitFailure;
 }
 
@@ -94,7 +90,8 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 60.0));
   app.add_option("--documents", settings.workloads.documents)->check(CLI::Range(100, 10'000'000));
   app.add_option("--seed", settings.workloads.seed);
-  app.add_option("--json", settings.json, "file that results are appended to, a line each");
+  app.add_option("--json", settings.json,
+                 "file that figures are appended to, instead of standard output");
   for (CLI::Option* option : app.get_options()) option->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   settings.workloads.warm_up = Millis(settings.warm_up);

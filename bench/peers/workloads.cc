@@ -430,8 +430,8 @@ Answer Ask(Peer& peer, const Call& call) {
 }  // namespace
 
 void RunWorkloads(const std::string& system, Peer& peer, const WorkloadSettings& settings,
-                  const std::function<void(Measurement)>& take) {
-  // Behind the population: the documents of W2, then those of W4 and W5.
+                  const std::function<void(const Measurement&)>& take) {
+  // After the population: the documents of W2, then those of W4 and W5.
   const int64_t hot = settings.documents;
   const int64_t deep = hot + 2;
   Population population;
@@ -462,7 +462,7 @@ void RunWorkloads(const std::string& system, Peer& peer, const WorkloadSettings&
       std::cerr << workload.name() << ": acknowledged updates and versions differ" << std::endl;
       ++one.failures;
     }
-    take(std::move(one));
+    take(one);
   };
   HotOverwrite overwrite(population.bodies, hot);
   measure_hot(overwrite);

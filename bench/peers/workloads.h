@@ -22,6 +22,6 @@ struct WorkloadSettings {
 // Fills the peer, which is empty, and runs one workload after another; `take` gets each result.
 // Throws std::runtime_error if the peer cannot be filled or falls silent, and InterruptedError.
 void RunWorkloads(const std::string& system, Peer& peer, const WorkloadSettings& settings,
-                  const std::function<void(Measurement)>& take);
+                  const std::function<void(const Measurement&)>& take);
 
 }  // namespace strata::bench

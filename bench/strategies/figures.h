@@ -1,4 +1,4 @@
-// What the report says, apart from how it is measured and how it is written down.
+// What is measured, apart from how, and from how it is written down.
 #pragma once
 
 #include <array>
@@ -14,21 +14,20 @@ enum class Operation { kUpdate, kFetchOne, kFetchMany, kOldVersion, kHistory };
 
 struct OperationName {
   Operation operation;
-  std::string_view key;    // for programs
-  std::string_view title;  // for people
-  std::string_view what;   // for people, precisely
+  std::string_view name;
 };
 
 inline constexpr std::array<OperationName, 5> kOperations = {{
-    {Operation::kUpdate, "update", "Update",
-     "one update, with hash chain, request record and ledger entry, durable where the engine is"},
-    {Operation::kFetchOne, "fetch_one", "Fetch one", "the current version of one document"},
-    {Operation::kFetchMany, "fetch_many", "Fetch many",
-     "a list of current documents, per document"},
-    {Operation::kOldVersion, "old_version", "Old version",
-     "one version, drawn from all that a document has"},
-    {Operation::kHistory, "history", "History page",
-     "the newest ten versions of a document with contents"},
+    // With hash chain, request record and ledger entry, durable where the engine is.
+    {Operation::kUpdate, "update"},
+    // The current version of one document.
+    {Operation::kFetchOne, "fetch one"},
+    // A list of current documents, per document.
+    {Operation::kFetchMany, "fetch many"},
+    // One version, drawn from all that a document has.
+    {Operation::kOldVersion, "old version"},
+    // The newest ten versions of a document with contents.
+    {Operation::kHistory, "history page"},
 }};
 
 struct Latency {
@@ -100,60 +99,11 @@ struct Result {
   std::optional<Recovery> recovery;
   std::vector<Point> growth;
   std::optional<Limit> limit;
-
-  // What versions cost besides their contents.
-  int64_t headers_requests_ledger() const {
-    return bare.contents() + bytes.requests + bytes.ledger;
-  }
 };
 
 struct CrashResult {
   std::string strategy;
   std::vector<CrashPoint> points;
-};
-
-struct EngineFacts {
-  std::string engine;
-  bool durable = false;
-  int64_t raw_bytes = 0;  // of all contents, put as they are, without any strategy
-};
-
-struct Machine {
-  std::string processor;
-  int cores = 0;
-  int64_t memory_bytes = 0;
-  std::string system;
-  std::string compiler;
-  std::string rocksdb;
-  std::string libbson;
-  double sync_us = 0;  // fdatasync behind 300 bytes, on the disk that was measured on
-};
-
-struct Report {
-  std::string date;
-  std::string commit;
-  Machine machine;
-  std::string file;
-  int64_t documents = 0;
-  int64_t versions = 0;
-  int64_t deletions = 0;
-  int64_t history_max = 0;
-  int64_t json_bytes = 0;
-  int64_t bson_bytes = 0;
-  std::string repeated_id;
-  int64_t repeated_versions = 0;
-  int64_t repeated_bytes = 0;  // of one version, in the mean
-  double seconds = 0;
-  std::vector<EngineFacts> engines;
-  std::vector<Result> results;
-  std::vector<CrashResult> crashes;
-
-  const EngineFacts& engine(std::string_view name) const {
-    for (const EngineFacts& facts : engines) {
-      if (facts.engine == name) return facts;
-    }
-    return engines.front();
-  }
 };
 
 }  // namespace strata::bench

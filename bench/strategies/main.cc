@@ -1,17 +1,22 @@
-// strategy_report FILE --out DIR [--scratch DIR] [--commit NAME]: measures every strategy on every
-// engine with the real histories of FILE, and writes report.txt, report.json and report.html.
-#include <cstdio>
+// strategy_report FILE [--json FILE] [--scratch DIR] [--commit NAME]: measures every strategy on
+// every engine with the real histories of FILE. Gives its figures as lines of JSON
+// (bench/README.md): appended to the second FILE, or on standard output.
+#include <bson/bson.h>
+#include <rocksdb/version.h>
+
 #include <filesystem>
-#include <fstream>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "bench/strategies/measure.h"
-#include "bench/strategies/writers.h"
+#include "bench/support/figure_lines.h"
+#include "bench/support/host.h"
 
 namespace strata::bench {
 namespace {
@@ -52,29 +57,29 @@ const engines::Engine& EngineOf(std::string_view name) {
               options.at("load"));
 }
 
-void WriteFile(const fs::path& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  if (!out.flush()) Fail("cannot write " + path.string());
+// With what a host has besides: the libraries, and what was built.
+std::string DescribeMachine(const std::string& commit) {
+  std::string text = absl::StrCat(DescribeHost(), ", RocksDB ", ROCKSDB_MAJOR, ".", ROCKSDB_MINOR,
+                                  ".", ROCKSDB_PATCH, ", libbson ", bson_get_version());
+  if (!commit.empty()) absl::StrAppend(&text, ", commit ", commit);
+  return text;
 }
 
 int Main(int argc, char** argv) {
   Options options = ParseArguments(argc, argv);
   if (options.contains("load")) Load(options);
-  if (!options.contains("file") || !options.contains("out")) {
-    Fail("usage: strategy_report FILE --out DIR [--scratch DIR] [--commit NAME]");
+  if (!options.contains("file")) {
+    Fail("usage: strategy_report FILE [--json FILE] [--scratch DIR] [--commit NAME]");
   }
   const fs::path scratch =
       options.contains("scratch") ? fs::path(options["scratch"]) : fs::temp_directory_path();
-  Report report = MeasureAll(options["file"], scratch / "strategy_report");
-  report.commit = options["commit"];
-  const fs::path out = options["out"];
-  fs::create_directories(out);
-  const std::string text = TextReport(report);
-  WriteFile(out / "report.txt", text);
-  WriteFile(out / "report.json", JsonReport(report));
-  WriteFile(out / "report.html", HtmlReport(report));
-  std::fputs(text.c_str(), stdout);
+  try {
+    FigureLines lines("strategy_report", options["json"]);
+    lines.Text("measured_on", {}, DescribeMachine(options["commit"]));
+    MeasureAll(options["file"], scratch / "strategy_report", lines);
+  } catch (const std::runtime_error& error) {
+    Fail(error.what());
+  }
   return 0;
 }
 

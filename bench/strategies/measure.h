@@ -7,6 +7,7 @@
 
 #include "bench/strategies/figures.h"
 #include "bench/strategies/histories.h"
+#include "bench/support/figure_lines.h"
 #include "schemas/versioning/strategy.h"
 #include "service/engines/engines.h"
 
@@ -16,7 +17,7 @@ namespace strata::bench {
 inline constexpr int64_t kGrowth[] = {1, 10, 100, 1'000, 10'000};
 
 // Everything, of all strategies on all engines. `scratch` is made, and removed in the end.
-Report MeasureAll(const std::string& file, const std::filesystem::path& scratch);
+void MeasureAll(const std::string& file, const std::filesystem::path& scratch, FigureLines& lines);
 
 // Loads the real histories version by version, which measures updates, then reads. Fills in costs,
 // bytes and bare.

@@ -1,12 +1,10 @@
 // The whole run: every strategy on every engine, one after the other.
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <utility>
 
-#include "bench/strategies/machine.h"
 #include "bench/strategies/measure.h"
 #include "bench/strategies/storage.h"
+#include "bench/strategies/write_figures.h"
 
 namespace strata::bench {
 namespace {
@@ -19,24 +17,22 @@ class Run {
   Run(std::string file, fs::path scratch)
       : file_(std::move(file)), scratch_(std::move(scratch)), histories_(ReadHistories(file_)) {}
 
-  Report Measure() {
-    const auto start = std::chrono::steady_clock::now();
-    Report report = Facts();
+  void Measure(FigureLines& lines) {
+    Write(histories_, lines);
     for (const StrategyEntry& strategy : versioning::AllStrategies()) {
-      report.crashes.push_back(MeasureCrashes(strategy, histories_));
+      Write(MeasureCrashes(strategy, histories_), lines);
     }
+    const auto versions = static_cast<double>(histories_.versions.size());
     for (const engines::Engine& engine : engines::AllEngines()) {
-      const EngineFacts facts = {std::string(engine.name), IsDurable(engine, Fresh()),
-                                 RawBytes(engine, histories_, Fresh())};
-      report.engines.push_back(facts);
+      const bool durable = IsDurable(engine, Fresh());
+      lines.Number("raw_bytes_per_version", {{"engine", engine.name}},
+                   static_cast<double>(RawBytes(engine, histories_, Fresh())) / versions,
+                   Unit::kBytes);
       for (const StrategyEntry& strategy : versioning::AllStrategies()) {
-        report.results.push_back(MeasureOne(engine, strategy, facts.durable));
+        Write(MeasureOne(engine, strategy, durable), histories_, lines);
       }
     }
     fs::remove_all(scratch_);
-    report.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return report;
   }
 
  private:
@@ -64,28 +60,6 @@ class Run {
     return result;
   }
 
-  Report Facts() const {
-    Report report;
-    report.date = Today();
-    report.machine = DescribeMachine(Fresh());
-    report.file = histories_.file;
-    report.documents = static_cast<int64_t>(histories_.documents.size());
-    report.versions = static_cast<int64_t>(histories_.versions.size());
-    report.deletions = histories_.deletions;
-    for (const auto& [id, indexes] : histories_.documents) {
-      report.history_max = std::max(report.history_max, static_cast<int64_t>(indexes.size()));
-    }
-    report.json_bytes = histories_.json_bytes;
-    report.bson_bytes = histories_.bson_bytes;
-    report.repeated_id = histories_.repeated_id;
-    report.repeated_versions = static_cast<int64_t>(histories_.repeated.size());
-    for (const document::Content& content : histories_.repeated) {
-      report.repeated_bytes += static_cast<int64_t>(content.size());
-    }
-    report.repeated_bytes /= report.repeated_versions;
-    return report;
-  }
-
   const std::string file_;
   const fs::path scratch_;
   const Histories histories_;
@@ -93,8 +67,8 @@ class Run {
 
 }  // namespace
 
-Report MeasureAll(const std::string& file, const fs::path& scratch) {
-  return Run(file, scratch).Measure();
+void MeasureAll(const std::string& file, const fs::path& scratch, FigureLines& lines) {
+  Run(file, scratch).Measure(lines);
 }
 
 }  // namespace strata::bench

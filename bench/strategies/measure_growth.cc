@@ -5,11 +5,11 @@
 #include <iterator>
 #include <utility>
 
-#include "bench/strategies/machine.h"
 #include "bench/strategies/measure.h"
 #include "bench/strategies/reads.h"
 #include "bench/strategies/storage.h"
 #include "bench/strategies/subject.h"
+#include "bench/strategies/sync.h"
 #include "schemas/base/error.h"
 
 namespace strata::bench {

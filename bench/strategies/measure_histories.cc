@@ -1,11 +1,11 @@
 // Updates, reads and bytes of the real histories.
 #include <utility>
 
-#include "bench/strategies/machine.h"
 #include "bench/strategies/measure.h"
 #include "bench/strategies/reads.h"
 #include "bench/strategies/storage.h"
 #include "bench/strategies/subject.h"
+#include "bench/strategies/sync.h"
 
 namespace strata::bench {
 namespace {

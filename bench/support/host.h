@@ -5,10 +5,8 @@
 
 namespace strata::bench {
 
-// As the kernel names it.
-std::string ProcessorName();
-
-// The day, in UTC.
-std::string Today();
+// "2026-11-22, AMD EPYC, 2 cores, 24 GiB, Linux 6.18.44, g++ 12.2.0": the day is UTC's, the
+// processor has the kernel's name.
+std::string DescribeHost();
 
 }  // namespace strata::bench

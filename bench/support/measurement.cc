@@ -1,10 +1,7 @@
 #include "bench/support/measurement.h"
 
-#include <bson/bson.h>
-
-#include <cstdio>
-
-#include "bench/support/table.h"
+#include <algorithm>
+#include <optional>
 
 namespace strata::bench {
 namespace {
@@ -12,6 +9,36 @@ namespace {
 double PerCall(std::chrono::nanoseconds time, int64_t calls) {
   return calls == 0 ? 0 : static_cast<double>(time.count()) / 1e3 / static_cast<double>(calls);
 }
+
+struct Quantity {
+  const char* figure;
+  Unit unit;
+  double (*of)(const Measurement&);
+  bool always = true;  // false: 0 means that it was not measured
+};
+
+constexpr Quantity kQuantities[] = {
+    {"calls", Unit::kCount, [](const auto& one) { return static_cast<double>(one.calls); }},
+    {"failures", Unit::kCount, [](const auto& one) { return static_cast<double>(one.failures); }},
+    {"calls_per_second", Unit::kPerSecond, [](const auto& one) { return one.calls_per_second(); }},
+    {"server_cpu", Unit::kMicroseconds, [](const auto& one) { return one.server_cpu_us(); }, false},
+    {"client_cpu", Unit::kMicroseconds, [](const auto& one) { return one.client_cpu_us(); }, false},
+    {"latency_p50", Unit::kMicroseconds, [](const auto& one) { return one.latency_us(0.5); }},
+    {"latency_p99", Unit::kMicroseconds, [](const auto& one) { return one.latency_us(0.99); }},
+    {"latency_p999", Unit::kMicroseconds, [](const auto& one) { return one.latency_us(0.999); }},
+    {"attempts_per_call", Unit::kRatio, [](const auto& one) { return one.attempts_per_call(); },
+     false},
+    {"share_of_empty_calls", Unit::kRatio,
+     [](const auto& one) { return one.share_of_empty_calls(); }, false},
+    {"empty_calls_per_second", Unit::kPerSecond,
+     [](const auto& one) { return one.empty_calls_per_second; }, false},
+    {"empty_server_cpu", Unit::kMicroseconds,
+     [](const auto& one) { return one.empty_server_cpu_us; }, false},
+    {"server_cpu_above_empty", Unit::kMicroseconds,
+     [](const auto& one) { return one.server_cpu_above_empty_us(); }, false},
+    {"empty_latency_p50", Unit::kMicroseconds,
+     [](const auto& one) { return one.empty_latency_p50_us; }, false},
+};
 
 }  // namespace
 
@@ -28,51 +55,41 @@ double Measurement::attempts_per_call() const {
   return calls == 0 ? 0 : static_cast<double>(attempts) / static_cast<double>(calls);
 }
 
-double Measurement::latency_ms(double share) const {
-  return static_cast<double>(latencies.Quantile(share).count()) / 1e6;
+double Measurement::latency_us(double share) const {
+  return static_cast<double>(latencies.Quantile(share).count()) / 1e3;
 }
 
-std::string MeasurementTable(const std::vector<Measurement>& measurements) {
-  Table table({"system", "workload", "in flight", "calls/s", "of empty", "server us/call",
-               "empty us/call", "client us/call", "p50 ms", "p99 ms", "attempts", "failures"});
-  for (const Measurement& one : measurements) {
-    const double of_empty =
-        one.empty_calls_per_second == 0 ? 0 : one.calls_per_second() / one.empty_calls_per_second;
-    table.Add(
-        {one.system, one.workload, Number(one.in_flight, 0), Number(one.calls_per_second(), 0),
-         of_empty == 0 ? "" : Number(of_empty, 2), Number(one.server_cpu_us(), 1),
-         of_empty == 0 ? "" : Number(one.empty_server_cpu_us, 1), Number(one.client_cpu_us(), 1),
-         Number(one.latency_ms(0.5), 3), Number(one.latency_ms(0.99), 3),
-         one.attempts == 0 ? "" : Number(one.attempts_per_call(), 2),
-         Number(static_cast<double>(one.failures), 0)});
-  }
-  return table.Text();
+double Measurement::share_of_empty_calls() const {
+  return empty_calls_per_second == 0 ? 0 : calls_per_second() / empty_calls_per_second;
 }
 
-std::string MeasurementJson(const Measurement& one) {
-  bson_t object = BSON_INITIALIZER;
-  BSON_APPEND_UTF8(&object, "system", one.system.c_str());
-  BSON_APPEND_UTF8(&object, "workload", one.workload.c_str());
-  BSON_APPEND_INT32(&object, "in_flight", one.in_flight);
-  BSON_APPEND_INT64(&object, "calls", one.calls);
-  BSON_APPEND_INT64(&object, "failures", one.failures);
-  if (one.attempts > 0) BSON_APPEND_DOUBLE(&object, "attempts_per_call", one.attempts_per_call());
-  BSON_APPEND_DOUBLE(&object, "calls_per_second", one.calls_per_second());
-  BSON_APPEND_DOUBLE(&object, "server_cpu_us", one.server_cpu_us());
-  BSON_APPEND_DOUBLE(&object, "client_cpu_us", one.client_cpu_us());
-  BSON_APPEND_DOUBLE(&object, "p50_ms", one.latency_ms(0.5));
-  BSON_APPEND_DOUBLE(&object, "p99_ms", one.latency_ms(0.99));
-  BSON_APPEND_DOUBLE(&object, "p999_ms", one.latency_ms(0.999));
-  if (one.empty_calls_per_second > 0) {
-    BSON_APPEND_DOUBLE(&object, "empty_calls_per_second", one.empty_calls_per_second);
-    BSON_APPEND_DOUBLE(&object, "empty_server_cpu_us", one.empty_server_cpu_us);
-    BSON_APPEND_DOUBLE(&object, "empty_p50_ms", one.empty_p50_ms);
+double Measurement::server_cpu_above_empty_us() const {
+  return empty_server_cpu_us == 0 ? 0 : server_cpu_us() - empty_server_cpu_us;
+}
+
+Parameters ParametersOf(const Measurement& measurement) {
+  return {{"system", measurement.system},
+          {"workload", measurement.workload},
+          {"in_flight", measurement.in_flight}};
+}
+
+void Write(const Parameters& parameters, const std::vector<Measurement>& rounds, size_t chosen,
+           FigureLines& lines) {
+  for (const Quantity& quantity : kQuantities) {
+    std::vector<double> values;
+    for (const Measurement& round : rounds) values.push_back(quantity.of(round));
+    if (!quantity.always && values[chosen] == 0) continue;
+    std::optional<Spread> spread;
+    if (rounds.size() > 1) {
+      const auto [low, high] = std::minmax_element(values.begin(), values.end());
+      spread = {*low, *high, static_cast<int>(rounds.size())};
+    }
+    lines.Number(quantity.figure, parameters, values[chosen], quantity.unit, spread);
   }
-  char* const text = bson_as_relaxed_extended_json(&object, nullptr);
-  std::string line = text;
-  bson_free(text);
-  bson_destroy(&object);
-  return line;
+}
+
+void Write(const Parameters& parameters, const Measurement& measurement, FigureLines& lines) {
+  Write(parameters, {measurement}, 0, lines);
 }
 
 }  // namespace strata::bench

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/support/figure_lines.h"
 #include "bench/support/histogram.h"
 
 namespace strata::bench {
@@ -26,19 +27,25 @@ struct Measurement {
   // The empty call measured right before, with as many in flight; 0: it was not.
   double empty_calls_per_second = 0;
   double empty_server_cpu_us = 0;
-  double empty_p50_ms = 0;
+  double empty_latency_p50_us = 0;
 
   double calls_per_second() const;
   double server_cpu_us() const;  // a call
   double client_cpu_us() const;
   double attempts_per_call() const;
-  double latency_ms(double share) const;
+  double latency_us(double share) const;
+  // 0: the empty call was not measured.
+  double share_of_empty_calls() const;
+  double server_cpu_above_empty_us() const;
 };
 
-// A line each: system, workload, in flight, calls/s, CPU, p50, p99.
-std::string MeasurementTable(const std::vector<Measurement>& measurements);
+// System, workload and calls in flight.
+Parameters ParametersOf(const Measurement& measurement);
 
-// One JSON object a line, for programs; the members are named as above, with their units.
-std::string MeasurementJson(const Measurement& measurement);
+// A line for each figure: that of `rounds[chosen]`, between the least and the greatest of all
+// rounds.
+void Write(const Parameters& parameters, const std::vector<Measurement>& rounds, size_t chosen,
+           FigureLines& lines);
+void Write(const Parameters& parameters, const Measurement& measurement, FigureLines& lines);
 
 }  // namespace strata::bench

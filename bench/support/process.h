@@ -19,7 +19,7 @@ std::chrono::nanoseconds CpuTimeOfFamily(pid_t process);
 std::vector<pid_t> FamilyOf(pid_t process);
 
 // Until the process does nothing any more, such as merging files of what was written last; that
-// would be counted with the calls that come behind. At most so long.
+// would be counted with the calls that come after. At most so long.
 void AwaitQuiet(pid_t process, std::chrono::seconds at_most);
 
 int64_t ResidentBytes(pid_t process);

@@ -1,0 +1,216 @@
+#include "bench/render/goals.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr char kPostgres[] = "postgresql";
+constexpr char kPostgresCopies[] = "postgresql full copies";
+constexpr char kEtcd[] = "etcd";
+constexpr char kGet[] = "W3 get";
+constexpr char kUpdate[] = "W1 update";
+constexpr char kHot[] = "W2 hot document";
+constexpr char kHotCas[] = "W2 hot document, compare-and-swap by the client";
+constexpr double kMillisecond = 1e3;
+constexpr double kKibibyte = 1024;
+constexpr double kMebibyte = 1024 * kKibibyte;
+
+Goal AtLeast(std::string what, double limit, Measured figure, std::vector<Measured> by = {}) {
+  return {std::move(what), Bound::kAtLeast, limit, Unit::kRatio, std::move(figure), std::move(by)};
+}
+
+Goal AtMost(std::string what, double limit, Measured figure, std::vector<Measured> by) {
+  return {std::move(what), Bound::kAtMost, limit, Unit::kRatio, std::move(figure), std::move(by)};
+}
+
+Goal AtMost(std::string what, double limit, Unit unit, Measured figure) {
+  return {std::move(what), Bound::kAtMost, limit, unit, std::move(figure), {}};
+}
+
+Measured Of(const std::string& figure, const std::string& system, const std::string& workload,
+            int in_flight) {
+  return {figure,
+          {{"system", system}, {"workload", workload}, {"in_flight", std::to_string(in_flight)}}};
+}
+
+Measured Strata(const std::string& figure, const std::string& workload, int in_flight = 64,
+                const std::string& encoding = "BSON") {
+  return Of(figure, "strata deltas", absl::StrCat(workload, ", ", encoding), in_flight);
+}
+
+// Calls/s against a peer's, at the same workload or another.
+Goal Against(const std::string& peer, const std::string& what, double limit,
+             const std::string& workload, int in_flight = 64,
+             const std::string& peer_workload = "") {
+  const std::string& its = peer_workload.empty() ? workload : peer_workload;
+  return AtLeast(what, limit, Strata("calls_per_second", workload, in_flight),
+                 {Of("calls_per_second", peer, its, in_flight)});
+}
+
+std::vector<Goal> Gets() {
+  return {AtLeast("W3 Get, BSON: calls/s of the empty call's", 0.75,
+                  Strata("share_of_empty_calls", kGet)),
+          AtMost("W3 Get, BSON: server CPU above the empty call's", 5, Unit::kMicroseconds,
+                 Strata("server_cpu_above_empty", kGet)),
+          AtLeast("W3 Get, JSON, 300 B: of the empty call's", 0.6,
+                  Strata("share_of_empty_calls", kGet, 64, "JSON")),
+          AtLeast("W3 Get, JSON, 2 KB: of the empty call's", 0.4,
+                  Strata("share_of_empty_calls", kGet, 64, "JSON of 2048 B")),
+          Against(kPostgres, "W3 Get: calls/s of PostgreSQL's", 1, kGet),
+          Against(kEtcd, "W3 Get: of etcd's", 4, kGet)};
+}
+
+std::vector<Goal> Updates() {
+  return {Against(kPostgres, "W1 Update, 64 in flight: calls/s of PostgreSQL's", 1.5, kUpdate),
+          Against(kEtcd, "W1 Update, 64 in flight: of etcd's", 3, kUpdate),
+          AtMost("W1 Update, 64 in flight: server CPU of PostgreSQL's", 0.5,
+                 Strata("server_cpu", kUpdate), {Of("server_cpu", kPostgres, kUpdate, 64)}),
+          AtMost("W1 Update, 64 in flight: p99", 5 * kMillisecond, Unit::kMicroseconds,
+                 Strata("latency_p99", kUpdate)),
+          Against(kPostgresCopies, "W1 Update, 16 in flight: of PostgreSQL's full copies", 1.1,
+                  kUpdate, 16),
+          AtMost("W1 Update, one in flight: p50 of (empty call + fdatasync)", 1.3,
+                 Strata("latency_p50", kUpdate, 1),
+                 {Strata("empty_latency_p50", kUpdate, 1),
+                  Of("latency_p50", "disk", "fdatasync of 300 bytes, preallocated", 1)}),
+          AtLeast("W2 hot document, 16 writers: calls/s of W1's at 16", 0.8,
+                  Strata("calls_per_second", kHot, 16), {Strata("calls_per_second", kUpdate, 16)}),
+          AtMost("W2 hot document: attempts a call", 1.1, Unit::kRatio,
+                 Strata("attempts_per_call", kHot, 16)),
+          Against(kPostgres, "W2 hot document: of PostgreSQL's compare-and-swap", 10, kHot, 16,
+                  kHotCas),
+          Against(kEtcd, "W2 hot document: of etcd's compare-and-swap", 10, kHot, 16, kHotCas)};
+}
+
+std::vector<Goal> OldVersions() {
+  std::vector<Goal> goals;
+  for (const std::string workload : {"W4 get one of ", "W5 newest ten of "}) {
+    const std::string few = workload + "100 versions";
+    const std::string many = workload + "10000 versions";
+    goals.push_back(Against(kPostgres, few + ": of PostgreSQL's", 1, few));
+    goals.push_back(Against(kPostgres, many + ": of PostgreSQL's", 1, many));
+    goals.push_back(AtMost(many + ": server CPU of that of 100", 1.1, Strata("server_cpu", many),
+                           {Strata("server_cpu", few)}));
+  }
+  return goals;
+}
+
+// On the 12,206 real versions of compat.ndjson.zst.
+std::vector<Goal> Storage() {
+  const auto part = [](const std::string& strategy, const char* name) {
+    return Measured{"bytes_per_version",
+                    {{"engine", "rocksdb"}, {"strategy", strategy}, {"part", name}}};
+  };
+  std::vector<Goal> goals;
+  for (const std::string strategy :
+       {"full-copies", "current-flag", "embedded-history", "shadow-collection", "deltas"}) {
+    goals.push_back(AtMost(strategy + ": headers, requests and ledger of a version", 200,
+                           Unit::kBytes, part(strategy, "all but contents")));
+    if (strategy == "deltas") continue;
+    goals.push_back(AtMost(strategy + ": contents of what RocksDB makes of them raw", 1.15,
+                           part(strategy, "contents"),
+                           {{"raw_bytes_per_version", {{"engine", "rocksdb"}}}}));
+  }
+  goals.push_back(AtMost("deltas: contents and headers of the BSON", 0.04,
+                         part("deltas", "contents and headers"), {{"bson_bytes_per_version", {}}}));
+  return goals;
+}
+
+// Only embedded history may cost more with each version.
+std::vector<Goal> Versions() {
+  std::vector<Goal> goals;
+  for (const std::string strategy :
+       {"full-copies", "current-flag", "shadow-collection", "deltas"}) {
+    for (const std::string call : {"Get", "History, newest ten"}) {
+      Where where = {{"strategy", strategy}, {"call", call}, {"in_flight", "64"}};
+      const Measured few = {"server_cpu", Both(where, {{"versions", "100"}})};
+      const Measured many = {"server_cpu", Both(where, {{"versions", "10000"}})};
+      goals.push_back(AtMost(strategy + ", " + call + ": CPU with 10,000 versions of that with 100",
+                             1.1, many, {few}));
+    }
+  }
+  return goals;
+}
+
+std::vector<Goal> Idle() {
+  std::vector<Goal> goals;
+  for (const std::string idle :
+       {"connections", "streams (health Watch)", "streams (enrollment Apply)"}) {
+    const Measured before = {"calls_per_second", {{"idle", idle}, {"when", "before"}}};
+    const Measured beside = {"calls_per_second", {{"idle", idle}, {"when", "beside"}}};
+    goals.push_back(
+        AtLeast("Get beside idle " + idle + ": calls/s of those without", 0.9, beside, {before}));
+    if (idle == "connections") continue;
+    goals.push_back(AtMost("memory of each of idle " + idle, 32 * kKibibyte, Unit::kBytes,
+                           {"memory_each", {{"idle", idle}}}));
+  }
+  return goals;
+}
+
+// A write is held as message, content, record and in a memtable, so four times what may be in
+// flight; memtables, log and caches have their own besides.
+std::vector<Goal> Bursts() {
+  constexpr std::pair<const char*, double> kBursts[] = {
+      {"200 updates of 1 MiB on 1 connection, one after the other, 256 MiB in flight", 256},
+      {"1000 updates of 1 MiB on 1 connection, 256 MiB in flight", 256},
+      {"1000 updates of 1 MiB on 10 connections, 256 MiB in flight", 256},
+      {"1000 updates of 1 MiB on 10 connections, 64 MiB in flight", 64},
+      {"1000 updates of 1 MiB on 10 connections, 8 MiB in flight", 8},
+      {"1000 unfinished updates of 1 MiB on 10 connections, 64 MiB in flight", 64}};
+  std::vector<Goal> goals;
+  for (const auto& [burst, in_flight_mib] : kBursts) {
+    const Where where = {{"burst", burst}};
+    goals.push_back(AtMost(absl::StrCat(burst, ": outcomes that should not be"), 0, Unit::kCount,
+                           {"wrong_outcomes", where}));
+    goals.push_back(AtMost(absl::StrCat(burst, ": memory grows by"),
+                           (4 * in_flight_mib + 256) * kMebibyte, Unit::kBytes,
+                           {"memory_growth", where}));
+  }
+  return goals;
+}
+
+std::vector<Goal> Starts() {
+  const auto on = [](const std::string& figure, const std::string& start) {
+    return Measured{figure, {{"start_on", start}}};
+  };
+  std::vector<Goal> goals = {AtMost("start on an empty directory: resident memory", 64 * kMebibyte,
+                                    Unit::kBytes, on("resident_memory", "an empty directory"))};
+  for (const std::string start : {"an empty directory", "a filled directory",
+                                  "the same, 20,000 writes and a kill -9 later"}) {
+    goals.push_back(AtMost("start on " + start + ": serving after", 1000 * kMillisecond,
+                           Unit::kMicroseconds, on("serving", start)));
+  }
+  return goals;
+}
+
+}  // namespace
+
+std::vector<Goal> AllGoals() {
+  std::vector<Goal> all;
+  for (const auto some : {Gets, Updates, OldVersions, Storage, Versions, Idle, Bursts, Starts}) {
+    for (Goal& goal : some()) all.push_back(std::move(goal));
+  }
+  return all;
+}
+
+std::optional<double> Reached(const Goal& goal, const Figures& figures) {
+  const std::optional<double> reached = figures.Value(goal.figure.figure, goal.figure.parameters);
+  if (!reached || goal.by.empty()) return reached;
+  double sum = 0;
+  for (const Measured& one : goal.by) {
+    const std::optional<double> value = figures.Value(one.figure, one.parameters);
+    if (!value) return std::nullopt;
+    sum += *value;
+  }
+  if (sum <= 0) return std::nullopt;
+  return *reached / sum;
+}
+
+bool IsMet(const Goal& goal, double reached) {
+  return goal.bound == Bound::kAtLeast ? reached >= goal.limit : reached <= goal.limit;
+}
+
+}  // namespace strata::bench

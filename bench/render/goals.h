@@ -1,0 +1,36 @@
+// Which figure is to be how large: the one table of goals.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/render/figures.h"
+
+namespace strata::bench {
+
+struct Measured {
+  std::string figure;
+  Where parameters;
+};
+
+enum class Bound { kAtLeast, kAtMost };
+
+struct Goal {
+  std::string what;
+  Bound bound = Bound::kAtMost;
+  double limit = 0;
+  Unit unit = Unit::kRatio;  // of the limit
+  // What is held against the limit: the figure, divided by the sum of others if there are any.
+  Measured figure;
+  std::vector<Measured> by;
+};
+
+std::vector<Goal> AllGoals();
+
+// Nothing if a figure is missing.
+std::optional<double> Reached(const Goal& goal, const Figures& figures);
+
+bool IsMet(const Goal& goal, double reached);
+
+}  // namespace strata::bench

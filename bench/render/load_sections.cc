@@ -1,0 +1,32 @@
+// What strata_load and strata_peers measured: one table.
+#include "bench/render/sections.h"
+#include "bench/render/views.h"
+
+namespace strata::bench {
+
+std::vector<Section> LoadSections(const Figures& figures) {
+  std::optional<Table> table = MakeTable(
+      figures,
+      {.keys = {{"system", "system"}, {"workload", "workload"}, {"in_flight", "in flight"}},
+       .columns = {
+           {"calls/s", "calls_per_second"},
+           {"of empty", "share_of_empty_calls"},
+           {.heading = "server us/call", .figure = "server_cpu", .shown = Shown::kMicroseconds},
+           {.heading = "empty us/call",
+            .figure = "empty_server_cpu",
+            .shown = Shown::kMicroseconds},
+           {.heading = "client us/call", .figure = "client_cpu", .shown = Shown::kMicroseconds},
+           {.heading = "p50 ms", .figure = "latency_p50", .shown = Shown::kMilliseconds},
+           {.heading = "p99 ms", .figure = "latency_p99", .shown = Shown::kMilliseconds},
+           {"attempts", "attempts_per_call"},
+           {"failures", "failures"}}});
+  if (!table) return {};
+  return {{.title = "Calls",
+           .words = "Over loopback, client and server on one machine. Of empty: calls/s as a share "
+                    "of those of the empty call, which was measured right before.",
+           .plots = {},
+           .tables = {*std::move(table)},
+           .notes = {}}};
+}
+
+}  // namespace strata::bench
