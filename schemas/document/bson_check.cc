@@ -20,7 +20,7 @@ namespace strata::document {
 namespace {
 
 // A Struct is at most this many times as large as the same document in BSON: the worst case is an
-// array of empty regexes, 5 bytes each in BSON and 60 in a Struct. Small documents so need no
+// array of empty regexes, 5 bytes each in BSON and 60 in a Struct. So small documents need no
 // measuring.
 constexpr size_t kStructGrowthMax = 16;
 

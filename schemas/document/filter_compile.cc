@@ -108,7 +108,7 @@ class Compiler {
     for (MemberReader reader(object); reader.Next(member); level.Leave()) {
       level.At(member.name);
       if (IsMemberOperator(member.name)) {
-        return Refuse("is an operator behind a member that is none", kLiteralAdvice);
+        return Refuse("is an operator after a member that is none", kLiteralAdvice);
       }
     }
     return absl::OkStatus();
