@@ -83,7 +83,7 @@ void Subject::Start(const RealVersion& version, const document::Content& content
   request.keep_unchanged = true;
   char request_id[64];
   // As long and as hard to compress as an import's.
-  const std::string random = Entropy::System().Bytes(16);
+  const std::string random = Entropy::System().Bytes(8);
   int size = std::snprintf(request_id, sizeof request_id, "import-");
   for (const char byte : random) {
     size += std::snprintf(request_id + size, sizeof request_id - static_cast<size_t>(size), "%02x",

@@ -191,7 +191,7 @@ class Applier {
   size_t held_messages_ = 0;
   size_t held_bytes_ = 0;
   Clock::time_point settled_;               // When a message last got a definite answer.
-  std::optional<ApplyFailure> unreadable_;  // The file, behind what was taken.
+  std::optional<ApplyFailure> unreadable_;  // The file, after what was taken.
   std::optional<ApplyFailure> failure_;     // Stops everything.
   std::unique_ptr<MessageSource> source_;   // The last member: its thread uses the others.
 };

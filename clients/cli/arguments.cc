@@ -158,7 +158,7 @@ absl::StatusOr<google::protobuf::Struct> ShortFilter(const std::string& text) {
       operation = "$regex";
       break;
   }
-  if (operation == nullptr) return invalid("there is no = behind the !");
+  if (operation == nullptr) return invalid("there is no = after the !");
   const std::string right = text.substr(at + (wide && text[at] != '~' ? 2 : 1));
   if (text[at] == '~') {
     google::protobuf::Value pattern;

@@ -109,7 +109,7 @@ absl::StatusOr<std::string> FormatVersionLine(const VersionLine& line) {
 }
 
 std::string ImportRequestId(std::string_view line, int64_t line_number) {
-  constexpr size_t kDigestUsed = SHA256_DIGEST_LENGTH / 2;
+  constexpr size_t kDigestUsed = 8;
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(line.data()), line.size(), digest);
   return "import-" + absl::BytesToHexString({reinterpret_cast<const char*>(digest), kDigestUsed}) +

@@ -37,7 +37,7 @@ class MessageSource {
     std::vector<Message> messages;
     int64_t bytes_read = 0;  // Of the file, as stored.
     bool at_end = false;     // These were the last.
-    absl::Status failure;    // Not OK: the file cannot be read behind them.
+    absl::Status failure;    // Not OK: the file cannot be read after them.
     int64_t failed_line = 0;
   };
   // All that is there.

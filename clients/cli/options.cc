@@ -106,7 +106,7 @@ int32_t LimitOption::NextPageSize(int64_t printed, int32_t largest) const {
 
 CLI::Option* AddRepeated(CLI::App& command, const std::string& name,
                          std::vector<std::string>& values, const std::string& help) {
-  // Without extra arguments: otherwise one option would swallow the arguments behind it, and values
+  // Without extra arguments: otherwise one option would swallow the arguments after it, and values
   // in brackets would be taken for lists.
   return command.add_option(name, values, help)
       ->allow_extra_args(false)

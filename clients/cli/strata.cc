@@ -50,7 +50,7 @@ void AddGlobalOptions(CLI::App& app, Session& session) {
 int RunStrata(const std::vector<std::string>& arguments, Terminal terminal) {
   Session session(terminal);
   CLI::App app("Versioned documents: read, change, and look back.", "strata");
-  app.set_version_flag("--version", "strata 0.1.0");
+  app.set_version_flag("--version", "strata " STRATA_VERSION);
   app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.fallthrough();

@@ -132,7 +132,7 @@ class Verifying {
  private:
   // Until the stream ends, however it does.
   grpc::Status OneStream() {
-    // A stream that broke behind its last message is repeated from the message before, for its
+    // A stream that broke after its last message is repeated from the message before, for its
     // status alone.
     const bool told = last_.complete();
     grpc::ClientContext context;

@@ -15,9 +15,9 @@ namespace strata {
 // clock by as much; between 24 h and 48 h later it has caught up, so that what is remembered does
 // not grow for ever after a clock was set right.
 //
-// It knows the steady clock from its construction on: across a restart there is but the wall clock.
-// Call Now() when the time is taken that will be asked for, too: it must have seen a step back to
-// know it. Thread-safe.
+// It knows the steady clock from its construction on: across a restart there is only the wall
+// clock. Call Now() when the time is taken that will be asked for, too: it must have seen a step
+// back to know it. Thread-safe.
 class AgeClock final : public Clock {
  public:
   // `clock` outlives it.

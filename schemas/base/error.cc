@@ -19,8 +19,9 @@ constexpr ReasonRow kReasons[] = {
 #undef REASON
 };
 
-// The payload is the reason's number, then keys and values, each behind its length: `number ":" {
-// length ":" bytes }`.
+// What a status carries besides its message: the reason's number, then keys and values.
+//
+//   payload = number ":" { length ":" bytes }
 void AppendPart(std::string& out, std::string_view part) {
   out += std::to_string(part.size());
   out += ':';

@@ -10,6 +10,7 @@
 #include "schemas/base/strings.h"
 #include "schemas/document/bson_view.h"
 #include "schemas/document/content_error.h"
+#include "schemas/document/content_walk.h"
 #include "schemas/document/extended_json/decimal.h"
 #include "schemas/document/extended_json/wrapper.h"
 #include "schemas/document/struct_codec.h"
@@ -19,7 +20,7 @@ namespace strata::document {
 namespace {
 
 // A Struct is at most this many times as large as the same document in BSON: the worst case is an
-// array of empty regexes, 5 bytes each in BSON and 60 in a Struct. Small documents so need no
+// array of empty regexes, 5 bytes each in BSON and 60 in a Struct. So small documents need no
 // measuring.
 constexpr size_t kStructGrowthMax = 16;
 
@@ -39,7 +40,7 @@ uint64_t NameBit(std::string_view name) {
 class Checker {
  public:
   Checker(std::string_view bytes, const Limits& limits, bool wrappers)
-      : bytes_(bytes), limits_(limits), wrappers_(wrappers) {}
+      : bytes_(bytes), wrappers_(wrappers), walk_(limits) {}
 
   bool Check() {
     if (bytes_.size() < 5) return Fail("is shorter than the 5 bytes of an empty document");
@@ -49,25 +50,19 @@ class Checker {
     return Document(bytes_, /*is_array=*/false, /*depth=*/1);
   }
 
-  absl::Status Problem() const {
-    if (limit_ < 0) return ContentError(pointer_, problem_, advice_);
-    return ContentError(pointer_, problem_, advice_).With("limit", limit_);
-  }
+  absl::Status Refusal() const { return walk_.Refusal("the content"); }
 
  private:
   // Members of one object up to this many are compared with each other; more are sorted.
   static constexpr size_t kScanMax = 32;
 
   bool Fail(std::string_view problem, std::string_view advice = kFrameAdvice) {
-    pointer_ = trail_.Pointer();
-    problem_ = problem;
-    advice_ = advice;
-    return false;
+    return walk_.Refuse(problem, advice);
   }
 
   bool Document(std::string_view document, bool is_array, int depth) {
     if (document.back() != '\0') return Fail("does not end with a zero byte");
-    Trail::Level level(trail_);
+    Trail::Level level(walk_.trail());
     const size_t names_begin = names_.size();
     const char* at = document.data() + 4;
     const char* const end = document.data() + document.size() - 1;
@@ -92,7 +87,7 @@ class Checker {
           ValueSize(member.type, name_end + 1, static_cast<size_t>(end - name_end) - 1);
       if (size == kNoSize) return FailType(member.type);
       member.value = {name_end + 1, size};
-      if (++nodes_ > limits_.nodes_max) return FailNodes();
+      if (!walk_.CountNode()) return false;
       if (!ValueOf(member, depth)) return false;
       if (wrappers_ && !is_array && !member.name.empty() && member.name[0] == '$') {
         if (wrapper.empty() && IsWrapperName(member.name)) wrapper = member.name;
@@ -137,7 +132,7 @@ class Checker {
     const std::string_view value = member.value;
     switch (member.type) {
       case kBsonDouble:
-        if (!std::isfinite(LoadNumber<double>(value))) return FailNumber();
+        if (!std::isfinite(LoadNumber<double>(value))) return walk_.RefuseNotFinite();
         return true;
       case kBsonString:
         if (value.back() != '\0') return Fail("is a string that does not end with a zero byte");
@@ -145,7 +140,7 @@ class Checker {
         return true;
       case kBsonObject:
       case kBsonArray:
-        if (depth >= limits_.depth_max) return FailDepth();
+        if (!walk_.MayNest(depth)) return false;
         return Document(value, member.type == kBsonArray, depth + 1);
       case kBsonBinary:
         return Binary(value);
@@ -170,7 +165,7 @@ class Checker {
   }
 
   bool Decimal(std::string_view value) {
-    if (!IsFiniteDecimal(value)) return FailNumber();
+    if (!IsFiniteDecimal(value)) return walk_.RefuseNotFinite();
     return LoadDecimal(value) || Fail("is a decimal128 that is not in its canonical form",
                                       "write it as MongoDB's drivers do");
   }
@@ -192,23 +187,7 @@ class Checker {
   bool FailTwice() {
     return Fail("stands twice in its object", "keep one of the two or rename it");
   }
-  bool FailNumber() {
-    return Fail("is NaN or infinite",
-                "store finite numbers only: leave the member out, or write null or a string");
-  }
   bool FailText() { return Fail("is not UTF-8", "write text in UTF-8 and other bytes as binary"); }
-
-  bool FailDepth() {
-    limit_ = limits_.depth_max;
-    return Fail(absl::StrCat("lies deeper than ", limits_.depth_max, " levels"),
-                "store a flatter document");
-  }
-  bool FailNodes() {
-    limit_ = limits_.nodes_max;
-    return Fail(absl::StrCat("is one more than the ", limits_.nodes_max,
-                             " members and array elements that a document may have"),
-                "split the document");
-  }
 
   bool FailType(uint8_t type) {
     switch (type) {
@@ -231,15 +210,9 @@ class Checker {
   }
 
   std::string_view bytes_;
-  const Limits& limits_;
   const bool wrappers_;
-  int nodes_ = 0;
+  ContentWalk walk_;
   std::vector<std::string_view> names_;  // of all objects that are open, outermost first
-  Trail trail_;
-  std::string pointer_;
-  std::string problem_;
-  std::string advice_;
-  int64_t limit_ = -1;
 };
 
 }  // namespace
@@ -247,7 +220,7 @@ class Checker {
 absl::Status CheckBson(std::string_view bytes, const Limits& limits) {
   Checker checker(bytes, limits, /*wrappers=*/true);
   if (checker.Check()) return absl::OkStatus();
-  return checker.Problem();
+  return checker.Refusal();
 }
 
 absl::Status CheckSizes(const Content& content, const Limits& limits) {

@@ -9,7 +9,7 @@
 
 namespace strata::document {
 
-// A pointer as errors show it: cut behind kShownPathMax bytes, because errors travel in headers.
+// A pointer as errors show it: cut after kShownPathMax bytes, because errors travel in headers.
 // REQUIRES: UTF-8.
 inline constexpr size_t kShownPathMax = 512;
 std::string ShownPath(std::string_view pointer);

@@ -1,4 +1,4 @@
-// Applying deltas, whose grammar stands in delta.cc, to their base.
+// Applies deltas to their base.
 #include <algorithm>
 #include <charconv>
 #include <vector>
@@ -59,11 +59,11 @@ bool ParseChange(const Member& member, Change& change) {
   return true;
 }
 
-// The first segment of the change's pointer, with its escapes, and what comes behind.
+// The first segment of the change's pointer, with its escapes, and what comes after.
 std::string_view FirstSegment(std::string_view pointer) {
   return pointer.substr(1, pointer.find('/', 1) - 1);
 }
-std::string_view BehindFirst(std::string_view pointer) {
+std::string_view AfterFirst(std::string_view pointer) {
   const size_t end = pointer.find('/', 1);
   return end == std::string_view::npos ? std::string_view() : pointer.substr(end);
 }
@@ -101,7 +101,7 @@ bool ApplyToContainer(const Member& base, const Changes& changes, std::string& o
 
 // Writes the member (under `name`) as the change, which begins with its segment, makes it.
 bool ApplyToMember(const Member& base, std::string_view name, Change change, std::string& out) {
-  change.pointer = BehindFirst(change.pointer);
+  change.pointer = AfterFirst(change.pointer);
   if (change.pointer.empty() && change.action == '-') return true;
   if (change.pointer.empty() && change.action == '=') {
     AppendMember(change.type, name, change.value, out);
@@ -145,7 +145,7 @@ class ObjectPatcher {
     for (const Change& change : changes_) {
       if (change.pointer.empty()) return false;
       const bool placing = change.action == '+' || change.action == '>';
-      if (!placing || !BehindFirst(change.pointer).empty()) {
+      if (!placing || !AfterFirst(change.pointer).empty()) {
         edits_.push_back(change);
         continue;
       }
@@ -293,7 +293,7 @@ class ArrayPatcher {
     if (change.pointer.empty()) return false;
     const int index = ArrayIndex(FirstSegment(change.pointer));
     if (index < 0 || static_cast<size_t>(index) != position_) return false;
-    return change.action != '-' || !BehindFirst(change.pointer).empty();
+    return change.action != '-' || !AfterFirst(change.pointer).empty();
   }
 
   bool Splice(const Change& change) {

@@ -149,7 +149,7 @@ using PathRange = std::pair<const Path*, const Path*>;
 // Whether a path ends with the segments that all in the range share.
 bool IsWhole(PathRange paths, size_t depth) { return paths.first->segments().size() == depth; }
 
-// Those of the range whose segment at `depth` is `name`; all of them go on behind `depth`.
+// Those of the range whose segment at `depth` is `name`; all of them go on after `depth`.
 PathRange Under(PathRange paths, size_t depth, std::string_view name) {
   const auto less = [depth](const Path& path, std::string_view wanted) {
     return path.segments()[depth] < wanted;
@@ -161,7 +161,7 @@ PathRange Under(PathRange paths, size_t depth, std::string_view name) {
   return {begin, std::upper_bound(begin, paths.second, name, greater)};
 }
 
-// Appends the members that the paths name behind their first `depth` segments; false if there is
+// Appends the members that the paths name after their first `depth` segments; false if there is
 // none.
 bool AppendProjected(std::string_view document, bool is_array, PathRange paths, size_t depth,
                      std::string& out) {

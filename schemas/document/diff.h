@@ -23,7 +23,7 @@ struct FieldChange {
   bool values_omitted = false;  // both are absent, because they are too large
 };
 
-// Behind a path longer than this, what changes inside a member is one change of the member. So a
+// After a path longer than this, what changes inside a member is one change of the member. So a
 // member name as long as the document cannot be repeated for each of its thousands of members.
 inline constexpr size_t kDiffPathMax = 512;
 // An object that has a member with a longer name on either side is compared as a whole. So no path
@@ -36,7 +36,7 @@ inline constexpr size_t kChangeBytesMax = size_t{3} << 20;
 using ChangeVisitor = std::function<bool(FieldChange&& change)>;
 
 // Visits what changed from `before` to `after`, at the deepest member that changed: objects are
-// compared by member name, arrays by position behind their common beginning and before their common
+// compared by member name, arrays by position after their common beginning and before their common
 // end (an element put in front of an array is one addition). A path of a removed array element
 // counts in `before`, any other in `after`. Member order and the width of whole numbers do not
 // count as change. Ordered by `before`'s member order, additions last within each object. The first

@@ -154,7 +154,7 @@ class PathWalk {
     return named;
   }
 
-  uint64_t Behind(uint64_t segments) const { return (segments & ~last_) << 1; }
+  uint64_t After(uint64_t segments) const { return (segments & ~last_) << 1; }
 
   bool InObject(std::string_view object, uint64_t next) const {
     uint64_t missing = next;
@@ -164,13 +164,13 @@ class PathWalk {
       if (named == 0) continue;
       missing &= ~named;
       if ((named & last_) != 0 && AtEnd({member.type, member.value})) return true;
-      const uint64_t behind = Behind(named);
-      if (behind != 0 && BehindMember(member, behind)) return true;
+      const uint64_t after = After(named);
+      if (after != 0 && BelowMember(member, after)) return true;
     }
     return missing != 0 && Meets(node_, kMissing);
   }
 
-  bool BehindMember(const Member& member, uint64_t next) const {
+  bool BelowMember(const Member& member, uint64_t next) const {
     if (member.type == kBsonObject) return InObject(member.value, next);
     if (member.type == kBsonArray) return InArray(member.value, next);
     return Meets(node_, kMissing);
@@ -184,11 +184,11 @@ class PathWalk {
       const uint64_t named = Named(member.name, next);
       // An element that an index names last is asked as it is, even if it is an array.
       if ((named & last_) != 0 && Meets(node_, {member.type, member.value})) return true;
-      const uint64_t behind = Behind(named);
+      const uint64_t after = After(named);
       if (member.type == kBsonObject) {
-        if (InObject(member.value, next | behind)) return true;
-      } else if (member.type == kBsonArray && behind != 0) {
-        if (InArray(member.value, behind)) return true;
+        if (InObject(member.value, next | after)) return true;
+      } else if (member.type == kBsonArray && after != 0) {
+        if (InArray(member.value, after)) return true;
       }
     }
     return false;

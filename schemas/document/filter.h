@@ -43,7 +43,7 @@ struct FilterTree;
 // - Regular expressions have RE2's syntax: no backreferences, no lookaround, no possessive
 //   quantifiers; without the option m, "$" is the end of the text only, not also before a newline
 //   there. Options are i, m and s.
-// - An object that names an operator of the above behind other members is refused, as it is likely
+// - An object that names an operator of the above after other members is refused, as it is likely
 //   meant as one; {"$eq": object} says that it is not.
 // - Paths with empty segments are refused.
 class Filter {

@@ -12,7 +12,7 @@ namespace strata::document {
 using strata::Hash;
 using strata::HashBytes;
 
-// Hashes parts one after the other, each behind its length as 8 bytes, big-endian, so that no two
+// Hashes parts one after the other, each after its length as 8 bytes, big-endian, so that no two
 // different lists of parts hash alike. Numbers are hashed as a part of 8 bytes, big-endian.
 class PartHasher {
  public:

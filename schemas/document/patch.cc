@@ -24,9 +24,9 @@ struct Place {
   enum class Kind {
     kFound,
     kAbsent,     // the last container has room for it
-    kScalar,     // the path goes on behind a value that has no members
+    kScalar,     // the path goes on after a value that has no members
     kBadIndex,   // a segment that names no element of an array
-    kBeyondEnd,  // an index behind the end of an array
+    kBeyondEnd,  // an index past the end of an array
   };
   Kind kind = Kind::kAbsent;
   size_t segments = 0;             // how many of the path's segments were found

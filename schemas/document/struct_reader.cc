@@ -7,6 +7,7 @@
 #include "schemas/document/bson_check.h"
 #include "schemas/document/bson_view.h"
 #include "schemas/document/content_error.h"
+#include "schemas/document/content_walk.h"
 #include "schemas/document/extended_json/wrapper.h"
 #include "schemas/document/struct_codec.h"
 #include "schemas/document/struct_message.h"
@@ -19,47 +20,40 @@ namespace {
 class StructReader {
  public:
   // `whole` is what errors call what is read.
-  StructReader(const Limits& limits, std::string_view whole) : limits_(limits), whole_(whole) {}
+  StructReader(const Limits& limits, std::string_view whole) : walk_(limits), whole_(whole) {}
 
   absl::StatusOr<std::string> Document(std::string_view wire) {
     out_.reserve(wire.size() + wire.size() / 8 + 16);
     const size_t entries_begin = 0;
     std::string_view wrapper_name;
-    if (!AddEntries(wire, wrapper_name)) return Problem();
+    if (!AddEntries(wire, wrapper_name)) return Refusal();
     if (!wrapper_name.empty()) {
-      Trail::Level level(trail_);
+      Trail::Level level(walk_.trail());
       level.At(wrapper_name);
       Fail("has the name of an Extended JSON wrapper, but is a member of the document itself",
            "put the value in a member of its own");
-      return Problem();
+      return Refusal();
     }
-    if (!Object(entries_begin, /*depth=*/1)) return Problem();
+    if (!Object(entries_begin, /*depth=*/1)) return Refusal();
     return std::move(out_);
   }
 
   // Leaves the value after a member head without name.
   absl::StatusOr<Value> SingleValue(std::string_view wire) {
-    if (!Member({}, wire, /*depth=*/0)) return Problem();
+    if (!Member({}, wire, /*depth=*/0)) return Refusal();
     return Value{static_cast<uint8_t>(out_[0]), out_.substr(2)};
   }
 
   absl::StatusOr<Value> Array(std::string_view wire) {
-    if (!List(wire, /*depth=*/1)) return Problem();
+    if (!List(wire, /*depth=*/1)) return Refusal();
     return Value{kBsonArray, std::move(out_)};
   }
 
  private:
-  absl::Status Problem() const {
-    const Error error = ContentError(pointer_, problem_, advice_, whole_);
-    if (limit_ < 0) return error;
-    return Error(error).With("limit", limit_);
-  }
+  absl::Status Refusal() const { return walk_.Refusal(whole_); }
 
   bool Fail(std::string_view problem, std::string_view advice) {
-    pointer_ = trail_.Pointer();
-    problem_ = problem;
-    advice_ = advice;
-    return false;
+    return walk_.Refuse(problem, advice);
   }
   bool FailWire() {
     return Fail("is not well-formed as google.protobuf.Struct",
@@ -86,7 +80,7 @@ class StructReader {
   bool Object(size_t entries_begin, int depth) {
     const size_t entries_end = entries_.size();
     const size_t start = BeginDocument(out_);
-    Trail::Level level(trail_);
+    Trail::Level level(walk_.trail());
     for (size_t i = entries_begin; i < entries_end; ++i) {
       const StructEntry entry = entries_[i];
       level.At(entry.name);
@@ -99,7 +93,7 @@ class StructReader {
 
   bool List(std::string_view wire, int depth) {
     const size_t start = BeginDocument(out_);
-    Trail::Level level(trail_);
+    Trail::Level level(walk_.trail());
     IndexName index;
     int64_t position = 0;
     WireReader reader(wire);
@@ -118,7 +112,7 @@ class StructReader {
 
   // Writes one member, whose value lies at `depth` + 1 if it is an object or array.
   bool Member(std::string_view name, std::string_view wire, int depth) {
-    if (++nodes_ > limits_.nodes_max) return FailNodes();
+    if (!walk_.CountNode()) return false;
     ParsedValue value;
     if (!ParseValue(wire, value)) return FailWire();
     switch (value.tag) {
@@ -139,7 +133,7 @@ class StructReader {
         AppendStringValue(value.bytes, out_);
         return true;
       case kListTag:
-        if (depth >= limits_.depth_max) return FailDepth();
+        if (!walk_.MayNest(depth)) return false;
         AppendMemberHead(kBsonArray, name, out_);
         return List(value.bytes, depth + 1);
       case kStructTag:
@@ -150,10 +144,7 @@ class StructReader {
   }
 
   bool Number(std::string_view name, double number) {
-    if (!std::isfinite(number)) {
-      return Fail("is NaN or infinite",
-                  "store finite numbers only: leave the member out, or write null or a string");
-    }
+    if (!std::isfinite(number)) return walk_.RefuseNotFinite();
     const bool whole = number == std::floor(number) && !(number == 0 && std::signbit(number));
     if (!whole) {
       AppendMemberHead(kBsonDouble, name, out_);
@@ -177,7 +168,7 @@ class StructReader {
     std::string_view wrapper_name;
     if (!AddEntries(wire, wrapper_name)) return false;
     if (!wrapper_name.empty()) return Wrapper(name, wrapper_name, entries_begin);
-    if (depth >= limits_.depth_max) return FailDepth();
+    if (!walk_.MayNest(depth)) return false;
     AppendMemberHead(kBsonObject, name, out_);
     return Object(entries_begin, depth + 1);
   }
@@ -234,28 +225,11 @@ class StructReader {
   bool FailWrapper(std::string_view wrapper_name) {
     return Fail(WrapperProblem(wrapper_name), WrapperAdvice(wrapper_name));
   }
-  bool FailDepth() {
-    limit_ = limits_.depth_max;
-    return Fail(absl::StrCat("lies deeper than ", limits_.depth_max, " levels"),
-                "store a flatter document");
-  }
-  bool FailNodes() {
-    limit_ = limits_.nodes_max;
-    return Fail(absl::StrCat("is one more than the ", limits_.nodes_max,
-                             " members and array elements that a document may have"),
-                "split the document");
-  }
 
-  const Limits& limits_;
+  ContentWalk walk_;
   const std::string_view whole_;
   std::string out_;
-  int nodes_ = 0;
   StructEntries entries_;
-  Trail trail_;
-  std::string pointer_;
-  std::string problem_;
-  std::string advice_;
-  int64_t limit_ = -1;
 };
 
 absl::StatusOr<Value> WithinSize(absl::StatusOr<Value> value, const Limits& limits) {

@@ -126,7 +126,7 @@ inline size_t VarintSize(size_t number) {
   return size;
 }
 
-// The size of a field that holds `size` bytes behind a tag of one byte and their length.
+// The size of a field that holds `size` bytes after a tag of one byte and their length.
 inline size_t LengthFieldSize(size_t size) { return 1 + VarintSize(size) + size; }
 
 }  // namespace strata::document

@@ -60,7 +60,7 @@ struct PurgeRequest {
   std::string set{kDefaultSet};
   int64_t through = 0;
   versioning::ChangeInfo change;
-  std::string after_id;  // every student: those behind this one
+  std::string after_id;  // every student: those after this one
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
@@ -70,7 +70,7 @@ struct Purged {
   int64_t tombstones = 0;
   // The first kRefusedMax whose documents lack the shape, or would pass a limit.
   std::vector<std::string> refused;
-  std::optional<std::string> resume_after;  // set: there may be more behind this student
+  std::optional<std::string> resume_after;  // set: there may be more after this student
 };
 using PurgeCallback = std::function<void(absl::StatusOr<Purged>)>;
 

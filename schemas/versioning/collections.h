@@ -65,7 +65,7 @@ struct CollectionDeleted {
 //
 // A commit of Create, PrepareForWrite or Delete that loses a race is decided anew, at once, on what
 // the winner left. This is the only loop around commits beside the write path's (write_path.h),
-// which needs collections for itself; a call loses 100 commits at most, whichever records they are
+// which itself needs collections; a call loses 100 commits at most, whichever records they are
 // about, then it ends with RETRIES_EXHAUSTED.
 class Collections : public std::enable_shared_from_this<Collections> {
  public:
@@ -101,7 +101,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // overtakes in deleting the same incarnation counts as done too.)
   void Delete(CollectionDeletion deletion, DeleteCallback done);
 
-  // Visits all collections behind `after_name` in the byte order of their names, until the visitor
+  // Visits all collections after `after_name` in the byte order of their names, until the visitor
   // answers false.
   absl::Status List(std::string_view after_name,
                     const std::function<bool(const Collection&)>& visitor);

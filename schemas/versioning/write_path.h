@@ -4,28 +4,27 @@
 // Where the engine's reads block, only the executor reads: neither the caller of Modify nor the
 // thread that brings a commit's answer waits for it.
 //
-// Writes of one document stand in a line. While a commit of the document is in flight, further
-// writes wait; then they are applied one after the other and planned together as successive
+// Writes of one document stand in its write queue. While a commit of the document is in flight,
+// further writes wait; then they are applied one after the other and planned together as successive
 // versions of one batch (on engines with atomic batches; elsewhere one version a commit). So
 // writers in one process never fight each other, and a hot document costs one fsync for a group;
 // compare-and-swap remains for writers in other processes. An answer that was decided on a version
-// which is not durable yet waits for that commit; if nothing comes of it, the line starts again
-// from a fresh read, and only who would have made that version hears why.
+// which is not durable yet waits for that commit; if nothing comes of it, the write queue starts
+// again from a fresh read, and only who would have made that version hears why.
+//
+// write_queue.h has the queues, decision.h decides a round of writes, commit_plan.h plans its
+// batch; write_path.cc runs them and ends the rounds.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include "absl/status/statusor.h"
-#include "schemas/base/age_clock.h"
 #include "schemas/base/clock.h"
 #include "schemas/base/executor.h"
 #include "schemas/document/content.h"
@@ -48,9 +47,9 @@ struct Precondition {
   std::optional<document::Filter>
       filter;  // of the content; missing and deleted documents match none
 
-  // Names one state of the document, which a lost race has left behind for good; a filter may still
-  // hold.
-  bool names_a_state() const { return version || exists; }
+  // A write that lost a race gets the conflict: the state that it named has passed. A filter may
+  // still hold.
+  bool forbids_retry() const { return version || exists; }
 };
 
 // What every write has.
@@ -115,6 +114,12 @@ struct WriteOptions {
 // How long a request id is remembered, by the lesser of two clocks' ages (age_clock.h).
 inline constexpr UnixMicros kRequestIdLifetime = UnixMicros{24} * 3600 * 1'000'000;
 
+class Decider;
+class WriteQueue;
+class WriteQueues;
+struct Round;
+using WriteQueuePtr = std::shared_ptr<WriteQueue>;
+
 // Thread-safe. Keep it in a shared_ptr: work in flight holds it.
 class WritePath : public std::enable_shared_from_this<WritePath> {
  public:
@@ -130,49 +135,32 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
   void Modify(WriteRequest request, Mutator mutator, WriteCallback done);
 
  private:
-  struct Pending;
-  struct Line;
-  struct Round;
-  struct Shard;
-  using LinePtr = std::shared_ptr<Line>;
-  using Deadline = std::chrono::steady_clock::time_point;
+  using RoundPtr = std::shared_ptr<Round>;
   using Turn = std::atomic<bool>;  // set by the first of two that pass
 
-  void Run(LinePtr line);
-  void RunOn(LinePtr line);
-  std::shared_ptr<Round> TakeRound(Line& line);
-  void PutBack(Line& line, Round& round);
-  absl::Status Prepare(Round& round);
-  void EvaluateAll(Round& round);
-  void Evaluate(Round& round, Pending& pending);
-  bool Replay(Round& round, Pending& pending);
-  absl::Status CheckPrecondition(const Round& round, const Pending& pending) const;
-  StoredVersion NextVersion(const Round& round, const WriteRequest& request, Mutation mutation);
-  absl::StatusOr<store::WriteBatch> PlanBatch(Round& round);
-  void AnswerDecided(Round& round);
-  bool CommitPlanned(const LinePtr& line, const std::shared_ptr<Round>& round);
-  bool Commit(const LinePtr& line, const std::shared_ptr<Round>& round, store::WriteBatch batch);
-  bool PrepareCollection(const LinePtr& line, const std::shared_ptr<Round>& round);
+  void Run(const WriteQueuePtr& queue);
+  void RunOn(const WriteQueuePtr& queue);
+  RoundPtr TakeRound(WriteQueue& queue);
+  bool CommitPlanned(const WriteQueuePtr& queue, const RoundPtr& round);
+  bool Commit(const WriteQueuePtr& queue, const RoundPtr& round, store::WriteBatch batch);
+  bool PrepareCollection(const WriteQueuePtr& queue, const RoundPtr& round);
   template <typename End>
-  void Continue(const LinePtr& line, const std::shared_ptr<Round>& round, Turn& turn, End end);
-  bool IsMuchWork(Line& line, const Round& round) const;
-  void EndCommitted(Line& line, Round& round, store::CommitPosition position);
-  void EndLost(const LinePtr& line, Round& round);
-  void EndFailed(Line& line, Round& round, const absl::Status& failure);
+  void Continue(const WriteQueuePtr& queue, const RoundPtr& round, Turn& turn, End end);
+  bool IsMuchWork(const WriteQueue& queue, const Round& round) const;
+  void EndCommitted(WriteQueue& queue, Round& round, store::CommitPosition position);
+  void EndLost(const WriteQueuePtr& queue, Round& round);
+  void EndFailed(WriteQueue& queue, Round& round, const absl::Status& failure);
   bool CollectionUnchanged(const Round& round);
   std::chrono::microseconds Backoff(int attempts);
 
   store::Store& store_;
   const store::Capabilities capabilities_;
   std::shared_ptr<Collections> collections_;
-  const Clock& clock_;
-  const AgeClock age_clock_;
   Entropy& entropy_;
   Executor& executor_;
   const WriteOptions options_;
-
-  static constexpr size_t kShards = 64;
-  std::array<std::unique_ptr<Shard>, kShards> shards_;
+  const std::unique_ptr<WriteQueues> queues_;
+  const std::unique_ptr<Decider> decider_;
 };
 
 }  // namespace strata::versioning

@@ -19,13 +19,13 @@ std::string_view Trimmed(std::string_view text) {
   return ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
 }
 
-// What stands behind a value: nothing, or a comment.
+// What stands after a value: nothing, or a comment.
 bool IsRest(std::string_view text) {
   text = Trimmed(text);
   return text.empty() || text.front() == '#';
 }
 
-// The value at the beginning of `text`; empty if there is none, or something else behind it.
+// The value at the beginning of `text`; empty if there is none, or something else after it.
 std::string_view TakeValue(std::string_view text) {
   text = Trimmed(text);
   if (text.empty()) return {};

@@ -32,7 +32,7 @@ class Help : public CLI::Formatter {
 };
 
 // Flags as they are written; Flags holds what they mean.
-struct Texts {
+struct FlagTexts {
   std::string log_level = "info";
   std::string log_format = "text";
   int64_t grace_seconds = 10;
@@ -118,7 +118,7 @@ void AddDocuments(CLI::App& app, ServerOptions& server) {
       ->check(CLI::Range(size_t{1024}, document::Limits::kBytesCeiling));
 }
 
-void AddNetwork(CLI::App& app, ServerOptions& server, Texts& texts) {
+void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
   const std::string group = "Network";
   Add(app, group, "listen", server.loop.listen, "address to serve on; port 0 picks a free one")
       ->type_name("HOST:PORT");
@@ -150,7 +150,7 @@ void AddNetwork(CLI::App& app, ServerOptions& server, Texts& texts) {
       ->check(CLI::Range(1, 256));
 }
 
-void AddLog(CLI::App& app, Texts& texts) {
+void AddLog(CLI::App& app, FlagTexts& texts) {
   const std::string group = "Log (on stderr)";
   Add(app, group, "log-level", texts.log_level, "debug, info, warning, error or off")
       ->type_name("LEVEL")
@@ -160,7 +160,7 @@ void AddLog(CLI::App& app, Texts& texts) {
       ->check(CLI::IsMember({"text", "json"}));
 }
 
-void Interpret(const Texts& texts, Flags& flags) {
+void Interpret(const FlagTexts& texts, Flags& flags) {
   flags.log_level = *observability::ParseLogLevel(texts.log_level);
   flags.log_format = *observability::ParseLogFormat(texts.log_format);
   flags.server.grace = std::chrono::seconds(texts.grace_seconds);
@@ -190,7 +190,7 @@ absl::Status CollectEngineOptions(const EngineFlags& flags, FlagSources& sources
 }
 
 absl::Status ReadSources(CLI::App& app, const std::string& config_file,
-                         const EngineFlags& engine_flags, const Texts& texts, Flags& flags) {
+                         const EngineFlags& engine_flags, const FlagTexts& texts, Flags& flags) {
   FlagSources sources;
   RETURN_IF_ERROR(sources.Apply(app, config_file));
   RETURN_IF_ERROR(CollectEngineOptions(engine_flags, sources, flags.server));
@@ -206,7 +206,7 @@ absl::Status ReadSources(CLI::App& app, const std::string& config_file,
 
 std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
   Flags flags;
-  Texts texts;
+  FlagTexts texts;
   std::string config_file;
   CLI::App app("stratad: the Strata server, versioned documents over gRPC (strata.v1).", "stratad");
   app.footer(

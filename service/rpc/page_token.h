@@ -1,9 +1,8 @@
 // Page tokens: where a walk goes on, bound to the request that began it.
 //
 //   token = base64url( version: 1 byte, 0x01
-//                      binding: 8 bytes, the beginning of SHA-256 over the method's name, the
-//                      request
-//                               without page_size and page_token, and the place
+//                      binding: 8 bytes, the beginning of SHA-256 over the method's name,
+//                               the request without page_size and page_token, and the place
 //                      place:   what the method makes of it )
 //
 // The binding catches mistakes, not forgers: whoever can ask at all may ask for any place.

@@ -99,12 +99,12 @@ class Stream {
 
   const CallInfo& info() const { return info_; }
 
-  // Sends a message behind those before; dropped once the stream is closed. Whoever has much to
+  // Sends a message after those before; dropped once the stream is closed. Whoever has much to
   // send waits for StreamHandler::OnSent in between: what a slow caller has not taken is kept here.
   virtual void Send(const google::protobuf::MessageLite& message) = 0;
   // How many of the messages sent have not left yet.
   virtual size_t waiting() const = 0;
-  // Ends the stream behind what was sent. Only the first counts.
+  // Ends the stream after what was sent. Only the first counts.
   virtual void Finish(const absl::Status& status) = 0;
 
  protected:

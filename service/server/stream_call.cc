@@ -187,7 +187,7 @@ void StreamCall::EndIfOver(Lock lock) {
   lock.unlock();
   const std::shared_ptr<LoopState> state = queue_.state();
   queue_.RemoveStream(*this);
-  if (handler_ != nullptr) handler_->OnClosed();  // behind this, nobody else knows the stream
+  if (handler_ != nullptr) handler_->OnClosed();  // after this, nobody else knows the stream
   EventQueue& queue = queue_;
   delete this;
   queue.CallEnds();

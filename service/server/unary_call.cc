@@ -121,7 +121,7 @@ bool UnaryCall::Parse() {
   return parsed;
 }
 
-// Nothing of the call may be touched behind Finish but by the events that it brings.
+// Nothing of the call may be touched after Finish but by the events that it brings.
 void UnaryCall::Answer(const absl::Status& status) {
   if (!TakeAnswer()) return;
   if (status.ok()) {

@@ -50,10 +50,10 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   v1::VerifyRequest last_verify;
   bool last_verify_had_deadline = false;
   // What Verify answers, and how it ends. A step without a resume_token that is not the last has
-  // its number; a request with one begins behind that step.
+  // its number; a request with one begins after that step.
   std::vector<v1::VerifyResponse> verify_steps;
   grpc::Status verify_end;
-  // So many streams of Verify break: the n-th behind n steps, or where it began if that is further.
+  // So many streams of Verify break: the n-th after n steps, or where it began if that is further.
   int verify_breaks = 0;
   int verify_streams = 0;
   // How many changes there are between any two versions.

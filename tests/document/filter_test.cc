@@ -526,7 +526,7 @@ const Refused kRefused[] = {
     {R"({"$not": {"a": 1}})", "/$not", "stands where a member name is expected"},
     {R"({"a": {"$or": [{"$gt": 1}, {"$lt": 0}]}})", "/a/$or", "stands under a member name"},
     {R"({"a": {"$gt": 1, "b": 2}})", "/a/b", "is a member beside operators"},
-    {R"({"a": {"b": 2, "$gt": 1}})", "/a/$gt", "is an operator behind a member that is none"},
+    {R"({"a": {"b": 2, "$gt": 1}})", "/a/$gt", "is an operator after a member that is none"},
     {R"({"a..b": 1})", "/a..b", "is a path with an empty segment"},
     {R"({"": 1})", "/", "is a path with an empty segment"},
     {R"({".a": 1})", "/.a", "is a path with an empty segment"},

@@ -304,7 +304,7 @@ class Judge {
                             [&](int64_t head, const Outcome& outcome) {
                               return head == actual && outcome.refusal == reason;
                             }) ||
-               (call.request.precondition.names_a_state() && LostAgainst(call, actual));
+               (call.request.precondition.forbids_retry() && LostAgainst(call, actual));
       }
       case ErrorReason::kRetriesExhausted:
         return Ends(call, ErrorReason::kVersionConflict) >= call.request.max_attempts;

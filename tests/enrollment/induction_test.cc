@@ -117,7 +117,7 @@ TEST(InductionTest, EveryOrderTriedOneByOneEndsRightToo) {
   Print("orders one by one", all, begin);
 }
 
-// A message that was delivered before a purge and comes again behind it changes nothing; one that
+// A message that was delivered before a purge and comes again after it changes nothing; one that
 // is newer counts as ever.
 TEST(InductionTest, APurgeKeepsLateDuplicatesFromTakingEffect) {
   const auto begin = std::chrono::steady_clock::now();

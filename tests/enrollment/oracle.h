@@ -55,8 +55,8 @@ using Classes = std::map<std::string, Known>;
 struct Start {
   std::string name;
   document::Content content;
-  std::string before;  // members that stand before the set, as JSON, each with a comma behind it
-  std::string after;   // and behind it, each with a comma before it
+  std::string before;  // members that stand before the set, as JSON, each with a comma after it
+  std::string after;   // and after it, each with a comma before it
   Classes classes;
   int64_t floor = 0;
 };

@@ -1,5 +1,5 @@
 // What fuzz targets make of the fuzzer's bytes: valid documents, values and paths, so that a run
-// gets behind the checks at the door. Bytes that ran out count as zeros, and zeros end everything.
+// gets past the checks at the door. Bytes that ran out count as zeros, and zeros end everything.
 #pragma once
 
 #include <cstddef>

@@ -63,7 +63,7 @@ void CheckHostileKey(const std::string& bytes) {
     Require(store::LedgerKey(*ledger) == bytes, "a block has one key");
   }
   const std::string end = store::PrefixEnd(bytes);
-  Require(end.empty() || end > bytes, "a prefix ends behind itself");
+  Require(end.empty() || end > bytes, "a prefix ends after itself");
 }
 
 document::Hash MakeHash(Input& input) {

@@ -15,7 +15,7 @@
 namespace strata::rpc_test {
 namespace {
 
-// The keys in "collection, id"; in "of a version: version" those behind the colon.
+// The keys in "collection, id"; in "of a version: version" those after the colon.
 std::set<std::string> KeysOf(std::string_view text) {
   text.remove_prefix(std::min(text.rfind(':') + 1, text.size()));
   const std::string list(text);

@@ -226,7 +226,7 @@ void Metadata::DriveWaiting() {
   closer.join();
 }
 
-// Last, since nothing is whole behind it.
+// Last, since nothing is whole after it.
 void Metadata::DriveDamage() {
   Change(Keyspace::kVersions, store::VersionKey(1, "moby", 2), std::nullopt);
   grpc::ClientContext context;

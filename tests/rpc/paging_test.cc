@@ -175,7 +175,7 @@ TEST_F(Paging, OfTheLedgerStaysStableWhileWritersGoOn) {
         [&](const v1::AuditResponse& page) {
           for (const auto& entry : page.entries()) paged.push_back(entry.commit_position());
         });
-    ASSERT_GT(paged.size(), before.size());  // what was written meanwhile comes behind
+    ASSERT_GT(paged.size(), before.size());  // what was written meanwhile comes after
     EXPECT_TRUE(std::equal(before.begin(), before.end(), paged.begin()));
     EXPECT_TRUE(std::is_sorted(paged.begin(), paged.end()));
   }

@@ -34,7 +34,7 @@ struct Verified {
   grpc::Status status;
 };
 
-// Gives up behind so many messages, if there are more.
+// Gives up after so many messages, if there are more.
 Verified Verify(TestServer& server, const v1::VerifyRequest& request, int messages_max = 1 << 30) {
   Verified verified;
   grpc::ClientContext context;
@@ -264,7 +264,7 @@ std::string Line(const v1::Finding& finding) {
   return finding.id() + " " + std::to_string(finding.version()) + " " + finding.problem();
 }
 
-// A collection of a thousand healthy documents behind 3,500 findings.
+// A collection of a thousand healthy documents after 3,500 findings.
 class CutRuns : public VerifyRpc {
  protected:
   static constexpr int kStrays = 3'500;

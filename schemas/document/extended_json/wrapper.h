@@ -1,5 +1,5 @@
 // The objects by which MongoDB Extended JSON v2 names values that JSON has no type for: the rules
-// by which they are read and written, whatever the JSON is a text or a google.protobuf.Struct.
+// by which they are read and written, whether the JSON is text or a google.protobuf.Struct.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +72,8 @@ struct WrapperSpelling {
   size_t part_count = 1;  // 1 or 2
 };
 
-// How the value is written where it is no plain JSON. Empty of name for types that JSON has or that
-// Strata does not store. Never reads past `value`, whose frame must be that of its type.
+// How the value is written where it is no plain JSON. Its name is empty for types that JSON has or
+// that Strata does not store. Never reads past `value`, whose frame must be that of its type.
 WrapperSpelling SpellWrapper(uint8_t type, std::string_view value);
 
 }  // namespace strata::document

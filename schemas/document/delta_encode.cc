@@ -1,42 +1,10 @@
-// Deltas: how the next version of a document is stored as its difference from the one before.
-//
-// A delta is a BSON document; each member is one change. Its name says what is done and where, its
-// value is the new value:
-//
-//   delta    = { edit } { place }
-//   edit     = "=" pointer                 : value    the member or element becomes the value
-//            | "-" pointer                 : null     the member is removed
-//            | "~" pointer                 : delta    what changes inside an object or array
-//            | "*" index ":" count pointer : array    in the array at `pointer`: at `index`,
-//            `count`
-//                                                     elements make room for those of the array
-//            | place whose pointer has a parent: it happens in the object that the parent names
-//   place    = "+" [ index ] pointer       : value    a new member
-//            | ">" [ index ] pointer       : null     a member of the base takes another place
-//   pointer  = { "/" segment }                        RFC 6901; empty only in "=", and in "*"
-//   inside
-//                                                     the delta of an array
-//   index, count = digit { digit }
-//
-// Pointers are relative to the object or array that the delta belongs to; elements are named by
-// their index in the base, and so are those of "*". Edits stand in the base's order and each begins
-// with another segment. Places stand in the order of the result: with an index, the member becomes
-// the one of that number in the resulting object; without, it comes behind all others. Whatever is
-// not mentioned stays, in the base's order. So
-//
-//   {"title": "Moby", "stock": 3, "tags": ["sea", "whale"], "by": {"first": "H.", "last": "M."}}
-//   {"=/stock": 2, "*2:0/tags": ["classic"], "+/by/born": 1819}
-//   {"title": "Moby", "stock": 2, "tags": ["sea", "whale", "classic"],
-//    "by": {"first": "H.", "last": "M.", "born": 1819}}
-//
-// A delta that would be larger than the next version is {"=": the next version}.
-#include "schemas/document/delta.h"
-
+// Finds what changed from one version of a document to the next, as a delta.
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "schemas/document/bson_view.h"
+#include "schemas/document/delta.h"
 #include "schemas/document/increasing.h"
 #include "schemas/document/member_index.h"
 #include "schemas/document/path.h"
@@ -154,15 +122,15 @@ class ObjectChanges {
     }
     const std::vector<bool> stays = LongestIncreasing(kept);
     std::vector<bool> placed(next_.size());
-    size_t behind_last = 0;  // from here on in `next` nothing stays where it was
+    size_t after_last = 0;  // from here on in `next` nothing stays where it was
     for (size_t j = 0, k = 0; j < next_.size(); ++j) {
       placed[j] = base_of_[j] == kNoMember || !stays[k];
       if (base_of_[j] != kNoMember) ++k;
-      if (!placed[j]) behind_last = j + 1;
+      if (!placed[j]) after_last = j + 1;
     }
     for (size_t j = 0; j < next_.size(); ++j) {
       if (!placed[j]) continue;
-      const std::string index = j < behind_last ? std::to_string(j) : std::string();
+      const std::string index = j < after_last ? std::to_string(j) : std::string();
       if (base_of_[j] == kNoMember) {
         changes_.push_back(
             {"+" + index, Pointer(next_[j].name), next_[j].type, next_[j].value, {}});
