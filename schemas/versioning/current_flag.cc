@@ -5,7 +5,7 @@
 // Order of writes:
 //   1. insert (id, v+1), flagged, if absent          the commit point
 //   2. clear the flags below it, oldest first, the old head's last, each if its stamp is the one
-//      read (the head's own; the others were read by ReadLeftovers, from the head down to the first
+//      read (the head's own; the others were read by PrepareToPlan, from the head down to the first
 //      record without a flag)
 //
 // A crash before 1 leaves nothing. A crash after it, or a lost guard in 2, leaves several flagged
@@ -39,6 +39,15 @@ std::string EncodeFlagged(const StoredVersion& version) {
   return builder.Take();
 }
 
+// Older versions that are still flagged as current.
+struct FlaggedBelow final : StrategyState {
+  struct Flagged {
+    int64_t version = 0;
+    store::Record record;
+  };
+  std::vector<Flagged> newest_first;
+};
+
 class CurrentFlag final : public Strategy {
  public:
   absl::StatusOr<std::optional<Head>> ReadHead(const ReadContext& context,
@@ -46,18 +55,19 @@ class CurrentFlag final : public Strategy {
     return ReadGreatestVersion(context, document);
   }
 
-  absl::Status ReadLeftovers(const ReadContext& context, const DocumentKey& document,
+  absl::Status PrepareToPlan(const ReadContext& context, const DocumentKey& document,
                              Head& head) const override {
-    head.leftovers.clear();
+    auto flagged = std::make_shared<FlaggedBelow>();
     VersionWalk walk(context, document,
                      {.first = 1, .last = head.version.header.version - 1, .newest_first = true},
                      VersionWalk::Source::kPointReads);
     while (walk.Next()) {
       ASSIGN_OR_RETURN(const VersionRecord record, DecodeExpected(walk.bytes(), walk.position(),
                                                                   Part::kHeader, walk.version()));
-      if (!record.current) return absl::OkStatus();
-      head.leftovers.push_back({walk.version(), walk.TakeRecord()});
+      if (!record.current) break;
+      flagged->newest_first.push_back({walk.version(), walk.TakeRecord()});
     }
+    head.state = flagged->newest_first.empty() ? nullptr : std::move(flagged);
     return walk.status();
   }
 
@@ -87,7 +97,10 @@ class CurrentFlag final : public Strategy {
     }
     batch.MarkCommitPoint();
     if (head == nullptr) return absl::OkStatus();
-    RETURN_IF_ERROR(ClearLeftovers(document, *head, batch));
+    if (head->state != nullptr) {
+      const auto& flagged = static_cast<const FlaggedBelow&>(*head->state);
+      RETURN_IF_ERROR(ClearFlags(document, flagged, batch));
+    }
     batch.Replace(Keyspace::kVersions, store::VersionKey(document, head->version.header.version),
                   EncodeVersion(head->version), head->stamp);
     return absl::OkStatus();
@@ -96,7 +109,7 @@ class CurrentFlag final : public Strategy {
   // Any flag below the head counts, not only those that a crash leaves without a gap.
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
-                                            InspectionStatePtr /*state*/) const override {
+                                            StrategyStatePtr /*state*/) const override {
     // Of a head that cannot be read nobody can tell where it is.
     if (head == nullptr) return InspectGreatestVersions(context, document, head, first, {});
     return InspectGreatestVersions(
@@ -120,13 +133,14 @@ class CurrentFlag final : public Strategy {
     faults.push_back(std::move(fault));
   }
 
-  static absl::Status ClearLeftovers(const DocumentKey& document, const Head& head,
-                                     store::WriteBatch& batch) {
-    for (auto leftover = head.leftovers.rbegin(); leftover != head.leftovers.rend(); ++leftover) {
-      const store::Record& record = leftover->record;
-      ASSIGN_OR_RETURN(const StoredVersion version, DecodeWhole(record.value, record.position,
-                                                                Part::kContent, leftover->version));
-      batch.Replace(Keyspace::kVersions, store::VersionKey(document, leftover->version),
+  static absl::Status ClearFlags(const DocumentKey& document, const FlaggedBelow& flagged,
+                                 store::WriteBatch& batch) {
+    const auto& newest_first = flagged.newest_first;
+    for (auto each = newest_first.rbegin(); each != newest_first.rend(); ++each) {
+      const store::Record& record = each->record;
+      ASSIGN_OR_RETURN(const StoredVersion version,
+                       DecodeWhole(record.value, record.position, Part::kContent, each->version));
+      batch.Replace(Keyspace::kVersions, store::VersionKey(document, each->version),
                     EncodeVersion(version), record.stamp);
     }
     return absl::OkStatus();
@@ -135,8 +149,10 @@ class CurrentFlag final : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> MakeCurrentFlag(const StrategyOptions& /*options*/) {
-  return std::make_unique<CurrentFlag>();
+StrategyEntry DescribeCurrentFlag(int32_t id, std::string_view name) {
+  return {id, name, {}, [](const StrategyOptions&) -> std::unique_ptr<Strategy> {
+            return std::make_unique<CurrentFlag>();
+          }};
 }
 
 }  // namespace strata::versioning

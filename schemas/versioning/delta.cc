@@ -50,6 +50,13 @@ using document::Content;
 using store::DocumentKey;
 using store::Keyspace;
 
+constexpr StrategyOption kKeyframeInterval{
+    .name = "keyframe_interval",
+    .least = 1,
+    .most = 1000,
+    .default_value = 16,
+    .meaning = "every how many versions one is stored whole"};
+
 // Contents that a walk downward holds at once.
 constexpr size_t kContentsMax = 32;
 
@@ -290,7 +297,7 @@ VersionRange Downward(int64_t last) { return {.first = 1, .last = last, .newest_
 std::optional<int64_t> KeyframeOf(int64_t version, const Link& link) {
   if (link.whole()) return version;
   const int64_t deltas = link.body.chain_length.value_or(-1);  // between the keyframe and this one
-  if (deltas < 0 || deltas >= kKeyframeIntervalMax || deltas > version - 2) return std::nullopt;
+  if (deltas < 0 || deltas >= kKeyframeInterval.most || deltas > version - 2) return std::nullopt;
   return version - 1 - deltas;
 }
 
@@ -431,7 +438,7 @@ class DeltasUpward final : public VersionsAndHead {
 //
 // Behind a link that is missing or broken, the deltas up to the next keyframe cannot be told right
 // from wrong: the break is one fault, at its own version, and they are none.
-class LinkInspector final : public InspectionState {
+class LinkInspector final : public StrategyState {
  public:
   // Begins with version `first`.
   absl::Status Begin(const ReadContext& context, const DocumentKey& document, int64_t first) {
@@ -541,14 +548,14 @@ class LinkInspector final : public InspectionState {
 class DeltaInspection final : public HeadedInspection {
  public:
   DeltaInspection(const ReadContext& context, const DocumentKey& document, const Head* head,
-                  int64_t first, InspectionStatePtr state, int64_t keyframe_interval)
+                  int64_t first, StrategyStatePtr state, int64_t keyframe_interval)
       : HeadedInspection(context, document, head, first),
         state_(std::move(state)),
         keyframe_interval_(keyframe_interval) {}
 
   // What becomes of the head's record when it is superseded, nobody knows before: after the head
   // nothing is known.
-  InspectionStatePtr state() const override {
+  StrategyStatePtr state() const override {
     return below_head() ? std::make_shared<const LinkInspector>(links_) : nullptr;
   }
 
@@ -574,7 +581,7 @@ class DeltaInspection final : public HeadedInspection {
     return EncodeSuperseded(coded, keyframe_interval_);
   }
 
-  const InspectionStatePtr state_;
+  const StrategyStatePtr state_;
   const int64_t keyframe_interval_;
   LinkInspector links_;
 };
@@ -633,7 +640,7 @@ class Deltas final : public Strategy {
 
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
-                                            InspectionStatePtr state) const override {
+                                            StrategyStatePtr state) const override {
     return std::make_unique<DeltaInspection>(context, document, head, first, std::move(state),
                                              keyframe_interval_);
   }
@@ -650,8 +657,13 @@ class Deltas final : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> MakeDeltas(const StrategyOptions& options) {
-  return std::make_unique<Deltas>(options.keyframe_interval);
+StrategyEntry DescribeDeltas(int32_t id, std::string_view name) {
+  return {id,
+          name,
+          {&kKeyframeInterval, 1},
+          [](const StrategyOptions& options) -> std::unique_ptr<Strategy> {
+            return std::make_unique<Deltas>(ValueOf(options, kKeyframeInterval));
+          }};
 }
 
 }  // namespace strata::versioning

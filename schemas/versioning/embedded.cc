@@ -308,7 +308,7 @@ class EmbeddedHistory final : public Strategy {
 
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
-                                            InspectionStatePtr /*state*/) const override {
+                                            StrategyStatePtr /*state*/) const override {
     return std::make_unique<EmbeddedInspection>(context, document, head, first);
   }
 
@@ -332,8 +332,9 @@ std::unique_ptr<Strategy> MakeEmbeddedHistory(size_t record_bytes_max) {
   return std::make_unique<EmbeddedHistory>(record_bytes_max);
 }
 
-std::unique_ptr<Strategy> MakeEmbeddedHistory(const StrategyOptions& /*options*/) {
-  return MakeEmbeddedHistory(kEmbeddedBytesMax);
+StrategyEntry DescribeEmbeddedHistory(int32_t id, std::string_view name) {
+  return {
+      id, name, {}, [](const StrategyOptions&) { return MakeEmbeddedHistory(kEmbeddedBytesMax); }};
 }
 
 }  // namespace strata::versioning

@@ -60,15 +60,17 @@ class FullCopies final : public Strategy {
 
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
-                                            InspectionStatePtr /*state*/) const override {
+                                            StrategyStatePtr /*state*/) const override {
     return InspectGreatestVersions(context, document, head, first, {});
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Strategy> MakeFullCopies(const StrategyOptions& /*options*/) {
-  return std::make_unique<FullCopies>();
+StrategyEntry DescribeFullCopies(int32_t id, std::string_view name) {
+  return {id, name, {}, [](const StrategyOptions&) -> std::unique_ptr<Strategy> {
+            return std::make_unique<FullCopies>();
+          }};
 }
 
 }  // namespace strata::versioning

@@ -85,7 +85,7 @@ class ShadowCollection final : public Strategy {
 
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
-                                            InspectionStatePtr /*state*/) const override {
+                                            StrategyStatePtr /*state*/) const override {
     return std::make_unique<ShadowInspection>(context, document, head, first);
   }
 
@@ -99,8 +99,10 @@ class ShadowCollection final : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> MakeShadowCollection(const StrategyOptions& /*options*/) {
-  return std::make_unique<ShadowCollection>();
+StrategyEntry DescribeShadowCollection(int32_t id, std::string_view name) {
+  return {id, name, {}, [](const StrategyOptions&) -> std::unique_ptr<Strategy> {
+            return std::make_unique<ShadowCollection>();
+          }};
 }
 
 }  // namespace strata::versioning

@@ -82,7 +82,7 @@ class DocumentCheck {
 
   CollectionPtr collection_;
   VerifyPlace::Document at_;
-  InspectionStatePtr inspection_;  // of what stands below the next version
+  StrategyStatePtr inspection_;  // of what stands below the next version
   bool complete_ = false;
   int64_t head_version_ = 0;
   store::Stamp head_stamp_ = 0;
