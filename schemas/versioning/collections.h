@@ -101,7 +101,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // overtakes in deleting the same incarnation counts as done too.)
   void Delete(CollectionDeletion deletion, DeleteCallback done);
 
-  // Visits all collections behind `after_name` in the byte order of their names, until the visitor
+  // Visits all collections after `after_name` in the byte order of their names, until the visitor
   // answers false.
   absl::Status List(std::string_view after_name,
                     const std::function<bool(const Collection&)>& visitor);

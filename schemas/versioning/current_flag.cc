@@ -1,4 +1,5 @@
-// CURRENT_FLAG, the article's choice 1a: as FULL_COPIES, and the latest record carries a flag.
+// CURRENT_FLAG: as FULL_COPIES, and the latest record carries a flag. Choice 1a of the article "How
+// to Track Versions with MongoDB" (askasya.com, 2014).
 //
 //   versions (id, v) = version            with `current: true` on the latest
 //
@@ -11,9 +12,9 @@
 // A crash before 1 leaves nothing. A crash after it, or a lost guard in 2, leaves several flagged
 // records; as flags go oldest first, the flagged ones are always the newest without a gap. Readers
 // never trust the flag: the current version is the greatest. The next update clears what is left,
-// or Inspect's mends do. Flags that are cleared before the new record stands would leave a document
-// without any current version after a crash; clearing newest first would hide older flags from the
-// next walk.
+// or Inspect's repairs do. Flags that are cleared before the new record stands would leave a
+// document without any current version after a crash; clearing newest first would hide older flags
+// from the next walk.
 //
 // A cleared record is written anew, so it keeps the position of its version's commit as a member.
 //
@@ -115,22 +116,24 @@ class CurrentFlag final : public Strategy {
     return InspectGreatestVersions(
         context, document, head, first,
         [&document, current = head->version.header.version](
-            const VersionRecord& found, store::Stamp stamp, std::vector<Fault>& faults) {
-          InspectFlag(document, current, found, stamp, faults);
+            const VersionRecord& found, store::Stamp stamp, std::vector<Finding>& findings) {
+          InspectFlag(document, current, found, stamp, findings);
         });
   }
 
  private:
   static void InspectFlag(const DocumentKey& document, int64_t current, const VersionRecord& found,
-                          store::Stamp stamp, std::vector<Fault>& faults) {
+                          store::Stamp stamp, std::vector<Finding>& findings) {
     const int64_t version = found.version.header.version;
     const bool right = version == current;
     if (found.current == right) return;
-    Fault fault{FindingKind::kWrongFlag, version,
-                right ? "it is current and not flagged" : "it is flagged and not current", true};
-    fault.mend.Replace(Keyspace::kVersions, store::VersionKey(document, version),
-                       right ? EncodeFlagged(found.version) : EncodeVersion(found.version), stamp);
-    faults.push_back(std::move(fault));
+    Finding finding{FindingKind::kWrongFlag, version,
+                    right ? "it is current and not flagged" : "it is flagged and not current",
+                    true};
+    finding.repair.Replace(Keyspace::kVersions, store::VersionKey(document, version),
+                           right ? EncodeFlagged(found.version) : EncodeVersion(found.version),
+                           stamp);
+    findings.push_back(std::move(finding));
   }
 
   static absl::Status ClearFlags(const DocumentKey& document, const FlaggedBelow& flagged,

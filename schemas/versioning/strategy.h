@@ -7,7 +7,8 @@
 // tests/conformance/strategy_conformance_test.cc is this header's specification.
 //
 // Each strategy's .cc opens with its records, its order of writes, what a crash between two of them
-// leaves, and who mends it.
+// leaves, and who repairs it. The layouts are those of "How to Track Versions with MongoDB"
+// (askasya.com, 2014), which names each a choice and says what it costs.
 #pragma once
 
 #include <cstdint>
@@ -86,26 +87,15 @@ struct CurrentVersion {
 };
 using HeadCursor = Cursor<CurrentVersion>;
 
-// Something wrong with a document's records.
-struct Fault {
-  FindingKind kind = FindingKind::kRecordCorrupt;
-  int64_t version = 0;  // 0: the document as a whole
-  std::string problem;  // for people, without content
-  bool recoverable = false;
-  // The writes that mend it, guarded by what was read, so that they come to nothing if somebody
-  // else was faster; none where there is nothing to write.
-  store::WriteBatch mend{};
-};
-
-// What Inspect finds under one version's number.
-struct Inspected {
+// What Inspect says of one version, or of versions that are all missing.
+struct InspectedVersions {
   int64_t first = 0;                     // 0: the document as a whole
   int64_t last = 0;                      // greater than `first`: versions that are all missing
   std::optional<StoredVersion> version;  // its header, if that could be read
-  std::vector<Fault> faults;
+  std::vector<Finding> findings;         // without id and position, which the caller knows
 };
 
-class InspectionCursor : public Cursor<Inspected> {
+class InspectionCursor : public Cursor<InspectedVersions> {
  public:
   // What an inspection has to know that begins right after the last item; null where nothing.
   virtual StrategyStatePtr state() const { return nullptr; }
@@ -157,7 +147,7 @@ class Strategy {
                             store::WriteBatch& batch) const = 0;
 
   // What is stored of a document, sound or not, upward: versions `first` to the head's, those that
-  // are missing in runs; last, if there are any, the faults of the document as a whole. Looks at
+  // are missing in runs; last, if there are any, the findings of the document as a whole. Looks at
   // records that reads do not use too. `head` is null if ReadHead found none or RECORD_CORRUPT.
   // Contents are checked against their hashes here; what versions say of each other is the caller's
   // to judge. Fails only if the store does (STORE_UNAVAILABLE).

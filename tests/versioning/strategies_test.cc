@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/collection_record.h"
-#include "schemas/versioning/embedded.h"
+#include "schemas/versioning/embedded_history.h"
 #include "schemas/versioning/record_codec.h"
 #include "service/engines/engines.h"
 #include "tests/support/await_commit.h"
@@ -280,18 +280,18 @@ TEST_F(StrategiesTest, ARepairClearsFlagsThatACrashLeft) {
     ASSERT_OK_AND_ASSIGN(const std::optional<Head> head,
                          subject->strategy().ReadHead(context, key));
     ASSERT_TRUE(head.has_value());
-    std::vector<Fault> faults;
+    std::vector<Finding> findings;
     const auto cursor = subject->strategy().Inspect(context, key, &*head, 1, nullptr);
     while (cursor->Next()) {
-      for (Fault& fault : cursor->item().faults) faults.push_back(std::move(fault));
+      for (Finding& finding : cursor->item().findings) findings.push_back(std::move(finding));
     }
     ASSERT_THAT(cursor->status(), IsOk());
-    ASSERT_EQ(faults.size(), left);
+    ASSERT_EQ(findings.size(), left);
     for (size_t i = 0; i < left; ++i) {
-      EXPECT_EQ(faults[i].version, static_cast<int64_t>(3 + i));
-      EXPECT_EQ(faults[i].kind, FindingKind::kWrongFlag);
-      EXPECT_TRUE(faults[i].recoverable);
-      EXPECT_TRUE(AwaitCommit(*store_, std::move(faults[i].mend)).committed);
+      EXPECT_EQ(findings[i].version, static_cast<int64_t>(3 + i));
+      EXPECT_EQ(findings[i].kind, FindingKind::kWrongFlag);
+      EXPECT_TRUE(findings[i].recoverable);
+      EXPECT_TRUE(AwaitCommit(*store_, std::move(findings[i].repair)).committed);
     }
   }
   EXPECT_EQ(subject->CheckRecords(*store_, "document"), "");
