@@ -170,6 +170,9 @@ struct StrategyEntry {
   std::unique_ptr<Strategy> (*make)(const StrategyOptions& options);
 };
 
+// Of collections that name none, unless the caller says another.
+inline constexpr std::string_view kDefaultStrategy = "deltas";
+
 // All strategies, in the order of strategies.def.
 const std::vector<StrategyEntry>& AllStrategies();
 
