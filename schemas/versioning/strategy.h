@@ -67,8 +67,8 @@ struct Head {
   StrategyStatePtr state;  // what PrepareToPlan read; null before, and where nothing is needed
 };
 
-// Versions `first` to `last`, both included, upward or downward. REQUIRES: 1 <= first, last <= the
-// head's version.
+// Versions `first` to `last`, both included, upward or downward; none if `first` is the greater.
+// REQUIRES: 1 <= first, last <= the head's version.
 struct VersionRange {
   int64_t first = 1;
   int64_t last = 0;
