@@ -56,11 +56,10 @@ void NewestTen(benchmark::State& state, const Subject& subject) {
                                        .last = subject.versions,
                                        .newest_first = true};
   for (auto _ : state) {
-    Must(subject.strategy().ScanVersions(subject.context, subject.key, subject.head, range,
-                                         Part::kContent, [](StoredVersion&& version) {
-                                           benchmark::DoNotOptimize(version);
-                                           return true;
-                                         }));
+    const auto cursor = subject.strategy().ScanVersions(subject.context, subject.key, subject.head,
+                                                        range, Part::kContent);
+    while (cursor->Next()) benchmark::DoNotOptimize(cursor->item());
+    Must(cursor->status());
   }
 }
 
@@ -90,7 +89,7 @@ void Run(benchmark::State& state, const StrategyEntry& strategy, std::string_vie
     state.SkipWithError("the layout cannot hold so many versions");
     return;
   }
-  Must(subject.strategy().ReadLeftovers(subject.context, subject.key, *head));
+  Must(subject.strategy().PrepareToPlan(subject.context, subject.key, *head));
   subject.head = *std::move(head);
   subject.versions = shape.versions;
   function(state, subject);

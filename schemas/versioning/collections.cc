@@ -122,7 +122,10 @@ absl::StatusOr<CollectionPtr> Collections::Require(const store::Reader& reader,
 
 void Collections::Create(std::string_view name, const StrategyEntry& strategy,
                          const StrategyOptions& options, Callback done) {
-  Insert(std::string(name), strategy, options, /*used=*/false, /*attempt=*/1, std::move(done));
+  absl::StatusOr<StrategyOptions> complete = CompleteOptions(strategy, options);
+  if (!complete.ok()) return done(complete.status());
+  Insert(std::string(name), strategy, *std::move(complete), /*used=*/false, /*attempt=*/1,
+         std::move(done));
 }
 
 void Collections::Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options,
@@ -135,7 +138,7 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
   CollectionRecord wanted;
   wanted.name = std::move(name);
   wanted.strategy = &strategy;
-  wanted.options = options;
+  wanted.options = std::move(options);
   wanted.used = used;
   wanted.stamp = *present ? (*present)->stamp : 0;
   AllocateIncarnation(attempt,
@@ -229,7 +232,7 @@ void Collections::Prepare(const std::string& name, const StrategyEntry* strategy
     done(self->Find(self->store_, name));
   };
   if (!*present || (*present)->deleted) {
-    return Insert(name, *strategy, StrategyOptions(), /*used=*/true, /*attempt=*/1,
+    return Insert(name, *strategy, *CompleteOptions(*strategy, {}), /*used=*/true, /*attempt=*/1,
                   [adopt](const absl::StatusOr<CollectionPtr>& made) { adopt(made.status()); });
   }
   if ((*present)->used) return adopt(absl::OkStatus());
@@ -349,16 +352,16 @@ absl::StatusOr<CollectionStatistics> Collections::Statistics(const Collection& c
     statistics.keyspaces[keyspace] = store_.Estimate(keyspace, range);
   }
   const auto snapshot = store_.Snapshot();
+  const auto heads_cursor = collection.strategy->ScanHeads(
+      {*snapshot, store_.capabilities()}, collection.incarnation, "", "", Part::kHeader);
   bool whole = true;
-  RETURN_IF_ERROR(collection.strategy->ScanHeads(
-      {*snapshot, store_.capabilities()}, collection.incarnation, "", "", Part::kHeader,
-      [&](std::string_view /*id*/, StoredVersion&& head) {
-        whole = statistics.documents < kStatisticsSample;
-        if (!whole) return false;
-        ++statistics.documents;
-        statistics.versions += head.header.version;
-        return true;
-      }));
+  while (whole && heads_cursor->Next()) {
+    whole = statistics.documents < kStatisticsSample;
+    if (!whole) break;
+    ++statistics.documents;
+    statistics.versions += heads_cursor->item().version.header.version;
+  }
+  RETURN_IF_ERROR(heads_cursor->status());
   if (whole || statistics.versions == 0) return statistics;
   // Extrapolate from the sample's versions per document, by the keyspace whose records the strategy
   // ties to documents.

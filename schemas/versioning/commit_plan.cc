@@ -33,7 +33,7 @@ absl::StatusOr<store::WriteBatch> PlanCommit(Round& round, store::Capabilities c
   // A version's request gets its record once the version is superseded; until then the head tells.
   if (round.head) {
     RETURN_IF_ERROR(
-        strategy.ReadLeftovers({*round.reader, capabilities}, round.document, *round.head));
+        strategy.PrepareToPlan({*round.reader, capabilities}, round.document, *round.head));
     RememberRequest(round, round.head->version.header, batch);
   }
   for (size_t i = 0; i + 1 < round.planned.size(); ++i) {

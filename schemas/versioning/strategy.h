@@ -7,11 +7,13 @@
 // tests/conformance/strategy_conformance_test.cc is this header's specification.
 //
 // Each strategy's .cc opens with its records, its order of writes, what a crash between two of them
-// leaves, and who mends it.
+// leaves, and who repairs it. The layouts are those of "How to Track Versions with MongoDB"
+// (askasya.com, 2014), which names each a choice and says what it costs.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,20 +25,23 @@
 #include "absl/status/statusor.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/store/store.h"
+#include "schemas/versioning/cursor.h"
 #include "schemas/versioning/finding.h"
 #include "schemas/versioning/record_codec.h"
 #include "schemas/versioning/version.h"
 
 namespace strata::versioning {
 
-inline constexpr int32_t kKeyframeIntervalMax = 1000;
+// Settings of a collection that its strategy reads, by name. Never change.
+using StrategyOptions = std::map<std::string, int32_t, std::less<>>;
 
-// Settings of a collection that its strategy reads. Never change.
-struct StrategyOptions {
-  // DELTAS: every how many versions one is stored whole; 1 to kKeyframeIntervalMax.
-  int32_t keyframe_interval = 16;
-
-  friend bool operator==(const StrategyOptions&, const StrategyOptions&) = default;
+// An option that a strategy has. Values are greater than 0, which on the wire means unset.
+struct StrategyOption {
+  std::string_view name;  // of its field in strata.v1.CollectionOptions and its member in records
+  int32_t least = 1;
+  int32_t most = 1;
+  int32_t default_value = 1;
+  std::string_view meaning;  // for people
 };
 
 // What a strategy reads through: a snapshot, or the live store of an engine that has none.
@@ -45,68 +50,59 @@ struct ReadContext {
   store::Capabilities capabilities;
 };
 
+// What one strategy alone understands and others carry for it. Never changes, so whoever copies the
+// pointer has the same once more.
+class StrategyState {
+ public:
+  virtual ~StrategyState() = default;
+};
+using StrategyStatePtr = std::shared_ptr<const StrategyState>;
+
 // The current version (a deletion included) as read, with what the next plan must know of its
 // records.
 struct Head {
   StoredVersion version;   // with content
   store::Stamp stamp = 0;  // of the record that holds it
   std::string record;      // that record's bytes
-  // CURRENT_FLAG, after ReadLeftovers: older versions still flagged as current, newest first.
-  struct Leftover {
-    int64_t version = 0;
-    store::Record record;
-  };
-  std::vector<Leftover> leftovers;
+  StrategyStatePtr state;  // what PrepareToPlan read; null before, and where nothing is needed
 };
 
-// Versions `first` to `last`, both included, upward or downward. REQUIRES: 1 <= first, last <= the
-// head's version.
+// Versions `first` to `last`, both included, upward or downward; none if `first` is the greater.
+// REQUIRES: 1 <= first, last <= the head's version.
 struct VersionRange {
   int64_t first = 1;
   int64_t last = 0;
   bool newest_first = false;
-  // The visitor will end the walk after about so many (0: it will see all). For reading ahead;
-  // never changes what is visited.
+  // About so many will be asked for (0: all). For reading ahead; never changes what the cursor
+  // gives.
   int64_t wanted = 0;
 };
 
-// Called with each version in order; false ends the walk.
-using VersionVisitor = std::function<bool(StoredVersion&& version)>;
+using VersionCursor = Cursor<StoredVersion>;
 
-// Called with each document's current version, in the byte order of the ids; false ends the walk.
-using HeadVisitor = std::function<bool(std::string_view id, StoredVersion&& version)>;
-
-// Something wrong with a document's records.
-struct Fault {
-  FindingKind kind = FindingKind::kRecordCorrupt;
-  int64_t version = 0;  // 0: the document as a whole
-  std::string problem;  // for people, without content
-  bool recoverable = false;
-  // The writes that mend it, guarded by what was read, so that they come to nothing if somebody
-  // else was faster; none where there is nothing to write.
-  store::WriteBatch mend{};
+// The current version of one of many documents.
+struct CurrentVersion {
+  std::string id;
+  StoredVersion version;
 };
+using HeadCursor = Cursor<CurrentVersion>;
 
-// What Inspect finds under one version's number.
-struct Inspected {
+// What Inspect says of one version, or of versions that are all missing.
+struct InspectedVersions {
   int64_t first = 0;                     // 0: the document as a whole
   int64_t last = 0;                      // greater than `first`: versions that are all missing
   std::optional<StoredVersion> version;  // its header, if that could be read
-  std::vector<Fault> faults;
+  std::vector<Finding> findings;         // without id and position, which the caller knows
 };
 
-// What a strategy that was stopped in the middle of an inspection knows of the versions below.
-// Never changes, so whoever copies the pointer has the same place once more.
-class InspectionState {
+class InspectionCursor : public Cursor<InspectedVersions> {
  public:
-  virtual ~InspectionState() = default;
+  // What an inspection has to know that begins right after the last item; null where nothing.
+  virtual StrategyStatePtr state() const { return nullptr; }
 };
-using InspectionStatePtr = std::shared_ptr<const InspectionState>;
 
-// Called with each in order; false ends the walk.
-using InspectionVisitor = std::function<bool(Inspected&& inspected)>;
-
-// Stateless and thread-safe; one object serves all collections with the same options.
+// Stateless and thread-safe; one object serves all collections with the same options. The context's
+// reader and whatever else is handed in by reference must outlive the cursors.
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -115,9 +111,9 @@ class Strategy {
   virtual absl::StatusOr<std::optional<Head>> ReadHead(
       const ReadContext& context, const store::DocumentKey& document) const = 0;
 
-  // Reads into `head` what earlier writers left undone and the next plan has to finish. Writers
-  // call it between ReadHead and Plan; readers need not.
-  virtual absl::Status ReadLeftovers(const ReadContext& /*context*/,
+  // Reads into `head` what Plan has to know besides the current version. Writers call it between
+  // ReadHead and Plan; readers need not.
+  virtual absl::Status PrepareToPlan(const ReadContext& /*context*/,
                                      const store::DocumentKey& /*document*/, Head& /*head*/) const {
     return absl::OkStatus();
   }
@@ -129,38 +125,39 @@ class Strategy {
                                                     const Head& head, int64_t version,
                                                     Part part) const = 0;
 
-  // Visits the versions of `range`; none is left out (RECORD_CORRUPT instead).
-  virtual absl::Status ScanVersions(const ReadContext& context, const store::DocumentKey& document,
-                                    const Head& head, const VersionRange& range, Part part,
-                                    const VersionVisitor& visitor) const = 0;
+  // The versions of `range`; none is left out (RECORD_CORRUPT instead).
+  virtual std::unique_ptr<VersionCursor> ScanVersions(const ReadContext& context,
+                                                      const store::DocumentKey& document,
+                                                      const Head& head, const VersionRange& range,
+                                                      Part part) const = 0;
 
-  // Visits the current version (a deletion included) of every document of `incarnation` whose id
-  // begins with `id_prefix` and is greater than `after_id` (empty: from the first). Cost per
-  // document, not per version. Where scans may be stale, recent changes may be missed, but what is
-  // visited was confirmed by a point read.
-  virtual absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
-                                 std::string_view id_prefix, std::string_view after_id, Part part,
-                                 const HeadVisitor& visitor) const = 0;
+  // The current version (a deletion included) of every document of `incarnation` whose id begins
+  // with `id_prefix` and is greater than `after_id` (empty: from the first), in the byte order of
+  // the ids. Cost per document, not per version. Where scans may be stale, recent changes may be
+  // missed, but what is given was confirmed by a point read.
+  virtual std::unique_ptr<HeadCursor> ScanHeads(const ReadContext& context, int64_t incarnation,
+                                                std::string_view id_prefix,
+                                                std::string_view after_id, Part part) const = 0;
 
   // Adds to `batch` the writes that make `next` (successive versions, at least one; more than one
-  // only with atomic batches) the newest of a document whose head is `head` (null: never written),
-  // and marks the commit point. Pure. LAYOUT_LIMIT where the layout cannot hold them.
+  // only with atomic batches) the newest of a document whose head is `head` (prepared; null: never
+  // written), and marks the commit point. Pure. LAYOUT_LIMIT where the layout cannot hold them.
   virtual absl::Status Plan(const store::DocumentKey& document, const Head* head,
                             std::span<const StoredVersion> next,
                             store::WriteBatch& batch) const = 0;
 
-  // Visits what is stored of a document, sound or not, upward: versions `first` to the head's,
-  // those that are missing in runs; last, if there are any, the faults of the document as a whole.
-  // Looks at records that reads do not use too. `head` is null if ReadHead found none or
-  // RECORD_CORRUPT. Contents are checked against their hashes here; what versions say of each other
-  // is the caller's to judge. Fails only if the store does (STORE_UNAVAILABLE).
+  // What is stored of a document, sound or not, upward: versions `first` to the head's, those that
+  // are missing in runs; last, if there are any, the findings of the document as a whole. Looks at
+  // records that reads do not use too. `head` is null if ReadHead found none or RECORD_CORRUPT.
+  // Contents are checked against their hashes here; what versions say of each other is the caller's
+  // to judge. Fails only if the store does (STORE_UNAVAILABLE).
   //
-  // `state` is null, or what the inspection left there whose visitor ended the walk right below
-  // `first`, on this snapshot or on an earlier one: then no version is read twice, however often
-  // the walk is ended. It is left null where nothing needs to be known.
-  virtual absl::Status Inspect(const ReadContext& context, const store::DocumentKey& document,
-                               const Head* head, int64_t first, InspectionStatePtr& state,
-                               const InspectionVisitor& visitor) const = 0;
+  // `state` is null, or that of a cursor that was left right below `first`, on this snapshot or on
+  // an earlier one: then no version is read twice, however often an inspection is cut short.
+  virtual std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context,
+                                                    const store::DocumentKey& document,
+                                                    const Head* head, int64_t first,
+                                                    StrategyStatePtr state) const = 0;
 };
 
 // One line of strategies.def. `id` is the number in stored collection records and in
@@ -168,11 +165,25 @@ class Strategy {
 struct StrategyEntry {
   int32_t id;
   std::string_view name;  // as on command lines: "full-copies"
+  std::span<const StrategyOption> options;
+  // The options that are not given have their defaults. REQUIRES: CompleteOptions takes them.
   std::unique_ptr<Strategy> (*make)(const StrategyOptions& options);
 };
 
+// Of collections that name none, unless the caller says another.
+inline constexpr std::string_view kDefaultStrategy = "deltas";
+
 // All strategies, in the order of strategies.def.
 const std::vector<StrategyEntry>& AllStrategies();
+
+// The value that is given, or the option's own.
+int32_t ValueOf(const StrategyOptions& options, const StrategyOption& option);
+
+// All options of the strategy: those given, and the defaults. INVALID_FIELD with the field
+// "options.<name>" for a value out of range, with the metadata "limit", and for an option that the
+// strategy does not have.
+absl::StatusOr<StrategyOptions> CompleteOptions(const StrategyEntry& strategy,
+                                                StrategyOptions given);
 
 // Null if there is none of that name or number.
 const StrategyEntry* FindStrategy(std::string_view name);

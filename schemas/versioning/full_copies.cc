@@ -1,10 +1,11 @@
-// FULL_COPIES, the article's choice 1: one whole record for each version.
+// FULL_COPIES: one whole record for each version. Choice 1 of the article "How to Track Versions
+// with MongoDB" (askasya.com, 2014).
 //
 //   versions (id, v) = version
 //
 // Order of writes: insert (id, v+1) if absent, which is the commit point. There is nothing between
-// two writes, so a crash leaves nothing and nobody has to mend anything. Two writers that read the
-// same head insert the same key: one wins.
+// two writes, so a crash leaves nothing and nobody has to repair anything. Two writers that read
+// the same head insert the same key: one wins.
 //
 // The current version is the greatest, found by one reverse seek. Where scans may be stale it is
 // confirmed by point reads upward, until one finds nothing.
@@ -36,16 +37,16 @@ class FullCopies final : public Strategy {
     return ReadWholeVersion(context, document, head, version, part);
   }
 
-  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
-                            const Head& head, const VersionRange& range, Part part,
-                            const VersionVisitor& visitor) const override {
-    return ScanWholeVersions(context, document, head, range, part, visitor);
+  std::unique_ptr<VersionCursor> ScanVersions(const ReadContext& context,
+                                              const DocumentKey& document, const Head& head,
+                                              const VersionRange& range, Part part) const override {
+    return ScanWholeVersions(context, document, head, range, part);
   }
 
-  absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
-                         std::string_view id_prefix, std::string_view after_id, Part part,
-                         const HeadVisitor& visitor) const override {
-    return ScanGreatestVersions(context, incarnation, id_prefix, after_id, part, visitor);
+  std::unique_ptr<HeadCursor> ScanHeads(const ReadContext& context, int64_t incarnation,
+                                        std::string_view id_prefix, std::string_view after_id,
+                                        Part part) const override {
+    return ScanGreatestVersions(context, incarnation, id_prefix, after_id, part);
   }
 
   absl::Status Plan(const DocumentKey& document, const Head* /*head*/,
@@ -58,17 +59,19 @@ class FullCopies final : public Strategy {
     return absl::OkStatus();
   }
 
-  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, InspectionStatePtr& /*state*/,
-                       const InspectionVisitor& visitor) const override {
-    return InspectGreatestVersions(context, document, head, first, {}, visitor);
+  std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
+                                            const Head* head, int64_t first,
+                                            StrategyStatePtr /*state*/) const override {
+    return InspectGreatestVersions(context, document, head, first, {});
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Strategy> MakeFullCopies(const StrategyOptions& /*options*/) {
-  return std::make_unique<FullCopies>();
+StrategyEntry DescribeFullCopies(int32_t id, std::string_view name) {
+  return {id, name, {}, [](const StrategyOptions&) -> std::unique_ptr<Strategy> {
+            return std::make_unique<FullCopies>();
+          }};
 }
 
 }  // namespace strata::versioning
