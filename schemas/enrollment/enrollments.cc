@@ -30,13 +30,14 @@ absl::Status CheckNumber(std::string_view field, int64_t number) {
       .With("limit", int64_t{1});
 }
 
-absl::Status CheckStudent(const DocumentName& student) {
-  RETURN_IF_ERROR(versioning::ValidateName("collection", student.collection));
-  return versioning::ValidateName("student_id", student.id);
+// A student's id is a document's, by another name; collection and change are the documents' to
+// check.
+absl::Status CheckStudentId(std::string_view id) {
+  return versioning::ValidateName("student_id", id);
 }
 
 absl::Status Check(const ApplyRequest& request) {
-  RETURN_IF_ERROR(CheckStudent(request.student));
+  RETURN_IF_ERROR(CheckStudentId(request.student.id));
   RETURN_IF_ERROR(versioning::ValidateName("class_name", request.message.class_name));
   RETURN_IF_ERROR(CheckNumber("sequence_number", request.message.sequence_number));
   return ValidateSet(request.message.set);
@@ -131,7 +132,7 @@ void Enrollments::Apply(ApplyRequest request, ApplyCallback done) {
 
 absl::StatusOr<StudentEnrollments> Enrollments::Get(const DocumentName& student,
                                                     const std::string& set) const {
-  RETURN_IF_ERROR(CheckStudent(student));
+  RETURN_IF_ERROR(CheckStudentId(student.id));
   RETURN_IF_ERROR(ValidateSet(set));
   const absl::StatusOr<versioning::StoredVersion> version = documents_.Get(student, {});
   StudentEnrollments found;
@@ -230,7 +231,7 @@ void Enrollments::Purge(PurgeRequest request, PurgeCallback done) {
   if (valid.ok()) valid = versioning::ValidateChange(request.change);
   if (!valid.ok()) return done(std::move(valid));
   if (!request.student_id.empty()) {
-    valid = CheckStudent({request.collection, request.student_id});
+    valid = CheckStudentId(request.student_id);
     if (!valid.ok()) return done(std::move(valid));
     return PurgeStudent(request, request.student_id,
                         [done = std::move(done)](const absl::StatusOr<int64_t>& tombstones) {

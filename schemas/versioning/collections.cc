@@ -7,6 +7,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
+#include "schemas/versioning/names.h"
 #include "schemas/versioning/record_codec.h"
 #include "schemas/versioning/write_path.h"
 
@@ -26,6 +27,15 @@ constexpr int64_t kStatisticsSample = 1000;
 absl::Status TooManyAttempts() {
   return Error(ErrorReason::kRetriesExhausted, "other writers of the collection were faster")
       .With("attempts", int64_t{kAttemptsMax});
+}
+
+absl::Status Validate(const CollectionDeletion& deletion) {
+  RETURN_IF_ERROR(ValidateName("name", deletion.name));
+  RETURN_IF_ERROR(ValidateRequestId(deletion.request_id));
+  if (deletion.incarnation >= 0) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidField,
+               "incarnation is " + std::to_string(deletion.incarnation) + ", but counts from 1")
+      .With("field", "incarnation");
 }
 
 // Why the collection must not be deleted; `live` is null if there is none.
@@ -120,8 +130,14 @@ absl::StatusOr<CollectionPtr> Collections::Require(const store::Reader& reader,
   return collection;
 }
 
+absl::StatusOr<CollectionPtr> Collections::Get(std::string_view name) {
+  RETURN_IF_ERROR(ValidateName("name", name));
+  return Require(store_, name);
+}
+
 void Collections::Create(std::string_view name, const StrategyEntry& strategy,
                          const StrategyOptions& options, Callback done) {
+  if (absl::Status valid = ValidateName("name", name); !valid.ok()) return done(std::move(valid));
   Insert(std::string(name), strategy, options, /*used=*/false, /*attempt=*/1, std::move(done));
 }
 
@@ -242,6 +258,7 @@ void Collections::Prepare(const std::string& name, const StrategyEntry* strategy
 }
 
 void Collections::Delete(CollectionDeletion deletion, DeleteCallback done) {
+  if (absl::Status valid = Validate(deletion); !valid.ok()) return done(std::move(valid));
   Delete(std::move(deletion), /*attempt=*/1, std::move(done));
 }
 

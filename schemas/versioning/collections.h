@@ -83,7 +83,10 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // As Find, with COLLECTION_NOT_FOUND for none.
   absl::StatusOr<CollectionPtr> Require(const store::Reader& reader, std::string_view name);
 
-  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_NAME, INVALID_FIELD.
+  // The collection as it is now. COLLECTION_NOT_FOUND; INVALID_NAME, of `name`.
+  absl::StatusOr<CollectionPtr> Get(std::string_view name);
+
+  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_NAME, of `name`.
   void Create(std::string_view name, const StrategyEntry& strategy, const StrategyOptions& options,
               Callback done);
 
@@ -98,10 +101,11 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // for; without `force`, COLLECTION_NOT_EMPTY for one that was ever written to. A request id that
   // took effect within 24 hours is answered as replayed, whatever bears the name now; with other
   // arguments it is REQUEST_ID_REUSED. (Without atomic batches, a request that another one
-  // overtakes in deleting the same incarnation counts as done too.)
+  // overtakes in deleting the same incarnation counts as done too.) INVALID_NAME, INVALID_FIELD, of
+  // the member.
   void Delete(CollectionDeletion deletion, DeleteCallback done);
 
-  // Visits all collections behind `after_name` in the byte order of their names, until the visitor
+  // Visits all collections after `after_name` in the byte order of their names, until the visitor
   // answers false.
   absl::Status List(std::string_view after_name,
                     const std::function<bool(const Collection&)>& visitor);

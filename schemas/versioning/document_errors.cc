@@ -4,7 +4,8 @@
 
 #include "absl/time/time.h"
 #include "schemas/base/error.h"
-#include "schemas/versioning/write_path.h"
+#include "schemas/versioning/names.h"
+#include "schemas/versioning/version.h"
 
 namespace strata::versioning {
 namespace {
@@ -15,7 +16,7 @@ Error OfDocument(ErrorReason reason, std::string_view message, const DocumentNam
   return error;
 }
 
-// "2026-01-31T12:00:00.25Z", without trailing zeros behind the point.
+// "2026-01-31T12:00:00.25Z", without trailing zeros after the point.
 std::string TimeText(UnixMicros time) {
   return absl::FormatTime("%E4Y-%m-%dT%H:%M:%E*SZ", absl::FromUnixMicros(time),
                           absl::UTCTimeZone());

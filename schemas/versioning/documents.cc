@@ -1,71 +1,36 @@
 #include "schemas/versioning/documents.h"
 
-#include <bson/bson.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/base/strings.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/fingerprint.h"
 
 namespace strata::versioning {
 namespace {
 
-constexpr size_t kNameBytesMax = 256;
-constexpr size_t kReasonBytesMax = 1024;
-constexpr size_t kLabelsMax = 32;
-constexpr size_t kLabelNameBytesMax = 128;
-constexpr size_t kRequestIdBytesMax = 128;
 // A read on an engine without snapshots starts again when its collection changed under it, so
 // often.
 constexpr int kReadAttempts = 3;
 
-std::string Hex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const char byte : bytes) {
-    text += kDigits[static_cast<uint8_t>(byte) >> 4];
-    text += kDigits[static_cast<uint8_t>(byte) & 0xF];
-  }
-  return text;
-}
-
 // An id for a document that its creator did not name.
 std::string MakeId(const WriteRequest& request, Entropy& entropy) {
-  if (request.request_id.empty()) return Hex(entropy.Bytes(16));
+  if (request.request_id.empty()) return absl::BytesToHexString(entropy.Bytes(16));
   const document::Hash hash = document::PartHasher()
                                   .Add("document id")
                                   .Add(request.name.collection)
                                   .Add(request.request_id)
                                   .Finish();
-  return Hex(document::HashBytes(hash).substr(0, 16));
-}
-
-// `subject` is what an error says of the text, if it is not the field itself.
-absl::Status ValidateText(std::string_view field, std::string_view text, size_t bytes_max,
-                          std::string_view subject = {}) {
-  if (subject.empty()) subject = field;
-  if (text.size() > bytes_max) {
-    return Error(ErrorReason::kInvalidField, std::string(subject) + " has " +
-                                                 std::to_string(text.size()) + " bytes, at most " +
-                                                 std::to_string(bytes_max) + " are allowed")
-        .With("field", field)
-        .With("limit", static_cast<int64_t>(bytes_max));
-  }
-  if (!bson_utf8_validate(text.data(), text.size(), /*allow_null=*/false)) {
-    return Error(ErrorReason::kInvalidField,
-                 std::string(subject) + " is not UTF-8, or holds a zero byte")
-        .With("field", field);
-  }
-  return absl::OkStatus();
+  return absl::BytesToHexString(ToAbsl(document::HashBytes(hash).substr(0, 16)));
 }
 
 absl::Status ValidateWrite(const WriteRequest& request) {
-  RETURN_IF_ERROR(ValidateName("collection", request.name.collection));
-  RETURN_IF_ERROR(ValidateName("id", request.name.id));
+  RETURN_IF_ERROR(ValidateName(request.name));
   RETURN_IF_ERROR(ValidateChange(request.change));
   return ValidateRequestId(request.request_id);
 }
@@ -76,68 +41,6 @@ const document::Content& ContentOrEmpty(const StoredVersion* version) {
 }
 
 }  // namespace
-
-absl::Status ValidateName(std::string_view field, std::string_view name) {
-  const auto invalid = [&](const std::string& problem) {
-    return Error(ErrorReason::kInvalidName, std::string(field) + problem)
-        .With("field", field)
-        .With("limit", static_cast<int64_t>(kNameBytesMax))
-        .ToStatus();
-  };
-  if (name.empty()) {
-    return invalid(" is empty, but has to have 1 to " + std::to_string(kNameBytesMax) + " bytes");
-  }
-  if (name.size() > kNameBytesMax) {
-    return invalid(" has " + std::to_string(name.size()) + " bytes, at most " +
-                   std::to_string(kNameBytesMax) + " are allowed");
-  }
-  if (!bson_utf8_validate(name.data(), name.size(), /*allow_null=*/true)) {
-    return invalid(" is not UTF-8");
-  }
-  for (size_t i = 0; i < name.size(); ++i) {
-    const auto byte = static_cast<uint8_t>(name[i]);
-    const bool c1 = byte == 0xC2 && i + 1 < name.size() && static_cast<uint8_t>(name[i + 1]) < 0xA0;
-    if (byte < 0x20 || byte == 0x7F || c1) {
-      return invalid(" holds a control character at byte " + std::to_string(i) +
-                     "; names are UTF-8 without any");
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ValidateChange(const ChangeInfo& change) {
-  RETURN_IF_ERROR(ValidateText("change.actor", change.actor, kNameBytesMax));
-  RETURN_IF_ERROR(ValidateText("change.on_behalf_of", change.on_behalf_of, kNameBytesMax));
-  RETURN_IF_ERROR(ValidateText("change.reason", change.reason, kReasonBytesMax));
-  if (change.labels.size() > kLabelsMax) {
-    return Error(ErrorReason::kInvalidField, "change.labels has " +
-                                                 std::to_string(change.labels.size()) +
-                                                 " entries, at most 32 are allowed")
-        .With("field", "change.labels")
-        .With("limit", static_cast<int64_t>(kLabelsMax));
-  }
-  for (const auto& [name, value] : change.labels) {
-    if (name.empty()) {
-      return Error(ErrorReason::kInvalidField, "change.labels has an entry without a name")
-          .With("field", "change.labels");
-    }
-    RETURN_IF_ERROR(
-        ValidateText("change.labels", name, kLabelNameBytesMax, "a name in change.labels"));
-    RETURN_IF_ERROR(
-        ValidateText("change.labels", value, kNameBytesMax, "change.labels[\"" + name + "\"]"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ValidateRequestId(std::string_view request_id) {
-  const bool printable = std::all_of(request_id.begin(), request_id.end(),
-                                     [](char byte) { return byte > 0x20 && byte < 0x7F; });
-  if (printable && request_id.size() <= kRequestIdBytesMax) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidField,
-               "request_id must be 1 to 128 bytes of printable ASCII without spaces")
-      .With("field", "request_id")
-      .With("limit", static_cast<int64_t>(kRequestIdBytesMax));
-}
 
 // A document and its current version, as one reader sees them.
 struct Documents::DocumentView {
@@ -314,8 +217,10 @@ absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At&
 
 absl::Status Documents::BatchGet(const std::string& collection, const std::vector<std::string>& ids,
                                  const BatchVisitor& visitor) const {
-  for (const std::string& id : ids) RETURN_IF_ERROR(ValidateName("ids", id));
-  size_t next = 0;  // a read that starts again goes on behind what the visitor took
+  for (size_t i = 0; i < ids.size(); ++i) {
+    RETURN_IF_ERROR(ValidateName("ids[" + std::to_string(i) + "]", ids[i]));
+  }
+  size_t next = 0;  // a read that starts again goes on after what the visitor took
   return WithCollection(
       collection, [&](const Collection& found, const ReadContext& context) -> absl::Status {
         for (; next < ids.size(); ++next) {
@@ -514,6 +419,18 @@ absl::StatusOr<ListEnd> Documents::List(const ListQuery& query, const ListVisito
 
 namespace {
 
+absl::Status Validate(const AuditQuery& query) {
+  if (!query.id.empty()) {
+    if (query.collection.empty()) {
+      return Error(ErrorReason::kInvalidField, "collection is required with id")
+          .With("field", "collection");
+    }
+    RETURN_IF_ERROR(ValidateName("id", query.id));
+  }
+  if (!query.collection.empty()) RETURN_IF_ERROR(ValidateName("collection", query.collection));
+  return ValidateRequestId(query.request_id);
+}
+
 bool Matches(const AuditQuery& query, const VersionHeader& header) {
   if (!query.actor.empty() && header.change.actor != query.actor) return false;
   if (!query.request_id.empty() && header.request_id != query.request_id) return false;
@@ -550,6 +467,10 @@ absl::Status NoLedger(std::string_view advice) {
 
 }  // namespace
 
+Verification Documents::Verify(VerifyQuery query, VerifyPlace place) {
+  return Verification(store_, *collections_, clock_, std::move(query), std::move(place));
+}
+
 absl::StatusOr<LedgerHead> Documents::GetLedgerHead() const {
   if (!capabilities_.commit_positions) return NoLedger("it keeps no ledger");
   return ReadLedgerHead(store_);
@@ -557,7 +478,7 @@ absl::StatusOr<LedgerHead> Documents::GetLedgerHead() const {
 
 absl::StatusOr<std::optional<LedgerPlace>> Documents::Audit(const AuditQuery& query,
                                                             const AuditVisitor& visitor) const {
-  if (!query.collection.empty()) RETURN_IF_ERROR(ValidateName("collection", query.collection));
+  RETURN_IF_ERROR(Validate(query));
   if (!query.id.empty()) {
     auto end = AuditDocument(query, visitor);
     // What was done to a document outlives its collection, in the ledger.

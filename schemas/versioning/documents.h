@@ -23,6 +23,8 @@
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/ledger.h"
+#include "schemas/versioning/names.h"
+#include "schemas/versioning/verify.h"
 #include "schemas/versioning/write_path.h"
 
 namespace strata::versioning {
@@ -168,6 +170,9 @@ class Documents {
   absl::StatusOr<std::optional<LedgerPlace>> Audit(const AuditQuery& query,
                                                    const AuditVisitor& visitor) const;
 
+  // Proves that what is stored is whole (verify.h); reads nothing yet. Must not outlive the facade.
+  Verification Verify(VerifyQuery query, VerifyPlace place = {});
+
   // Where the ledger ends. UNSUPPORTED_BY_ENGINE without commit positions.
   absl::StatusOr<LedgerHead> GetLedgerHead() const;
 
@@ -204,12 +209,5 @@ class Documents {
   std::shared_ptr<Collections> collections_;
   std::shared_ptr<WritePath> write_path_;
 };
-
-// Checks what every write names; the metadata "field" says which part is wrong. Limits: collection
-// and id 1 to 256 bytes of UTF-8 without control characters; actor and on_behalf_of 256 bytes,
-// reason 1 KiB, 32 labels; request ids 1 to 128 bytes of printable ASCII.
-absl::Status ValidateName(std::string_view field, std::string_view name);
-absl::Status ValidateChange(const ChangeInfo& change);
-absl::Status ValidateRequestId(std::string_view request_id);
 
 }  // namespace strata::versioning

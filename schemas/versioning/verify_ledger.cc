@@ -5,7 +5,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/versioning/documents.h"
+#include "schemas/versioning/names.h"
 #include "schemas/versioning/verify_document.h"
 
 namespace strata::versioning {

@@ -37,7 +37,6 @@ absl::StatusOr<versioning::StrategyOptions> ToOptions(const wire::CollectionOpti
 
 absl::Status CreateCollection(const Context& context, const wire::CreateCollectionRequest& request,
                               Reply<wire::CreateCollectionResponse> reply) {
-  RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
   ASSIGN_OR_RETURN(const versioning::StrategyEntry* const strategy,
                    ToStrategy(context, request.strategy()));
   ASSIGN_OR_RETURN(const versioning::StrategyOptions options,

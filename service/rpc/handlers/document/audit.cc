@@ -9,17 +9,6 @@ namespace {
 
 constexpr std::string_view kMethod = "Audit";
 
-absl::Status CheckNames(const wire::AuditRequest& request) {
-  if (!request.collection().empty()) {
-    RETURN_IF_ERROR(versioning::ValidateName("collection", request.collection()));
-  }
-  if (!request.id().empty()) {
-    if (request.collection().empty()) return FieldError("collection", "is required with id");
-    RETURN_IF_ERROR(versioning::ValidateName("id", request.id()));
-  }
-  return versioning::ValidateRequestId(request.request_id());
-}
-
 absl::Status FillFilter(const wire::AuditRequest& request, versioning::AuditQuery& query) {
   for (int i = 0; i < request.kinds_size(); ++i) {
     const wire::VersionKind kind = request.kinds(i);
@@ -58,7 +47,6 @@ absl::Status FillPlace(const wire::AuditRequest& request, versioning::AuditQuery
 }
 
 absl::StatusOr<versioning::AuditQuery> ToQuery(const wire::AuditRequest& request) {
-  RETURN_IF_ERROR(CheckNames(request));
   versioning::AuditQuery query;
   query.collection = request.collection();
   query.id = request.id();

@@ -9,7 +9,7 @@ namespace {
 
 std::string IdField(int index) { return "ids[" + std::to_string(index) + "]"; }
 
-// 1 to 1000 names, none twice.
+// 1 to 1000, none twice.
 absl::Status CheckIds(const google::protobuf::RepeatedPtrField<std::string>& ids) {
   if (ids.empty()) return FieldError("ids", "is required: 1 to 1000 ids");
   if (ids.size() > kPageSizeMax) return TooManyElements("ids", ids.size(), kPageSizeMax);
@@ -17,9 +17,8 @@ absl::Status CheckIds(const google::protobuf::RepeatedPtrField<std::string>& ids
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
             [&](int a, int b) { return std::tie(ids[a], a) < std::tie(ids[b], b); });
-  for (size_t i = 0; i < order.size(); ++i) {
-    RETURN_IF_ERROR(versioning::ValidateName(IdField(order[i]), ids[order[i]]));
-    if (i > 0 && ids[order[i - 1]] == ids[order[i]]) {
+  for (size_t i = 1; i < order.size(); ++i) {
+    if (ids[order[i - 1]] == ids[order[i]]) {
       return FieldError(IdField(order[i]),
                         "is the same as " + IdField(order[i - 1]) + "; ask for an id once");
     }
