@@ -56,11 +56,10 @@ void NewestTen(benchmark::State& state, const Subject& subject) {
                                        .last = subject.versions,
                                        .newest_first = true};
   for (auto _ : state) {
-    Must(subject.strategy().ScanVersions(subject.context, subject.key, subject.head, range,
-                                         Part::kContent, [](StoredVersion&& version) {
-                                           benchmark::DoNotOptimize(version);
-                                           return true;
-                                         }));
+    const auto cursor = subject.strategy().ScanVersions(subject.context, subject.key, subject.head,
+                                                        range, Part::kContent);
+    while (cursor->Next()) benchmark::DoNotOptimize(cursor->item());
+    Must(cursor->status());
   }
 }
 

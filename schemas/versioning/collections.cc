@@ -366,16 +366,16 @@ absl::StatusOr<CollectionStatistics> Collections::Statistics(const Collection& c
     statistics.keyspaces[keyspace] = store_.Estimate(keyspace, range);
   }
   const auto snapshot = store_.Snapshot();
+  const auto heads_cursor = collection.strategy->ScanHeads(
+      {*snapshot, store_.capabilities()}, collection.incarnation, "", "", Part::kHeader);
   bool whole = true;
-  RETURN_IF_ERROR(collection.strategy->ScanHeads(
-      {*snapshot, store_.capabilities()}, collection.incarnation, "", "", Part::kHeader,
-      [&](std::string_view /*id*/, StoredVersion&& head) {
-        whole = statistics.documents < kStatisticsSample;
-        if (!whole) return false;
-        ++statistics.documents;
-        statistics.versions += head.header.version;
-        return true;
-      }));
+  while (whole && heads_cursor->Next()) {
+    whole = statistics.documents < kStatisticsSample;
+    if (!whole) break;
+    ++statistics.documents;
+    statistics.versions += heads_cursor->item().version.header.version;
+  }
+  RETURN_IF_ERROR(heads_cursor->status());
   if (whole || statistics.versions == 0) return statistics;
   // Extrapolate from the sample's versions per document, by the keyspace whose records the strategy
   // ties to documents.

@@ -67,16 +67,16 @@ class CurrentFlag final : public Strategy {
     return ReadWholeVersion(context, document, head, version, part);
   }
 
-  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
-                            const Head& head, const VersionRange& range, Part part,
-                            const VersionVisitor& visitor) const override {
-    return ScanWholeVersions(context, document, head, range, part, visitor);
+  std::unique_ptr<VersionCursor> ScanVersions(const ReadContext& context,
+                                              const DocumentKey& document, const Head& head,
+                                              const VersionRange& range, Part part) const override {
+    return ScanWholeVersions(context, document, head, range, part);
   }
 
-  absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
-                         std::string_view id_prefix, std::string_view after_id, Part part,
-                         const HeadVisitor& visitor) const override {
-    return ScanGreatestVersions(context, incarnation, id_prefix, after_id, part, visitor);
+  std::unique_ptr<HeadCursor> ScanHeads(const ReadContext& context, int64_t incarnation,
+                                        std::string_view id_prefix, std::string_view after_id,
+                                        Part part) const override {
+    return ScanGreatestVersions(context, incarnation, id_prefix, after_id, part);
   }
 
   absl::Status Plan(const DocumentKey& document, const Head* head,
@@ -94,27 +94,32 @@ class CurrentFlag final : public Strategy {
   }
 
   // Any flag below the head counts, not only those that a crash leaves without a gap.
-  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, InspectionStatePtr& /*state*/,
-                       const InspectionVisitor& visitor) const override {
-    const auto inspect_flag = [&](const VersionRecord& found, store::Stamp stamp,
-                                  std::vector<Fault>& faults) {
-      const int64_t version = found.version.header.version;
-      // Of a head that cannot be read nobody can tell where it is.
-      if (head == nullptr) return;
-      const bool right = version == head->version.header.version;
-      if (found.current == right) return;
-      Fault fault{FindingKind::kWrongFlag, version,
-                  right ? "it is current and not flagged" : "it is flagged and not current", true};
-      fault.mend.Replace(Keyspace::kVersions, store::VersionKey(document, version),
-                         right ? EncodeFlagged(found.version) : EncodeVersion(found.version),
-                         stamp);
-      faults.push_back(std::move(fault));
-    };
-    return InspectGreatestVersions(context, document, head, first, inspect_flag, visitor);
+  std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
+                                            const Head* head, int64_t first,
+                                            InspectionStatePtr /*state*/) const override {
+    // Of a head that cannot be read nobody can tell where it is.
+    if (head == nullptr) return InspectGreatestVersions(context, document, head, first, {});
+    return InspectGreatestVersions(
+        context, document, head, first,
+        [&document, current = head->version.header.version](
+            const VersionRecord& found, store::Stamp stamp, std::vector<Fault>& faults) {
+          InspectFlag(document, current, found, stamp, faults);
+        });
   }
 
  private:
+  static void InspectFlag(const DocumentKey& document, int64_t current, const VersionRecord& found,
+                          store::Stamp stamp, std::vector<Fault>& faults) {
+    const int64_t version = found.version.header.version;
+    const bool right = version == current;
+    if (found.current == right) return;
+    Fault fault{FindingKind::kWrongFlag, version,
+                right ? "it is current and not flagged" : "it is flagged and not current", true};
+    fault.mend.Replace(Keyspace::kVersions, store::VersionKey(document, version),
+                       right ? EncodeFlagged(found.version) : EncodeVersion(found.version), stamp);
+    faults.push_back(std::move(fault));
+  }
+
   static absl::Status ClearLeftovers(const DocumentKey& document, const Head& head,
                                      store::WriteBatch& batch) {
     for (auto leftover = head.leftovers.rbegin(); leftover != head.leftovers.rend(); ++leftover) {

@@ -335,66 +335,97 @@ absl::StatusOr<StoredVersion> ReadRebuilt(const ReadContext& context, const Docu
   return chain.At(chain.size() - 1);
 }
 
-// The versions of `range`, all below the head, with their contents, chain by chain.
-absl::Status ScanDownward(const ReadContext& context, const DocumentKey& document,
-                          VersionRange range, const VersionVisitor& visitor, bool& more) {
-  int64_t wanted = range.wanted > 0 ? range.wanted : range.last - range.first + 1;
-  while (more && range.first <= range.last) {
-    ASSIGN_OR_RETURN(Chain chain, ReadChain(context, document, range, wanted));
-    for (size_t i = chain.size(); more && i-- > 0;) {
-      if (chain.first() + static_cast<int64_t>(i) < range.first) break;
-      ASSIGN_OR_RETURN(StoredVersion version, chain.At(i));
-      more = visitor(std::move(version));
-    }
-    wanted -= range.last - chain.first() + 1;
-    range.last = chain.first() - 1;
-  }
-  return absl::OkStatus();
-}
+class DeltaHeaders final : public VersionsAndHead {
+ public:
+  DeltaHeaders(const ReadContext& context, const DocumentKey& document, const Head& head,
+               const VersionRange& range)
+      : VersionsAndHead(head, range, Part::kHeader), walk_(context, document, below()) {}
 
-absl::Status ScanUpward(const ReadContext& context, const DocumentKey& document,
-                        const VersionRange& range, const VersionVisitor& visitor, bool& more) {
-  ASSIGN_OR_RETURN(StoredVersion version, ReadRebuilt(context, document, range.first));
-  std::optional<Content> content = version.content;
-  more = visitor(std::move(version));
-  VersionWalk walk(context, document, {.first = range.first + 1, .last = range.last});
-  while (more && walk.Next()) {
+ private:
+  absl::StatusOr<StoredVersion> ProduceBelow() override {
+    if (!walk_.Next()) return walk_.status();
+    ASSIGN_OR_RETURN(VersionRecord record, DecodeExpected(walk_.bytes(), walk_.position(),
+                                                          Part::kHeader, walk_.version()));
+    return std::move(record.version);
+  }
+
+  VersionWalk walk_;
+};
+
+// Contents, newest first: chain by chain.
+class DeltasDownward final : public VersionsAndHead {
+ public:
+  DeltasDownward(const ReadContext& context, const DocumentKey& document, const Head& head,
+                 const VersionRange& range)
+      : VersionsAndHead(head, range, Part::kContent),
+        context_(context),
+        document_(document),
+        left_(below()),
+        wanted_(range.wanted > 0 ? range.wanted : left_.last - left_.first + 1) {}
+
+ private:
+  absl::StatusOr<StoredVersion> ProduceBelow() override {
+    if (index_ == 0) RETURN_IF_ERROR(ReadNextChain());
+    return chain_->At(--index_);
+  }
+
+  absl::Status ReadNextChain() {
+    if (chain_) {
+      wanted_ -= left_.last - chain_->first() + 1;
+      left_.last = chain_->first() - 1;
+      chain_.reset();
+    }
+    ASSIGN_OR_RETURN(chain_, ReadChain(context_, document_, left_, wanted_));
+    index_ = chain_->size();
+    return absl::OkStatus();
+  }
+
+  const ReadContext context_;
+  const DocumentKey& document_;
+  VersionRange left_;  // without the chains before this one
+  int64_t wanted_;     // … of it
+  std::optional<Chain> chain_;
+  size_t index_ = 0;  // of the last version given
+};
+
+// Contents, oldest first: each from the one before.
+class DeltasUpward final : public VersionsAndHead {
+ public:
+  DeltasUpward(const ReadContext& context, const DocumentKey& document, const Head& head,
+               const VersionRange& range)
+      : VersionsAndHead(head, range, Part::kContent), context_(context), document_(document) {}
+
+ private:
+  absl::StatusOr<StoredVersion> ProduceBelow() override {
+    if (!walk_) {
+      walk_.emplace(context_, document_,
+                    VersionRange{.first = below().first + 1, .last = below().last});
+      ASSIGN_OR_RETURN(StoredVersion first, ReadRebuilt(context_, document_, below().first));
+      content_ = first.content;
+      return first;
+    }
+    if (!walk_->Next()) return walk_->status();
+    const int64_t version = walk_->version();
     ASSIGN_OR_RETURN(VersionRecord record,
-                     DecodeExpected(walk.bytes(), walk.position(), Part::kContent, walk.version()));
+                     DecodeExpected(walk_->bytes(), walk_->position(), Part::kContent, version));
     StoredVersion& next = record.version;
     const bool whole = next.content.has_value() || next.deleted();
     if (whole != record.delta.empty() || (next.deleted() && next.content)) {
-      return NeitherNor(walk.version());
+      return NeitherNor(version);
     }
     if (!whole) {
-      ASSIGN_OR_RETURN(next.content, Apply(content, record.delta, walk.version()));
+      ASSIGN_OR_RETURN(next.content, Apply(content_, record.delta, version));
       RETURN_IF_ERROR(CheckRebuilt(*next.content, next.header));
     }
-    content = next.content;
-    more = visitor(std::move(next));
+    content_ = next.content;
+    return std::move(next);
   }
-  return walk.status();
-}
 
-absl::Status ScanHeaders(const ReadContext& context, const DocumentKey& document,
-                         const VersionRange& range, const VersionVisitor& visitor, bool& more) {
-  VersionWalk walk(context, document, range);
-  while (more && walk.Next()) {
-    ASSIGN_OR_RETURN(VersionRecord record,
-                     DecodeExpected(walk.bytes(), walk.position(), Part::kHeader, walk.version()));
-    more = visitor(std::move(record.version));
-  }
-  return walk.status();
-}
-
-absl::Status ScanBelowHead(const ReadContext& context, const DocumentKey& document,
-                           const VersionRange& range, Part part, const VersionVisitor& visitor,
-                           bool& more) {
-  if (range.first > range.last) return absl::OkStatus();
-  if (part == Part::kHeader) return ScanHeaders(context, document, range, visitor, more);
-  return range.newest_first ? ScanDownward(context, document, range, visitor, more)
-                            : ScanUpward(context, document, range, visitor, more);
-}
+  const ReadContext context_;
+  const DocumentKey& document_;
+  std::optional<VersionWalk> walk_;
+  std::optional<Content> content_;  // of the version before
+};
 
 // Follows the versions upward, as the next delta stands on the content of the one before.
 //
@@ -505,6 +536,49 @@ class LinkInspector final : public InspectionState {
   int64_t run_bytes_ = 0;
 };
 
+// Each version stands on the content of the one before, which goes from inspection to inspection:
+// replaying the chain at each would cost its length squared.
+class DeltaInspection final : public HeadedInspection {
+ public:
+  DeltaInspection(const ReadContext& context, const DocumentKey& document, const Head* head,
+                  int64_t first, InspectionStatePtr state, int64_t keyframe_interval)
+      : HeadedInspection(context, document, head, first),
+        state_(std::move(state)),
+        keyframe_interval_(keyframe_interval) {}
+
+  // What becomes of the head's record when it is superseded, nobody knows before: after the head
+  // nothing is known.
+  InspectionStatePtr state() const override {
+    return below_head() ? std::make_shared<const LinkInspector>(links_) : nullptr;
+  }
+
+ private:
+  absl::Status Begin(int64_t last) override {
+    if (state_ != nullptr) {
+      links_ = static_cast<const LinkInspector&>(*state_);
+    } else if (first() <= last + 1) {
+      return links_.Begin(context(), document(), first());
+    }
+    return absl::OkStatus();
+  }
+
+  void InspectBelow(const store::Record& record, Inspected& inspected) override {
+    links_.Inspect(record, inspected);
+  }
+
+  void SkipMissing() override { links_.Break(); }
+
+  absl::StatusOr<std::string> InspectHead(const Head& head, std::vector<Fault>& faults) override {
+    ASSIGN_OR_RETURN(const Coded coded, DecodeCoded(head));
+    if (!links_.InspectHead(coded, faults)) return "";
+    return EncodeSuperseded(coded, keyframe_interval_);
+  }
+
+  const InspectionStatePtr state_;
+  const int64_t keyframe_interval_;
+  LinkInspector links_;
+};
+
 class Deltas final : public Strategy {
  public:
   explicit Deltas(int64_t keyframe_interval) : keyframe_interval_(keyframe_interval) {}
@@ -523,25 +597,22 @@ class Deltas final : public Strategy {
     return ReadRebuilt(context, document, version);
   }
 
-  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
-                            const Head& head, const VersionRange& range, Part part,
-                            const VersionVisitor& visitor) const override {
-    VersionRange below = range;
-    const bool with_head = TakeHead(head, below);
-    if (with_head && range.newest_first && !visitor(AnswerFromHead(head, part))) {
-      return absl::OkStatus();
+  std::unique_ptr<VersionCursor> ScanVersions(const ReadContext& context,
+                                              const DocumentKey& document, const Head& head,
+                                              const VersionRange& range, Part part) const override {
+    if (part == Part::kHeader) {
+      return std::make_unique<DeltaHeaders>(context, document, head, range);
     }
-    bool more = true;
-    RETURN_IF_ERROR(ScanBelowHead(context, document, below, part, visitor, more));
-    if (more && with_head && !range.newest_first) visitor(AnswerFromHead(head, part));
-    return absl::OkStatus();
+    if (range.newest_first) {
+      return std::make_unique<DeltasDownward>(context, document, head, range);
+    }
+    return std::make_unique<DeltasUpward>(context, document, head, range);
   }
 
-  absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
-                         std::string_view id_prefix, std::string_view after_id, Part part,
-                         const HeadVisitor& visitor) const override {
-    return ScanHeadRecords(context, incarnation, id_prefix, after_id, part, DecodeWholeHead,
-                           visitor);
+  std::unique_ptr<HeadCursor> ScanHeads(const ReadContext& context, int64_t incarnation,
+                                        std::string_view id_prefix, std::string_view after_id,
+                                        Part part) const override {
+    return ScanHeadRecords(context, incarnation, id_prefix, after_id, part, DecodeWholeHead);
   }
 
   absl::Status Plan(const DocumentKey& document, const Head* head,
@@ -560,44 +631,11 @@ class Deltas final : public Strategy {
     return absl::OkStatus();
   }
 
-  // Each version stands on the content of the one before, which goes from call to call: replaying
-  // the chain at each would cost its length squared.
-  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, InspectionStatePtr& state,
-                       const InspectionVisitor& visitor) const override {
-    ASSIGN_OR_RETURN(const int64_t last, LastBelowHead(context, document, head));
-    LinkInspector links;
-    if (state != nullptr) {
-      links = static_cast<const LinkInspector&>(*state);
-    } else if (first <= last + 1) {
-      RETURN_IF_ERROR(links.Begin(context, document, first));
-    }
-    // What becomes of the head's record when it is superseded, nobody knows before: behind the head
-    // nothing is known.
-    state.reset();
-    RecordWalk walk(context, document, first, last);
-    while (walk.Next()) {
-      Inspected inspected = walk.inspected();
-      if (const store::Record* const record = walk.record()) {
-        links.Inspect(*record, inspected);
-      } else {
-        links.Break();
-      }
-      if (!visitor(std::move(inspected))) {
-        state = std::make_shared<const LinkInspector>(std::move(links));
-        return absl::OkStatus();
-      }
-    }
-    RETURN_IF_ERROR(walk.status());
-    std::vector<Fault> faults;
-    std::string right_copy;
-    if (head != nullptr) {
-      ASSIGN_OR_RETURN(const Coded coded, DecodeCoded(*head));
-      if (links.InspectHead(coded, faults))
-        right_copy = EncodeSuperseded(coded, keyframe_interval_);
-    }
-    return InspectHead(context, document, head, first, std::move(faults), std::move(right_copy),
-                       visitor);
+  std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
+                                            const Head* head, int64_t first,
+                                            InspectionStatePtr state) const override {
+    return std::make_unique<DeltaInspection>(context, document, head, first, std::move(state),
+                                             keyframe_interval_);
   }
 
  private:

@@ -42,6 +42,9 @@ const document::Content& ContentOrEmpty(const StoredVersion* version) {
 
 }  // namespace
 
+// Called with each version in order; false ends the walk.
+using VersionVisitor = std::function<bool(StoredVersion&& version)>;
+
 // A document and its current version, as one reader sees them.
 struct Documents::DocumentView {
   const DocumentName& name;
@@ -56,8 +59,11 @@ struct Documents::DocumentView {
     return collection.strategy->ReadVersion(context, document, head, version, part);
   }
   absl::Status Scan(const VersionRange& range, Part part, const VersionVisitor& visitor) const {
-    if (range.first > range.last) return absl::OkStatus();
-    return collection.strategy->ScanVersions(context, document, head, range, part, visitor);
+    const auto cursor = collection.strategy->ScanVersions(context, document, head, range, part);
+    while (cursor->Next()) {
+      if (!visitor(std::move(cursor->item()))) return absl::OkStatus();
+    }
+    return cursor->status();
   }
 };
 
@@ -407,9 +413,12 @@ absl::StatusOr<ListEnd> Documents::List(const ListQuery& query, const ListVisito
       end.resume_after.reset();
       return true;
     };
-    absl::Status scanned = collection.strategy->ScanHeads(
-        context, collection.incarnation, query.id_prefix, last_id, Part::kContent, visit);
-    return failure.ok() ? scanned : failure;
+    const auto cursor = collection.strategy->ScanHeads(context, collection.incarnation,
+                                                       query.id_prefix, last_id, Part::kContent);
+    while (cursor->Next()) {
+      if (!visit(cursor->item().id, std::move(cursor->item().version))) return failure;
+    }
+    return cursor->status();
   };
   RETURN_IF_ERROR(WithCollection(query.collection, list));
   return end;

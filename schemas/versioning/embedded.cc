@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <utility>
 
 #include "schemas/base/error.h"
@@ -64,12 +65,14 @@ absl::StatusOr<StoredVersion> DecodeCurrent(const store::Record& record, Part pa
   return DecodeWholeHead({std::string(layout.current), record.stamp, record.position}, part);
 }
 
-// The elements of `prev`, oldest first: element i is version i + 1. RECORD_CORRUPT if there are not
-// `count`.
-absl::StatusOr<std::vector<std::string_view>> Elements(std::string_view prev, int64_t count) {
+// The elements of the head's `prev`, oldest first: element i is version i + 1. RECORD_CORRUPT if
+// they are not as many as versions below the head.
+absl::StatusOr<std::vector<std::string_view>> Elements(const Head& head) {
+  const int64_t count = head.version.header.version - 1;
+  ASSIGN_OR_RETURN(const Layout layout, Split(head.record));
   std::vector<std::string_view> elements;
   elements.reserve(static_cast<size_t>(count));
-  BsonReader reader(prev);
+  BsonReader reader(layout.prev);
   while (reader.Next()) elements.push_back(reader.Document());
   if (reader.corrupt() || elements.size() != static_cast<size_t>(count)) {
     return CorruptVersion(count, "or one below it is missing");
@@ -112,16 +115,16 @@ void AppendElement(int64_t version, std::string_view record, std::string& out) {
 }
 
 // Appends the elements of the head's `prev`, those without a position with it.
-absl::Status CarryOver(const Head& head, std::string_view prev, std::string& out) {
-  const int64_t count = head.version.header.version - 1;
-  ASSIGN_OR_RETURN(const std::vector<std::string_view> elements, Elements(prev, count));
+absl::Status CarryOver(const Head& head, std::string& out) {
+  ASSIGN_OR_RETURN(const Layout layout, Split(head.record));
+  ASSIGN_OR_RETURN(const std::vector<std::string_view> elements, Elements(head));
   size_t settled = elements.size();
   if (RecordPosition(head) != 0) {
     while (settled > 0 && !HasPosition(elements[settled - 1])) --settled;
   }
   if (settled > 0) {
     const std::string_view last = elements[settled - 1];
-    out.append(prev.data() + kLengthSize, last.data() + last.size());
+    out.append(layout.prev.data() + kLengthSize, last.data() + last.size());
   }
   for (size_t i = settled; i < elements.size(); ++i) {
     const auto version = static_cast<int64_t>(i) + 1;
@@ -132,6 +135,126 @@ absl::Status CarryOver(const Head& head, std::string_view prev, std::string& out
   return absl::OkStatus();
 }
 
+class EmbeddedVersions final : public VersionsAndHead {
+ public:
+  EmbeddedVersions(const Head& head, const VersionRange& range, Part part)
+      : VersionsAndHead(head, range, part),
+        next_(range.newest_first ? below().last : below().first) {}
+
+ private:
+  absl::StatusOr<StoredVersion> ProduceBelow() override {
+    if (elements_.empty()) {
+      ASSIGN_OR_RETURN(elements_, Elements(head()));
+    }
+    const int64_t version = next_;
+    next_ += below().newest_first ? -1 : 1;
+    return DecodeWhole(elements_[static_cast<size_t>(version - 1)], RecordPosition(head()), part(),
+                       version);
+  }
+
+  std::vector<std::string_view> elements_;
+  int64_t next_;
+};
+
+// An element says itself which version it is, so one that is missing shifts nothing.
+class EmbeddedInspection final : public InspectionCursor {
+ public:
+  EmbeddedInspection(const ReadContext& context, const DocumentKey& document, const Head* head,
+                     int64_t first)
+      : context_(context), document_(document), head_(head), first_(first) {
+    if (head == nullptr) return;
+    const int64_t current = head->version.header.version;
+    current_ = Inspected{current, current, head->version, {}};
+    // ReadHead could split it.
+    if (const absl::StatusOr<Layout> layout = Split(head->record); layout.ok()) {
+      elements_.emplace(layout->prev);
+    }
+  }
+
+ private:
+  absl::StatusOr<std::optional<Inspected>> Produce() override {
+    while (ready_.empty() && elements_) InspectNext();
+    if (!ready_.empty()) {
+      Inspected next = std::move(ready_.front());
+      ready_.pop_front();
+      return next;
+    }
+    if (whole_) return std::nullopt;
+    whole_ = true;
+    return ProduceWhole();
+  }
+
+  // The next element of `prev`, with what is missing below it; after them the head.
+  void InspectNext() {
+    const int64_t current = head_->version.header.version;
+    if (expected_ < current && elements_->Next()) {
+      Inspected inspected = InspectElement(elements_->Document());
+      MissUpTo(inspected.first);
+      ++expected_;
+      if (inspected.first >= first_) ready_.push_back(std::move(inspected));
+      return;
+    }
+    InspectContent(head_->version, current_.faults);
+    if (expected_ >= current && elements_->Next()) {
+      current_.faults.push_back({FindingKind::kRecordCorrupt, current,
+                                 "its record holds more versions than stand below it"});
+    }
+    elements_.reset();
+    MissUpTo(current);
+    if (current >= first_) ready_.push_back(std::move(current_));
+  }
+
+  // What has no element up to `next` is missing.
+  void MissUpTo(int64_t next) {
+    const int64_t from = std::max(expected_, first_);
+    expected_ = std::max(expected_, next);
+    if (from < next) ready_.push_back(MissingVersions(from, next - 1));
+  }
+
+  // An element of `prev`, which must be the expected version or a later one below the head's.
+  Inspected InspectElement(std::string_view element) const {
+    Inspected inspected{expected_, expected_, std::nullopt, {}};
+    const absl::StatusOr<VersionRecord> found =
+        DecodeVersion(element, RecordPosition(*head_), Part::kContent);
+    if (!found.ok()) {
+      inspected.faults.push_back(
+          {FindingKind::kRecordCorrupt, expected_, "its record cannot be decoded"});
+      return inspected;
+    }
+    const int64_t version = found->version.header.version;
+    if (version < expected_ || version >= head_->version.header.version) {
+      inspected.faults.push_back({FindingKind::kRecordCorrupt, expected_,
+                                  "in its place stands version " + std::to_string(version)});
+      return inspected;
+    }
+    inspected.first = inspected.last = version;
+    inspected.version = found->version;
+    InspectContent(found->version, inspected.faults);
+    return inspected;
+  }
+
+  absl::StatusOr<std::optional<Inspected>> ProduceWhole() const {
+    std::vector<Fault> faults;
+    if (head_ == nullptr) {
+      RETURN_IF_ERROR(InspectHeadRecord(context_, document_, FindingKind::kRecordCorrupt,
+                                        "its record cannot be decoded", faults));
+    }
+    RETURN_IF_ERROR(
+        InspectOrphans(context_, document_, 0, "apart, and the layout stores none so", faults));
+    return WholeDocument(std::move(faults));
+  }
+
+  const ReadContext context_;
+  const DocumentKey& document_;
+  const Head* const head_;
+  const int64_t first_;
+  std::optional<BsonReader> elements_;  // those that are left; nothing after the head
+  int64_t expected_ = 1;                // below it all was found or is missing
+  Inspected current_;
+  std::deque<Inspected> ready_;
+  bool whole_ = false;
+};
+
 class EmbeddedHistory final : public Strategy {
  public:
   explicit EmbeddedHistory(size_t record_bytes_max) : record_bytes_max_(record_bytes_max) {}
@@ -141,39 +264,25 @@ class EmbeddedHistory final : public Strategy {
     return ReadHeadRecord(context, document, DecodeCurrent);
   }
 
-  absl::StatusOr<StoredVersion> ReadVersion(const ReadContext& context, const DocumentKey& document,
-                                            const Head& head, int64_t version,
-                                            Part part) const override {
-    absl::StatusOr<StoredVersion> answer = StoredVersion();
-    RETURN_IF_ERROR(ScanVersions(context, document, head, {.first = version, .last = version}, part,
-                                 [&](StoredVersion&& found) {
-                                   answer = std::move(found);
-                                   return true;
-                                 }));
-    return answer;
+  absl::StatusOr<StoredVersion> ReadVersion(const ReadContext& /*context*/,
+                                            const DocumentKey& /*document*/, const Head& head,
+                                            int64_t version, Part part) const override {
+    if (version == head.version.header.version) return AnswerFromHead(head, part);
+    ASSIGN_OR_RETURN(const std::vector<std::string_view> elements, Elements(head));
+    return DecodeWhole(elements[static_cast<size_t>(version - 1)], RecordPosition(head), part,
+                       version);
   }
 
-  absl::Status ScanVersions(const ReadContext& /*context*/, const DocumentKey& /*document*/,
-                            const Head& head, const VersionRange& range, Part part,
-                            const VersionVisitor& visitor) const override {
-    VersionRange below = range;
-    const bool with_head = TakeHead(head, below);
-    if (with_head && range.newest_first && !visitor(AnswerFromHead(head, part))) {
-      return absl::OkStatus();
-    }
-    if (below.first <= below.last) {
-      bool more = true;
-      RETURN_IF_ERROR(ScanPrevious(head, below, part, visitor, more));
-      if (!more) return absl::OkStatus();
-    }
-    if (with_head && !range.newest_first) visitor(AnswerFromHead(head, part));
-    return absl::OkStatus();
+  std::unique_ptr<VersionCursor> ScanVersions(const ReadContext& /*context*/,
+                                              const DocumentKey& /*document*/, const Head& head,
+                                              const VersionRange& range, Part part) const override {
+    return std::make_unique<EmbeddedVersions>(head, range, part);
   }
 
-  absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
-                         std::string_view id_prefix, std::string_view after_id, Part part,
-                         const HeadVisitor& visitor) const override {
-    return ScanHeadRecords(context, incarnation, id_prefix, after_id, part, DecodeCurrent, visitor);
+  std::unique_ptr<HeadCursor> ScanHeads(const ReadContext& context, int64_t incarnation,
+                                        std::string_view id_prefix, std::string_view after_id,
+                                        Part part) const override {
+    return ScanHeadRecords(context, incarnation, id_prefix, after_id, part, DecodeCurrent);
   }
 
   absl::Status Plan(const DocumentKey& document, const Head* head,
@@ -184,8 +293,7 @@ class EmbeddedHistory final : public Strategy {
     AppendMember(kArrayType, "prev", "", record);
     const size_t prev = BeginDocument(record);
     if (head != nullptr) {
-      ASSIGN_OR_RETURN(const Layout layout, Split(head->record));
-      RETURN_IF_ERROR(CarryOver(*head, layout.prev, record));
+      RETURN_IF_ERROR(CarryOver(*head, record));
       AppendElement(head->version.header.version, EncodeVersion(head->version), record);
     }
     for (const StoredVersion& version : next.first(next.size() - 1)) {
@@ -198,90 +306,13 @@ class EmbeddedHistory final : public Strategy {
     return absl::OkStatus();
   }
 
-  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, InspectionStatePtr& /*state*/,
-                       const InspectionVisitor& visitor) const override {
-    std::vector<Fault> faults;
-    if (head == nullptr) {
-      RETURN_IF_ERROR(InspectHeadRecord(context, document, FindingKind::kRecordCorrupt,
-                                        "its record cannot be decoded", faults));
-    } else if (!InspectElements(*head, first, visitor)) {
-      return absl::OkStatus();
-    }
-    RETURN_IF_ERROR(
-        InspectOrphans(context, document, 0, "apart, and the layout stores none so", faults));
-    VisitWhole(std::move(faults), visitor);
-    return absl::OkStatus();
+  std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
+                                            const Head* head, int64_t first,
+                                            InspectionStatePtr /*state*/) const override {
+    return std::make_unique<EmbeddedInspection>(context, document, head, first);
   }
 
  private:
-  // Versions `first` to the head's. An element says itself which version it is, so one that is
-  // missing shifts nothing. False if the visitor ended the walk.
-  static bool InspectElements(const Head& head, int64_t first, const InspectionVisitor& visitor) {
-    const int64_t current = head.version.header.version;
-    Inspected last{current, current, head.version, {}};
-    InspectContent(head.version, last.faults);
-    int64_t expected = 1;
-    // What has no element up to `next` is missing.
-    const auto miss_up_to = [&](int64_t next) {
-      const int64_t from = std::max(expected, first);
-      expected = std::max(expected, next);
-      return from >= next || visitor(MissingVersions(from, next - 1));
-    };
-    const absl::StatusOr<Layout> layout = Split(head.record);  // ReadHead could, so it is right
-    BsonReader reader(layout->prev);
-    while (reader.Next()) {
-      if (expected >= current) {
-        last.faults.push_back({FindingKind::kRecordCorrupt, current,
-                               "its record holds more versions than stand below it"});
-        break;
-      }
-      Inspected inspected = InspectElement(head, reader.Document(), expected);
-      if (!miss_up_to(inspected.first)) return false;
-      ++expected;
-      if (inspected.first >= first && !visitor(std::move(inspected))) return false;
-    }
-    if (!miss_up_to(current)) return false;
-    return current < first || visitor(std::move(last));
-  }
-
-  // An element of `prev`, which must be version `expected` or a later one below the head's.
-  static Inspected InspectElement(const Head& head, std::string_view element, int64_t expected) {
-    Inspected inspected{expected, expected, std::nullopt, {}};
-    const absl::StatusOr<VersionRecord> found =
-        DecodeVersion(element, RecordPosition(head), Part::kContent);
-    if (!found.ok()) {
-      inspected.faults.push_back(
-          {FindingKind::kRecordCorrupt, expected, "its record cannot be decoded"});
-      return inspected;
-    }
-    const int64_t version = found->version.header.version;
-    if (version < expected || version >= head.version.header.version) {
-      inspected.faults.push_back({FindingKind::kRecordCorrupt, expected,
-                                  "in its place stands version " + std::to_string(version)});
-      return inspected;
-    }
-    inspected.first = inspected.last = version;
-    inspected.version = found->version;
-    InspectContent(found->version, inspected.faults);
-    return inspected;
-  }
-
-  static absl::Status ScanPrevious(const Head& head, const VersionRange& range, Part part,
-                                   const VersionVisitor& visitor, bool& more) {
-    ASSIGN_OR_RETURN(const Layout layout, Split(head.record));
-    ASSIGN_OR_RETURN(const std::vector<std::string_view> elements,
-                     Elements(layout.prev, head.version.header.version - 1));
-    const int64_t step = range.newest_first ? -1 : 1;
-    int64_t version = range.newest_first ? range.last : range.first;
-    for (; more && range.first <= version && version <= range.last; version += step) {
-      ASSIGN_OR_RETURN(StoredVersion found, DecodeWhole(elements[static_cast<size_t>(version - 1)],
-                                                        RecordPosition(head), part, version));
-      more = visitor(std::move(found));
-    }
-    return absl::OkStatus();
-  }
-
   absl::Status CheckSize(size_t size) const {
     if (size <= record_bytes_max_) return absl::OkStatus();
     return Error(ErrorReason::kLayoutLimit,

@@ -36,16 +36,16 @@ class FullCopies final : public Strategy {
     return ReadWholeVersion(context, document, head, version, part);
   }
 
-  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
-                            const Head& head, const VersionRange& range, Part part,
-                            const VersionVisitor& visitor) const override {
-    return ScanWholeVersions(context, document, head, range, part, visitor);
+  std::unique_ptr<VersionCursor> ScanVersions(const ReadContext& context,
+                                              const DocumentKey& document, const Head& head,
+                                              const VersionRange& range, Part part) const override {
+    return ScanWholeVersions(context, document, head, range, part);
   }
 
-  absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
-                         std::string_view id_prefix, std::string_view after_id, Part part,
-                         const HeadVisitor& visitor) const override {
-    return ScanGreatestVersions(context, incarnation, id_prefix, after_id, part, visitor);
+  std::unique_ptr<HeadCursor> ScanHeads(const ReadContext& context, int64_t incarnation,
+                                        std::string_view id_prefix, std::string_view after_id,
+                                        Part part) const override {
+    return ScanGreatestVersions(context, incarnation, id_prefix, after_id, part);
   }
 
   absl::Status Plan(const DocumentKey& document, const Head* /*head*/,
@@ -58,10 +58,10 @@ class FullCopies final : public Strategy {
     return absl::OkStatus();
   }
 
-  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, InspectionStatePtr& /*state*/,
-                       const InspectionVisitor& visitor) const override {
-    return InspectGreatestVersions(context, document, head, first, {}, visitor);
+  std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
+                                            const Head* head, int64_t first,
+                                            InspectionStatePtr /*state*/) const override {
+    return InspectGreatestVersions(context, document, head, first, {});
   }
 };
 

@@ -37,6 +37,62 @@ bool IsCorrupt(const absl::Status& status) {
   return ReasonOf(status) == ErrorReason::kRecordCorrupt;
 }
 
+class GreatestInspection final : public InspectionCursor {
+ public:
+  GreatestInspection(const ReadContext& context, const DocumentKey& document, const Head* head,
+                     int64_t first, RecordInspector also)
+      : context_(context),
+        document_(document),
+        head_(head),
+        first_(first),
+        also_(std::move(also)) {}
+
+ private:
+  absl::StatusOr<std::optional<Inspected>> Produce() override {
+    if (!walk_) {
+      ASSIGN_OR_RETURN(last_, Last());
+      walk_.emplace(context_, document_, first_, last_);
+    }
+    if (whole_) return std::nullopt;
+    if (!walk_->Next()) {
+      RETURN_IF_ERROR(walk_->status());
+      whole_ = true;
+      return ProduceWhole();
+    }
+    Inspected inspected = walk_->inspected();
+    if (const Record* const record = walk_->record()) {
+      std::optional<VersionRecord> found = InspectWhole(*record, walk_->first(), inspected.faults);
+      if (found && also_) also_(*found, record->stamp, inspected.faults);
+      if (found) inspected.version = std::move(found->version);
+    }
+    return inspected;
+  }
+
+  absl::StatusOr<int64_t> Last() const {
+    if (head_ != nullptr) return head_->version.header.version;
+    return GreatestRecord(context_, document_);
+  }
+
+  absl::StatusOr<std::optional<Inspected>> ProduceWhole() const {
+    std::vector<Fault> faults;
+    RETURN_IF_ERROR(InspectHeadRecord(context_, document_, FindingKind::kOrphan,
+                                      "a heads record is stored, and the layout has none", faults));
+    if (context_.capabilities.fresh_scans) {  // else it may have grown since the head was read
+      RETURN_IF_ERROR(InspectOrphans(context_, document_, last_, "above the current one", faults));
+    }
+    return WholeDocument(std::move(faults));
+  }
+
+  const ReadContext context_;
+  const DocumentKey& document_;
+  const Head* const head_;
+  const int64_t first_;
+  const RecordInspector also_;
+  int64_t last_ = 0;
+  std::optional<RecordWalk> walk_;
+  bool whole_ = false;
+};
+
 }  // namespace
 
 RecordWalk::RecordWalk(const ReadContext& context, const DocumentKey& document, int64_t first,
@@ -275,59 +331,66 @@ absl::Status InspectCopy(const ReadContext& context, const DocumentKey& document
   return absl::OkStatus();
 }
 
-absl::Status InspectGreatestVersions(const ReadContext& context, const DocumentKey& document,
-                                     const Head* head, int64_t first, const RecordInspector& also,
-                                     const InspectionVisitor& visitor) {
-  int64_t last = head != nullptr ? head->version.header.version : 0;
-  if (head == nullptr) {
-    ASSIGN_OR_RETURN(last, GreatestRecord(context, document));
+std::unique_ptr<InspectionCursor> InspectGreatestVersions(const ReadContext& context,
+                                                          const DocumentKey& document,
+                                                          const Head* head, int64_t first,
+                                                          RecordInspector also) {
+  return std::make_unique<GreatestInspection>(context, document, head, first, std::move(also));
+}
+
+absl::StatusOr<std::optional<Inspected>> HeadedInspection::Produce() {
+  if (stage_ == Stage::kBegin) {
+    ASSIGN_OR_RETURN(const int64_t last, LastBelowHead(context_, document_, head_));
+    RETURN_IF_ERROR(Begin(last));
+    walk_.emplace(context_, document_, first_, last);
+    stage_ = Stage::kBelowHead;
   }
-  RecordWalk walk(context, document, first, last);
-  while (walk.Next()) {
-    Inspected inspected = walk.inspected();
-    if (const Record* const record = walk.record()) {
-      std::optional<VersionRecord> found = InspectWhole(*record, walk.first(), inspected.faults);
-      if (found && also) also(*found, record->stamp, inspected.faults);
-      if (found) inspected.version = std::move(found->version);
+  if (stage_ == Stage::kBelowHead) {
+    if (walk_->Next()) {
+      Inspected inspected = walk_->inspected();
+      if (const Record* const record = walk_->record()) {
+        InspectBelow(*record, inspected);
+      } else {
+        SkipMissing();
+      }
+      return inspected;
     }
-    if (!visitor(std::move(inspected))) return absl::OkStatus();
+    RETURN_IF_ERROR(walk_->status());
+    stage_ = Stage::kHead;
+    if (head_ != nullptr && first_ <= head_->version.header.version) return ProduceHead();
   }
-  RETURN_IF_ERROR(walk.status());
+  if (stage_ == Stage::kWhole) return std::nullopt;
+  stage_ = Stage::kWhole;
+  return ProduceWhole();
+}
+
+absl::StatusOr<std::optional<Inspected>> HeadedInspection::ProduceHead() {
+  const int64_t version = head_->version.header.version;
+  Inspected inspected{version, version, head_->version, {}};
+  ASSIGN_OR_RETURN(std::string right_copy, InspectHead(*head_, inspected.faults));
+  RETURN_IF_ERROR(
+      InspectCopy(context_, document_, *head_, std::move(right_copy), inspected.faults));
+  return inspected;
+}
+
+absl::StatusOr<std::optional<Inspected>> HeadedInspection::ProduceWhole() {
   std::vector<Fault> faults;
-  RETURN_IF_ERROR(InspectHeadRecord(context, document, FindingKind::kOrphan,
-                                    "a heads record is stored, and the layout has none", faults));
-  if (context.capabilities.fresh_scans) {  // else it may have grown since the head was read
-    RETURN_IF_ERROR(InspectOrphans(context, document, last, "above the current one", faults));
+  if (head_ != nullptr) {
+    RETURN_IF_ERROR(InspectOrphans(context_, document_, head_->version.header.version,
+                                   "above the current one", faults));
+    return WholeDocument(std::move(faults));
   }
-  VisitWhole(std::move(faults), visitor);
-  return absl::OkStatus();
+  RETURN_IF_ERROR(InspectHeadRecord(context_, document_, FindingKind::kRecordCorrupt,
+                                    "its heads record cannot be decoded", faults));
+  if (faults.empty()) {
+    RETURN_IF_ERROR(InspectOrphans(context_, document_, 0, "without a current one", faults));
+  }
+  return WholeDocument(std::move(faults));
 }
 
-absl::Status InspectHead(const ReadContext& context, const DocumentKey& document, const Head* head,
-                         int64_t first, std::vector<Fault> faults, std::string right_copy,
-                         const InspectionVisitor& visitor) {
-  std::vector<Fault> whole;
-  if (head == nullptr) {
-    RETURN_IF_ERROR(InspectHeadRecord(context, document, FindingKind::kRecordCorrupt,
-                                      "its heads record cannot be decoded", whole));
-    if (whole.empty()) {
-      RETURN_IF_ERROR(InspectOrphans(context, document, 0, "without a current one", whole));
-    }
-    VisitWhole(std::move(whole), visitor);
-    return absl::OkStatus();
-  }
-  const int64_t version = head->version.header.version;
-  if (first <= version) {
-    RETURN_IF_ERROR(InspectCopy(context, document, *head, std::move(right_copy), faults));
-    if (!visitor({version, version, head->version, std::move(faults)})) return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(InspectOrphans(context, document, version, "above the current one", whole));
-  VisitWhole(std::move(whole), visitor);
-  return absl::OkStatus();
-}
-
-void VisitWhole(std::vector<Fault> faults, const InspectionVisitor& visitor) {
-  if (!faults.empty()) visitor({0, 0, std::nullopt, std::move(faults)});
+std::optional<Inspected> WholeDocument(std::vector<Fault> faults) {
+  if (faults.empty()) return std::nullopt;
+  return Inspected{0, 0, std::nullopt, std::move(faults)};
 }
 
 }  // namespace strata::versioning

@@ -106,18 +106,50 @@ using RecordInspector =
     std::function<void(const VersionRecord& found, store::Stamp stamp, std::vector<Fault>& faults)>;
 
 // Inspect of a strategy whose every version is one whole record of the versions keyspace.
-absl::Status InspectGreatestVersions(const ReadContext& context, const store::DocumentKey& document,
-                                     const Head* head, int64_t first, const RecordInspector& also,
-                                     const InspectionVisitor& visitor);
+std::unique_ptr<InspectionCursor> InspectGreatestVersions(const ReadContext& context,
+                                                          const store::DocumentKey& document,
+                                                          const Head* head, int64_t first,
+                                                          RecordInspector also);
 
-// The ends of an inspection of a strategy with heads records, behind the versions below the head:
-// the head itself, of which `faults` are known, and then the document as a whole. `right_copy` as
-// in InspectCopy.
-absl::Status InspectHead(const ReadContext& context, const store::DocumentKey& document,
-                         const Head* head, int64_t first, std::vector<Fault> faults,
-                         std::string right_copy, const InspectionVisitor& visitor);
+// Inspect of a strategy with heads records: the versions below the head, the head, and what belongs
+// to no version.
+class HeadedInspection : public InspectionCursor {
+ public:
+  HeadedInspection(const ReadContext& context, const store::DocumentKey& document, const Head* head,
+                   int64_t first)
+      : context_(context), document_(document), head_(head), first_(first) {}
 
-// Ends an inspection with the faults of the document as a whole, if there are any.
-void VisitWhole(std::vector<Fault> faults, const InspectionVisitor& visitor);
+ protected:
+  const ReadContext& context() const { return context_; }
+  const store::DocumentKey& document() const { return document_; }
+  int64_t first() const { return first_; }
+  // Whether the last item was below the head.
+  bool below_head() const { return stage_ == Stage::kBelowHead; }
+
+ private:
+  enum class Stage : uint8_t { kBegin, kBelowHead, kHead, kWhole };
+
+  absl::StatusOr<std::optional<Inspected>> Produce() final;
+  absl::StatusOr<std::optional<Inspected>> ProduceHead();
+  absl::StatusOr<std::optional<Inspected>> ProduceWhole();
+
+  // Called first; `last`: the last version below the head.
+  virtual absl::Status Begin(int64_t /*last*/) { return absl::OkStatus(); }
+  // The record of a version below the head, upward, and a run of versions that have none.
+  virtual void InspectBelow(const store::Record& record, Inspected& inspected) = 0;
+  virtual void SkipMissing() {}
+  // What the next plan is to store of the head; empty, and the faults, if nobody can say.
+  virtual absl::StatusOr<std::string> InspectHead(const Head& head, std::vector<Fault>& faults) = 0;
+
+  const ReadContext context_;
+  const store::DocumentKey& document_;
+  const Head* const head_;
+  const int64_t first_;
+  Stage stage_ = Stage::kBegin;
+  std::optional<RecordWalk> walk_;
+};
+
+// The end of an inspection: the faults of the document as a whole, if there are any.
+std::optional<Inspected> WholeDocument(std::vector<Fault> faults);
 
 }  // namespace strata::versioning

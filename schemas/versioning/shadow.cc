@@ -32,6 +32,22 @@ namespace {
 using store::DocumentKey;
 using store::Keyspace;
 
+class ShadowInspection final : public HeadedInspection {
+ public:
+  using HeadedInspection::HeadedInspection;
+
+ private:
+  void InspectBelow(const store::Record& record, Inspected& inspected) override {
+    std::optional<VersionRecord> found = InspectWhole(record, inspected.first, inspected.faults);
+    if (found) inspected.version = std::move(found->version);
+  }
+
+  absl::StatusOr<std::string> InspectHead(const Head& head, std::vector<Fault>& faults) override {
+    InspectContent(head.version, faults);
+    return faults.empty() ? EncodeVersion(head.version) : "";
+  }
+};
+
 class ShadowCollection final : public Strategy {
  public:
   absl::StatusOr<std::optional<Head>> ReadHead(const ReadContext& context,
@@ -45,17 +61,16 @@ class ShadowCollection final : public Strategy {
     return ReadWholeVersion(context, document, head, version, part);
   }
 
-  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
-                            const Head& head, const VersionRange& range, Part part,
-                            const VersionVisitor& visitor) const override {
-    return ScanWholeVersions(context, document, head, range, part, visitor);
+  std::unique_ptr<VersionCursor> ScanVersions(const ReadContext& context,
+                                              const DocumentKey& document, const Head& head,
+                                              const VersionRange& range, Part part) const override {
+    return ScanWholeVersions(context, document, head, range, part);
   }
 
-  absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
-                         std::string_view id_prefix, std::string_view after_id, Part part,
-                         const HeadVisitor& visitor) const override {
-    return ScanHeadRecords(context, incarnation, id_prefix, after_id, part, DecodeWholeHead,
-                           visitor);
+  std::unique_ptr<HeadCursor> ScanHeads(const ReadContext& context, int64_t incarnation,
+                                        std::string_view id_prefix, std::string_view after_id,
+                                        Part part) const override {
+    return ScanHeadRecords(context, incarnation, id_prefix, after_id, part, DecodeWholeHead);
   }
 
   absl::Status Plan(const DocumentKey& document, const Head* head,
@@ -68,28 +83,10 @@ class ShadowCollection final : public Strategy {
     return absl::OkStatus();
   }
 
-  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, InspectionStatePtr& /*state*/,
-                       const InspectionVisitor& visitor) const override {
-    ASSIGN_OR_RETURN(const int64_t last, LastBelowHead(context, document, head));
-    RecordWalk walk(context, document, first, last);
-    while (walk.Next()) {
-      Inspected inspected = walk.inspected();
-      if (const store::Record* const record = walk.record()) {
-        auto found = InspectWhole(*record, walk.first(), inspected.faults);
-        if (found) inspected.version = std::move(found->version);
-      }
-      if (!visitor(std::move(inspected))) return absl::OkStatus();
-    }
-    RETURN_IF_ERROR(walk.status());
-    std::vector<Fault> faults;
-    std::string right_copy;
-    if (head != nullptr) {
-      InspectContent(head->version, faults);
-      if (faults.empty()) right_copy = EncodeVersion(head->version);
-    }
-    return InspectHead(context, document, head, first, std::move(faults), std::move(right_copy),
-                       visitor);
+  std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
+                                            const Head* head, int64_t first,
+                                            InspectionStatePtr /*state*/) const override {
+    return std::make_unique<ShadowInspection>(context, document, head, first);
   }
 
  private:

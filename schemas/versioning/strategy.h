@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/store/store.h"
+#include "schemas/versioning/cursor.h"
 #include "schemas/versioning/finding.h"
 #include "schemas/versioning/record_codec.h"
 #include "schemas/versioning/version.h"
@@ -65,16 +65,19 @@ struct VersionRange {
   int64_t first = 1;
   int64_t last = 0;
   bool newest_first = false;
-  // The visitor will end the walk after about so many (0: it will see all). For reading ahead;
-  // never changes what is visited.
+  // About so many will be asked for (0: all). For reading ahead; never changes what the cursor
+  // gives.
   int64_t wanted = 0;
 };
 
-// Called with each version in order; false ends the walk.
-using VersionVisitor = std::function<bool(StoredVersion&& version)>;
+using VersionCursor = Cursor<StoredVersion>;
 
-// Called with each document's current version, in the byte order of the ids; false ends the walk.
-using HeadVisitor = std::function<bool(std::string_view id, StoredVersion&& version)>;
+// The current version of one of many documents.
+struct CurrentVersion {
+  std::string id;
+  StoredVersion version;
+};
+using HeadCursor = Cursor<CurrentVersion>;
 
 // Something wrong with a document's records.
 struct Fault {
@@ -95,7 +98,7 @@ struct Inspected {
   std::vector<Fault> faults;
 };
 
-// What a strategy that was stopped in the middle of an inspection knows of the versions below.
+// What a strategy in the middle of an inspection knows of the versions below.
 // Never changes, so whoever copies the pointer has the same place once more.
 class InspectionState {
  public:
@@ -103,10 +106,14 @@ class InspectionState {
 };
 using InspectionStatePtr = std::shared_ptr<const InspectionState>;
 
-// Called with each in order; false ends the walk.
-using InspectionVisitor = std::function<bool(Inspected&& inspected)>;
+class InspectionCursor : public Cursor<Inspected> {
+ public:
+  // What an inspection has to know that begins right after the last item; null where nothing.
+  virtual InspectionStatePtr state() const { return nullptr; }
+};
 
-// Stateless and thread-safe; one object serves all collections with the same options.
+// Stateless and thread-safe; one object serves all collections with the same options. The context's
+// reader and whatever else is handed in by reference must outlive the cursors.
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -129,18 +136,19 @@ class Strategy {
                                                     const Head& head, int64_t version,
                                                     Part part) const = 0;
 
-  // Visits the versions of `range`; none is left out (RECORD_CORRUPT instead).
-  virtual absl::Status ScanVersions(const ReadContext& context, const store::DocumentKey& document,
-                                    const Head& head, const VersionRange& range, Part part,
-                                    const VersionVisitor& visitor) const = 0;
+  // The versions of `range`; none is left out (RECORD_CORRUPT instead).
+  virtual std::unique_ptr<VersionCursor> ScanVersions(const ReadContext& context,
+                                                      const store::DocumentKey& document,
+                                                      const Head& head, const VersionRange& range,
+                                                      Part part) const = 0;
 
-  // Visits the current version (a deletion included) of every document of `incarnation` whose id
-  // begins with `id_prefix` and is greater than `after_id` (empty: from the first). Cost per
-  // document, not per version. Where scans may be stale, recent changes may be missed, but what is
-  // visited was confirmed by a point read.
-  virtual absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
-                                 std::string_view id_prefix, std::string_view after_id, Part part,
-                                 const HeadVisitor& visitor) const = 0;
+  // The current version (a deletion included) of every document of `incarnation` whose id begins
+  // with `id_prefix` and is greater than `after_id` (empty: from the first), in the byte order of
+  // the ids. Cost per document, not per version. Where scans may be stale, recent changes may be
+  // missed, but what is given was confirmed by a point read.
+  virtual std::unique_ptr<HeadCursor> ScanHeads(const ReadContext& context, int64_t incarnation,
+                                                std::string_view id_prefix,
+                                                std::string_view after_id, Part part) const = 0;
 
   // Adds to `batch` the writes that make `next` (successive versions, at least one; more than one
   // only with atomic batches) the newest of a document whose head is `head` (null: never written),
@@ -149,18 +157,18 @@ class Strategy {
                             std::span<const StoredVersion> next,
                             store::WriteBatch& batch) const = 0;
 
-  // Visits what is stored of a document, sound or not, upward: versions `first` to the head's,
-  // those that are missing in runs; last, if there are any, the faults of the document as a whole.
-  // Looks at records that reads do not use too. `head` is null if ReadHead found none or
-  // RECORD_CORRUPT. Contents are checked against their hashes here; what versions say of each other
-  // is the caller's to judge. Fails only if the store does (STORE_UNAVAILABLE).
+  // What is stored of a document, sound or not, upward: versions `first` to the head's, those that
+  // are missing in runs; last, if there are any, the faults of the document as a whole. Looks at
+  // records that reads do not use too. `head` is null if ReadHead found none or RECORD_CORRUPT.
+  // Contents are checked against their hashes here; what versions say of each other is the caller's
+  // to judge. Fails only if the store does (STORE_UNAVAILABLE).
   //
-  // `state` is null, or what the inspection left there whose visitor ended the walk right below
-  // `first`, on this snapshot or on an earlier one: then no version is read twice, however often
-  // the walk is ended. It is left null where nothing needs to be known.
-  virtual absl::Status Inspect(const ReadContext& context, const store::DocumentKey& document,
-                               const Head* head, int64_t first, InspectionStatePtr& state,
-                               const InspectionVisitor& visitor) const = 0;
+  // `state` is null, or that of a cursor that was left right below `first`, on this snapshot or on
+  // an earlier one: then no version is read twice, however often an inspection is cut short.
+  virtual std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context,
+                                                    const store::DocumentKey& document,
+                                                    const Head* head, int64_t first,
+                                                    InspectionStatePtr state) const = 0;
 };
 
 // One line of strategies.def. `id` is the number in stored collection records and in

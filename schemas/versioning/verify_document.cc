@@ -73,39 +73,44 @@ Found DocumentCheck::ToFound(Fault fault, store::CommitPosition position) const 
 absl::Status DocumentCheck::RunVersions(const ReadContext& context, const Head* head,
                                         LedgerLookup& ledger, Allowance& allowance,
                                         std::vector<Found>& found) {
-  absl::Status failure;
-  bool stopped = false;
-  const auto visit = [&](Inspected&& inspected) {
+  const store::DocumentKey document{collection_->incarnation, at_.id};
+  const auto cursor = collection_->strategy->Inspect(context, document, head, at_.next_version,
+                                                     std::exchange(inspection_, nullptr));
+  while (cursor->Next()) {
+    Inspected& inspected = cursor->item();
     at_.seen = true;
-    store::CommitPosition position = 0;
-    if (inspected.version) {
-      const StoredVersion& version = *inspected.version;
-      position = version.position;
-      CheckHistory(version.header, inspected.faults);
-      const absl::StatusOr<bool> has_entry = ledger.Check(version, inspected.faults);
-      failure = has_entry.ok() ? CheckRemembered(context, head, version.header, allowance.now(),
-                                                 inspected.faults)
-                               : has_entry.status();
-      if (!failure.ok()) return false;
-      at_.ledger_entries += *has_entry ? 1 : 0;
-      ++at_.versions;
-    } else if (inspected.first != 0) {
-      at_.before.reset();
-    }
+    RETURN_IF_ERROR(CheckVersion(context, head, ledger, allowance.now(), inspected));
+    const auto position = inspected.version ? inspected.version->position : 0;
     for (Fault& fault : inspected.faults) {
       allowance.Take(fault.mend.writes().empty() ? 1 : kMendCost);
       found.push_back(ToFound(std::move(fault), position));
     }
     allowance.Take();
-    if (inspected.first == 0) return true;
+    if (inspected.first == 0) continue;
     at_.next_version = inspected.last + 1;
-    stopped = allowance.used_up();
-    return !stopped;
-  };
-  RETURN_IF_ERROR(collection_->strategy->Inspect(context, {collection_->incarnation, at_.id}, head,
-                                                 at_.next_version, inspection_, visit));
-  RETURN_IF_ERROR(failure);
-  at_.versions_through = !stopped;
+    if (allowance.used_up()) {
+      inspection_ = cursor->state();
+      return absl::OkStatus();
+    }
+  }
+  at_.versions_through = cursor->status().ok();
+  return cursor->status();
+}
+
+// What a version and others say of each other.
+absl::Status DocumentCheck::CheckVersion(const ReadContext& context, const Head* head,
+                                         LedgerLookup& ledger, UnixMicros now,
+                                         Inspected& inspected) {
+  if (!inspected.version) {
+    if (inspected.first != 0) at_.before.reset();
+    return absl::OkStatus();
+  }
+  const StoredVersion& version = *inspected.version;
+  CheckHistory(version.header, inspected.faults);
+  ASSIGN_OR_RETURN(const bool has_entry, ledger.Check(version, inspected.faults));
+  RETURN_IF_ERROR(CheckRemembered(context, head, version.header, now, inspected.faults));
+  at_.ledger_entries += has_entry ? 1 : 0;
+  ++at_.versions;
   return absl::OkStatus();
 }
 

@@ -67,6 +67,8 @@ class DocumentCheck {
  private:
   absl::Status RunVersions(const ReadContext& context, const Head* head, LedgerLookup& ledger,
                            Allowance& allowance, std::vector<Found>& found);
+  absl::Status CheckVersion(const ReadContext& context, const Head* head, LedgerLookup& ledger,
+                            UnixMicros now, Inspected& inspected);
   absl::Status RunRequests(const ReadContext& context, const Head* head, Allowance& allowance,
                            std::vector<Found>& found);
   absl::Status CheckRemembered(const ReadContext& context, const Head* head,

@@ -65,14 +65,114 @@ absl::StatusOr<int64_t> VersionAt(const store::Cursor& cursor) {
   return key->version;
 }
 
-absl::Status VisitGreatest(const DocumentKey& document, const Greatest& greatest, Part part,
-                           const HeadVisitor& visitor, bool& more) {
-  ASSIGN_OR_RETURN(
-      StoredVersion version,
-      DecodeWhole(greatest.record.value, greatest.record.position, part, greatest.version));
-  more = visitor(document.id, std::move(version));
-  return absl::OkStatus();
-}
+// The greatest version of each document. One cursor finds the documents, the other the greatest
+// version of each that has several.
+class GreatestVersions final : public HeadCursor {
+ public:
+  GreatestVersions(const ReadContext& context, store::Range range, Part part)
+      : context_(context), range_(std::move(range)), part_(part) {}
+
+ private:
+  absl::StatusOr<std::optional<CurrentVersion>> Produce() override {
+    if (forward_ == nullptr) forward_ = context_.reader.Scan(Keyspace::kVersions, range_);
+    if (!forward_->Valid()) {
+      RETURN_IF_ERROR(forward_->status());
+      return std::nullopt;
+    }
+    std::optional<store::ParsedVersionKey> key = store::ParseVersionKey(forward_->key());
+    if (!key) return Error(ErrorReason::kRecordCorrupt, "not a version's key");
+    Greatest greatest{key->version, RecordAt(*forward_)};
+    forward_->Next();
+    RETURN_IF_ERROR(Climb(key->document, greatest));
+    if (!context_.capabilities.fresh_scans) {
+      RETURN_IF_ERROR(Confirm(context_.reader, key->document, greatest));
+    }
+    ASSIGN_OR_RETURN(
+        StoredVersion version,
+        DecodeWhole(greatest.record.value, greatest.record.position, part_, greatest.version));
+    return CurrentVersion{std::move(key->document.id), std::move(version)};
+  }
+
+  // From the document's first record to its last, and on to the next document.
+  absl::Status Climb(const DocumentKey& document, Greatest& greatest) {
+    const std::string prefix = store::HeadKey(document);
+    if (!AtDocument(*forward_, prefix)) return absl::OkStatus();
+    const std::string end = store::PrefixEnd(prefix);
+    if (backward_ == nullptr) {
+      range_.reverse = true;
+      backward_ = context_.reader.Scan(Keyspace::kVersions, range_);
+    }
+    backward_->Seek(end);
+    if (!backward_->Valid()) RETURN_IF_ERROR(backward_->status());
+    if (AtDocument(*backward_, prefix)) {
+      ASSIGN_OR_RETURN(greatest.version, VersionAt(*backward_));
+      greatest.record = RecordAt(*backward_);
+    }
+    forward_->Seek(end);
+    return absl::OkStatus();
+  }
+
+  const ReadContext context_;
+  store::Range range_;
+  const Part part_;
+  std::unique_ptr<store::Cursor> forward_;
+  std::unique_ptr<store::Cursor> backward_;
+};
+
+class HeadRecords final : public HeadCursor {
+ public:
+  HeadRecords(const ReadContext& context, store::Range range, Part part, HeadDecoder decode)
+      : context_(context), range_(std::move(range)), part_(part), decode_(decode) {}
+
+ private:
+  absl::StatusOr<std::optional<CurrentVersion>> Produce() override {
+    for (Move(); cursor_->Valid(); Move()) {
+      std::optional<DocumentKey> document = store::ParseHeadKey(cursor_->key());
+      if (!document) return Error(ErrorReason::kRecordCorrupt, "not a head's key");
+      ASSIGN_OR_RETURN(const std::optional<Record> record, ReadRecord());
+      if (!record) continue;
+      ASSIGN_OR_RETURN(StoredVersion version, decode_(*record, part_));
+      return CurrentVersion{std::move(document->id), std::move(version)};
+    }
+    RETURN_IF_ERROR(cursor_->status());
+    return std::nullopt;
+  }
+
+  void Move() {
+    if (cursor_ == nullptr) {
+      cursor_ = context_.reader.Scan(Keyspace::kHeads, range_);
+    } else {
+      cursor_->Next();
+    }
+  }
+
+  // That which the cursor stands on; nothing if the scan is stale and it is gone.
+  absl::StatusOr<std::optional<Record>> ReadRecord() const {
+    if (context_.capabilities.fresh_scans) return RecordAt(*cursor_);
+    return context_.reader.Get(Keyspace::kHeads, cursor_->key());
+  }
+
+  const ReadContext context_;
+  const store::Range range_;
+  const Part part_;
+  const HeadDecoder decode_;
+  std::unique_ptr<store::Cursor> cursor_;
+};
+
+class WholeVersions final : public VersionsAndHead {
+ public:
+  WholeVersions(const ReadContext& context, const DocumentKey& document, const Head& head,
+                const VersionRange& range, Part part)
+      : VersionsAndHead(head, range, part), walk_(context, document, below()) {}
+
+ private:
+  absl::StatusOr<StoredVersion> ProduceBelow() override {
+    if (!walk_.Next()) return walk_.status();
+    return DecodeWhole(walk_.bytes(), walk_.position(), part(), walk_.version());
+  }
+
+  VersionWalk walk_;
+};
 
 }  // namespace
 
@@ -107,10 +207,22 @@ StoredVersion AnswerFromHead(const Head& head, Part part) {
   return {head.version.header, std::nullopt, head.version.position};
 }
 
-bool TakeHead(const Head& head, VersionRange& range) {
-  if (range.last < head.version.header.version) return false;
-  range.last = head.version.header.version - 1;
-  return true;
+VersionsAndHead::VersionsAndHead(const Head& head, const VersionRange& range, Part part)
+    : head_(head), part_(part), below_(range) {
+  const int64_t current = head.version.header.version;
+  head_left_ = range.first <= current && range.last >= current;
+  below_.last = std::min(range.last, current - 1);
+  left_below_ = std::max<int64_t>(below_.last - below_.first + 1, 0);
+}
+
+absl::StatusOr<std::optional<StoredVersion>> VersionsAndHead::Produce() {
+  if (head_left_ && (below_.newest_first || left_below_ == 0)) {
+    head_left_ = false;
+    return AnswerFromHead(head_, part_);
+  }
+  if (left_below_ == 0) return std::nullopt;
+  --left_below_;
+  return ProduceBelow();
 }
 
 VersionWalk::VersionWalk(const ReadContext& context, const DocumentKey& document,
@@ -118,22 +230,25 @@ VersionWalk::VersionWalk(const ReadContext& context, const DocumentKey& document
     : reader_(context.reader),
       document_(document),
       range_(range),
-      version_(range.newest_first ? range.last + 1 : range.first - 1) {
-  if (source == Source::kCursor && range.first < range.last) {
-    cursor_ = reader_.Scan(Keyspace::kVersions, {.begin = store::VersionKey(document, range.first),
-                                                 .end = store::VersionKey(document, range.last + 1),
-                                                 .reverse = range.newest_first});
-  }
-}
+      begun_(source == Source::kPointReads || range.first >= range.last),
+      version_(range.newest_first ? range.last + 1 : range.first - 1) {}
 
 bool VersionWalk::Next() {
   if (!status_.ok()) return false;
+  if (!begun_) Begin();
   if (cursor_used_) cursor_->Next();
   cursor_used_ = false;
   version_ += range_.newest_first ? -1 : 1;
   if (version_ < range_.first || version_ > range_.last) return false;
   key_ = store::VersionKey(document_, version_);
   return NextFromCursor() || NextFromPointRead();
+}
+
+void VersionWalk::Begin() {
+  begun_ = true;
+  cursor_ = reader_.Scan(Keyspace::kVersions, {.begin = store::VersionKey(document_, range_.first),
+                                               .end = store::VersionKey(document_, range_.last + 1),
+                                               .reverse = range_.newest_first});
 }
 
 bool VersionWalk::NextFromCursor() {
@@ -191,43 +306,16 @@ absl::StatusOr<std::optional<Head>> ReadGreatestVersion(const ReadContext& conte
   return head;
 }
 
-absl::Status ScanGreatestVersions(const ReadContext& context, int64_t incarnation,
-                                  std::string_view id_prefix, std::string_view after_id, Part part,
-                                  const HeadVisitor& visitor) {
-  store::Range range = DocumentsAfter(incarnation, id_prefix, after_id);
-  // The one finds the documents, the other the greatest version of each that has several.
-  const std::unique_ptr<store::Cursor> forward = context.reader.Scan(Keyspace::kVersions, range);
-  range.reverse = true;
-  std::unique_ptr<store::Cursor> backward;
-  bool more = true;
-  while (more && forward->Valid()) {
-    const std::optional<store::ParsedVersionKey> key = store::ParseVersionKey(forward->key());
-    if (!key) return Error(ErrorReason::kRecordCorrupt, "not a version's key");
-    Greatest greatest{key->version, RecordAt(*forward)};
-    const std::string prefix = store::HeadKey(key->document);
-    forward->Next();
-    if (AtDocument(*forward, prefix)) {
-      const std::string end = store::PrefixEnd(prefix);
-      if (backward == nullptr) backward = context.reader.Scan(Keyspace::kVersions, range);
-      backward->Seek(end);
-      if (!backward->Valid()) RETURN_IF_ERROR(backward->status());
-      if (AtDocument(*backward, prefix)) {
-        ASSIGN_OR_RETURN(greatest.version, VersionAt(*backward));
-        greatest.record = RecordAt(*backward);
-      }
-      forward->Seek(end);
-    }
-    if (!context.capabilities.fresh_scans) {
-      RETURN_IF_ERROR(Confirm(context.reader, key->document, greatest));
-    }
-    RETURN_IF_ERROR(VisitGreatest(key->document, greatest, part, visitor, more));
-  }
-  return forward->status();
+std::unique_ptr<HeadCursor> ScanGreatestVersions(const ReadContext& context, int64_t incarnation,
+                                                 std::string_view id_prefix,
+                                                 std::string_view after_id, Part part) {
+  return std::make_unique<GreatestVersions>(context,
+                                            DocumentsAfter(incarnation, id_prefix, after_id), part);
 }
 
 absl::StatusOr<std::optional<Head>> ReadHeadRecord(const ReadContext& context,
                                                    const DocumentKey& document,
-                                                   const HeadDecoder& decode) {
+                                                   HeadDecoder decode) {
   ASSIGN_OR_RETURN(std::optional<Record> record,
                    context.reader.Get(Keyspace::kHeads, store::HeadKey(document)));
   if (!record) return std::nullopt;
@@ -238,25 +326,11 @@ absl::StatusOr<std::optional<Head>> ReadHeadRecord(const ReadContext& context,
   return head;
 }
 
-absl::Status ScanHeadRecords(const ReadContext& context, int64_t incarnation,
-                             std::string_view id_prefix, std::string_view after_id, Part part,
-                             const HeadDecoder& decode, const HeadVisitor& visitor) {
-  const std::unique_ptr<store::Cursor> cursor =
-      context.reader.Scan(Keyspace::kHeads, DocumentsAfter(incarnation, id_prefix, after_id));
-  for (; cursor->Valid(); cursor->Next()) {
-    const std::optional<DocumentKey> document = store::ParseHeadKey(cursor->key());
-    if (!document) return Error(ErrorReason::kRecordCorrupt, "not a head's key");
-    std::optional<Record> record;
-    if (context.capabilities.fresh_scans) {
-      record = RecordAt(*cursor);
-    } else {
-      ASSIGN_OR_RETURN(record, context.reader.Get(Keyspace::kHeads, cursor->key()));
-      if (!record) continue;
-    }
-    ASSIGN_OR_RETURN(StoredVersion version, decode(*record, part));
-    if (!visitor(document->id, std::move(version))) return absl::OkStatus();
-  }
-  return cursor->status();
+std::unique_ptr<HeadCursor> ScanHeadRecords(const ReadContext& context, int64_t incarnation,
+                                            std::string_view id_prefix, std::string_view after_id,
+                                            Part part, HeadDecoder decode) {
+  return std::make_unique<HeadRecords>(context, DocumentsAfter(incarnation, id_prefix, after_id),
+                                       part, decode);
 }
 
 void WriteHead(const DocumentKey& document, const Head* head, std::string record,
@@ -288,23 +362,10 @@ absl::StatusOr<StoredVersion> ReadWholeVersion(const ReadContext& context,
   return DecodeWhole(record->value, record->position, part, version);
 }
 
-absl::Status ScanWholeVersions(const ReadContext& context, const DocumentKey& document,
-                               const Head& head, const VersionRange& range, Part part,
-                               const VersionVisitor& visitor) {
-  VersionRange below = range;
-  const bool with_head = TakeHead(head, below);
-  if (with_head && range.newest_first && !visitor(AnswerFromHead(head, part))) {
-    return absl::OkStatus();
-  }
-  VersionWalk walk(context, document, below);
-  while (walk.Next()) {
-    ASSIGN_OR_RETURN(StoredVersion version,
-                     DecodeWhole(walk.bytes(), walk.position(), part, walk.version()));
-    if (!visitor(std::move(version))) return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(walk.status());
-  if (with_head && !range.newest_first) visitor(AnswerFromHead(head, part));
-  return absl::OkStatus();
+std::unique_ptr<VersionCursor> ScanWholeVersions(const ReadContext& context,
+                                                 const DocumentKey& document, const Head& head,
+                                                 const VersionRange& range, Part part) {
+  return std::make_unique<WholeVersions>(context, document, head, range, part);
 }
 
 }  // namespace strata::versioning

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,8 +45,8 @@ class VersionWalk {
  public:
   enum class Source : uint8_t { kCursor, kPointReads };  // the latter for walks of one or two moves
 
-  // The context, its reader and the document must outlive the walk. A range whose first is greater
-  // than its last is empty.
+  // The context's reader and the document must outlive the walk. A range whose first is greater
+  // than its last is empty. Reads nothing before the first Next.
   VersionWalk(const ReadContext& context, const store::DocumentKey& document,
               const VersionRange& range, Source source = Source::kCursor);
 
@@ -66,12 +65,14 @@ class VersionWalk {
   absl::Status status() const { return status_; }
 
  private:
+  void Begin();
   bool NextFromCursor();
   bool NextFromPointRead();
 
   const store::Reader& reader_;
   const store::DocumentKey& document_;
   const VersionRange range_;
+  bool begun_;  // or there is no cursor to make
   int64_t version_;
   std::string key_;
   std::unique_ptr<store::Cursor> cursor_;  // null: point reads only
@@ -87,20 +88,20 @@ class VersionWalk {
 // be stale, confirmed upward by point reads until one finds nothing.
 absl::StatusOr<std::optional<Head>> ReadGreatestVersion(const ReadContext& context,
                                                         const store::DocumentKey& document);
-absl::Status ScanGreatestVersions(const ReadContext& context, int64_t incarnation,
-                                  std::string_view id_prefix, std::string_view after_id, Part part,
-                                  const HeadVisitor& visitor);
+std::unique_ptr<HeadCursor> ScanGreatestVersions(const ReadContext& context, int64_t incarnation,
+                                                 std::string_view id_prefix,
+                                                 std::string_view after_id, Part part);
 
 // The version of a record of the heads keyspace.
-using HeadDecoder = std::function<absl::StatusOr<StoredVersion>(const store::Record& record, Part)>;
+using HeadDecoder = absl::StatusOr<StoredVersion> (*)(const store::Record& record, Part part);
 
 // The parts of a strategy that keeps one record for each document in the heads keyspace.
 absl::StatusOr<std::optional<Head>> ReadHeadRecord(const ReadContext& context,
                                                    const store::DocumentKey& document,
-                                                   const HeadDecoder& decode);
-absl::Status ScanHeadRecords(const ReadContext& context, int64_t incarnation,
-                             std::string_view id_prefix, std::string_view after_id, Part part,
-                             const HeadDecoder& decode, const HeadVisitor& visitor);
+                                                   HeadDecoder decode);
+std::unique_ptr<HeadCursor> ScanHeadRecords(const ReadContext& context, int64_t incarnation,
+                                            std::string_view id_prefix, std::string_view after_id,
+                                            Part part, HeadDecoder decode);
 
 // Writes the head's record, over `head` (null: as the document's first), as the commit point.
 void WriteHead(const store::DocumentKey& document, const Head* head, std::string record,
@@ -113,12 +114,32 @@ absl::StatusOr<StoredVersion> DecodeWholeHead(const store::Record& record, Part 
 absl::StatusOr<StoredVersion> ReadWholeVersion(const ReadContext& context,
                                                const store::DocumentKey& document, const Head& head,
                                                int64_t version, Part part);
-absl::Status ScanWholeVersions(const ReadContext& context, const store::DocumentKey& document,
-                               const Head& head, const VersionRange& range, Part part,
-                               const VersionVisitor& visitor);
+std::unique_ptr<VersionCursor> ScanWholeVersions(const ReadContext& context,
+                                                 const store::DocumentKey& document,
+                                                 const Head& head, const VersionRange& range,
+                                                 Part part);
 
-// Splits the walk of `range` around the head: true if the head's version is in it, and takes it out
-// of `range`.
-bool TakeHead(const Head& head, VersionRange& range);
+// The versions of `range`: the head's version is taken from the head, those below it from where the
+// strategy keeps them.
+class VersionsAndHead : public VersionCursor {
+ protected:
+  VersionsAndHead(const Head& head, const VersionRange& range, Part part);
+
+  const Head& head() const { return head_; }
+  Part part() const { return part_; }
+  // That of `range` which lies below the head; may be empty.
+  const VersionRange& below() const { return below_; }
+
+ private:
+  absl::StatusOr<std::optional<StoredVersion>> Produce() final;
+  // The next of below(), in its direction. Called once for each of them.
+  virtual absl::StatusOr<StoredVersion> ProduceBelow() = 0;
+
+  const Head& head_;
+  const Part part_;
+  VersionRange below_;
+  int64_t left_below_;
+  bool head_left_;
+};
 
 }  // namespace strata::versioning

@@ -113,14 +113,12 @@ class StrategyConformanceTest : public testing::TestWithParam<Configuration> {
   std::vector<std::string> ScanIds(std::string_view prefix, std::string_view after,
                                    size_t stop_after = 100) {
     std::vector<std::string> ids;
-    const absl::Status status =
-        strategy().ScanHeads(context(), kIncarnation, prefix, after, Part::kHeader,
-                             [&](std::string_view id, StoredVersion&& version) {
-                               EXPECT_FALSE(version.content.has_value());
-                               ids.emplace_back(id);
-                               return ids.size() < stop_after;
-                             });
-    EXPECT_THAT(status, IsOk());
+    const auto cursor = strategy().ScanHeads(context(), kIncarnation, prefix, after, Part::kHeader);
+    while (ids.size() < stop_after && cursor->Next()) {
+      EXPECT_FALSE(cursor->item().version.content.has_value());
+      ids.push_back(std::move(cursor->item().id));
+    }
+    EXPECT_THAT(cursor->status(), IsOk());
     return ids;
   }
 
@@ -247,19 +245,26 @@ TEST_P(StrategyConformanceTest, SeveralVersionsOfOneBatchAreSuccessive) {
   }
 }
 
-TEST_P(StrategyConformanceTest, AVisitorEndsTheWalk) {
+TEST_P(StrategyConformanceTest, AWalkGivesEachVersionOfItsRangeOnceAndThenNoMore) {
   WriteVersions("document", 9);
   const store::DocumentKey key = subject_->Key("document");
   ASSERT_OK_AND_ASSIGN(const std::optional<Head> head, strategy().ReadHead(context(), key));
   for (const bool newest_first : {false, true}) {
     for (const Part part : {Part::kHeader, Part::kContent}) {
-      for (int64_t stop = 1; stop <= 9; ++stop) {
-        int64_t visited = 0;
-        const absl::Status status =
-            strategy().ScanVersions(context(), key, *head, {1, 9, newest_first}, part,
-                                    [&](StoredVersion&&) { return ++visited < stop; });
-        EXPECT_THAT(status, IsOk());
-        EXPECT_EQ(visited, stop);
+      for (int64_t first = 1; first <= 9; ++first) {
+        for (int64_t last = first - 1; last <= 9; ++last) {
+          const auto cursor =
+              strategy().ScanVersions(context(), key, *head, {first, last, newest_first}, part);
+          for (int64_t i = 0; i <= last - first; ++i) {
+            ASSERT_TRUE(cursor->Next()) << cursor->status();
+            EXPECT_EQ(cursor->item().header.version, newest_first ? last - i : first + i);
+            EXPECT_EQ(cursor->item().content.has_value(), part == Part::kContent);
+            EXPECT_THAT(cursor->status(), IsOk());
+          }
+          EXPECT_FALSE(cursor->Next());
+          EXPECT_FALSE(cursor->Next());
+          EXPECT_THAT(cursor->status(), IsOk());
+        }
       }
     }
   }
@@ -277,9 +282,11 @@ TEST_P(StrategyConformanceTest, AMissingOrDamagedVersionIsRefused) {
   const auto refuses = [&](int64_t first, int64_t last) {
     for (const bool newest_first : {false, true}) {
       for (const Part part : {Part::kHeader, Part::kContent}) {
-        EXPECT_THAT(strategy().ScanVersions(context(), key, *head, {first, last, newest_first},
-                                            part, [](StoredVersion&&) { return true; }),
-                    HasReason(ErrorReason::kRecordCorrupt));
+        const auto cursor =
+            strategy().ScanVersions(context(), key, *head, {first, last, newest_first}, part);
+        while (cursor->Next()) continue;
+        EXPECT_THAT(cursor->status(), HasReason(ErrorReason::kRecordCorrupt));
+        EXPECT_FALSE(cursor->Next());
       }
     }
     EXPECT_THAT(strategy().ReadVersion(context(), key, *head, 5, Part::kContent),
@@ -303,7 +310,7 @@ TEST_P(StrategyConformanceTest, AMissingOrDamagedVersionIsRefused) {
 
 // --- All documents of a collection ---------------------------------------------------------------
 
-TEST_P(StrategyConformanceTest, ScanHeadsVisitsEachDocumentOnceInOrder) {
+TEST_P(StrategyConformanceTest, ScanHeadsGivesEachDocumentOnceInOrder) {
   const std::vector<std::string> ids = {"a",  "a!", "a/b",      "aa",
                                         "ab", "b",  "\xC3\xA9", "\xF0\x9F\x90\x8B"};
   std::vector<std::string> shuffled = {"b",   "aa",       "a",  "\xF0\x9F\x90\x8B",
@@ -328,18 +335,15 @@ TEST_P(StrategyConformanceTest, ScanHeadsGivesTheCurrentVersionOfEach) {
   for (const int versions : {1, 2, 5, 7}) WriteVersions("d" + std::to_string(versions), versions);
   Write("d5", Delete("delete"));
   int visited = 0;
-  const absl::Status status =
-      strategy().ScanHeads(context(), kIncarnation, "", "", Part::kContent,
-                           [&](std::string_view id, StoredVersion&& version) {
-                             ++visited;
-                             const auto head = subject_->ReadHead(*store_, std::string(id));
-                             EXPECT_THAT(head, IsOk());
-                             EXPECT_EQ(version.header, (*head)->header);
-                             EXPECT_EQ(version.content, (*head)->content);
-                             EXPECT_EQ(version.position, (*head)->position);
-                             return true;
-                           });
-  EXPECT_THAT(status, IsOk());
+  const auto cursor = strategy().ScanHeads(context(), kIncarnation, "", "", Part::kContent);
+  for (; cursor->Next(); ++visited) {
+    const auto& [id, version] = cursor->item();
+    ASSERT_OK_AND_ASSIGN(const auto head, subject_->ReadHead(*store_, id));
+    EXPECT_EQ(version.header, head->header);
+    EXPECT_EQ(version.content, head->content);
+    EXPECT_EQ(version.position, head->position);
+  }
+  EXPECT_THAT(cursor->status(), IsOk());
   // Where scans are stale, recent documents may be missed; what is visited is current all the same.
   if (GetParam().mode != Mode::kStale) {
     EXPECT_EQ(visited, 4);

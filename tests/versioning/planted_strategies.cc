@@ -15,6 +15,23 @@ using store::Keyspace;
 using store::Write;
 using store::WriteBatch;
 
+// Versions that were all read before.
+class VersionsRead final : public VersionCursor {
+ public:
+  explicit VersionsRead(absl::StatusOr<std::vector<StoredVersion>> versions)
+      : versions_(std::move(versions)) {}
+
+ private:
+  absl::StatusOr<std::optional<StoredVersion>> Produce() override {
+    RETURN_IF_ERROR(versions_.status());
+    if (next_ == versions_->size()) return std::nullopt;
+    return std::move((*versions_)[next_++]);
+  }
+
+  absl::StatusOr<std::vector<StoredVersion>> versions_;
+  size_t next_ = 0;
+};
+
 // A right strategy, whose parts the wrong ones replace.
 class Wrapper : public Strategy {
  public:
@@ -33,24 +50,24 @@ class Wrapper : public Strategy {
                                             Part part) const override {
     return inner_->ReadVersion(context, document, head, version, part);
   }
-  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
-                            const Head& head, const VersionRange& range, Part part,
-                            const VersionVisitor& visitor) const override {
-    return inner_->ScanVersions(context, document, head, range, part, visitor);
+  std::unique_ptr<VersionCursor> ScanVersions(const ReadContext& context,
+                                              const DocumentKey& document, const Head& head,
+                                              const VersionRange& range, Part part) const override {
+    return inner_->ScanVersions(context, document, head, range, part);
   }
-  absl::Status ScanHeads(const ReadContext& context, int64_t incarnation,
-                         std::string_view id_prefix, std::string_view after_id, Part part,
-                         const HeadVisitor& visitor) const override {
-    return inner_->ScanHeads(context, incarnation, id_prefix, after_id, part, visitor);
+  std::unique_ptr<HeadCursor> ScanHeads(const ReadContext& context, int64_t incarnation,
+                                        std::string_view id_prefix, std::string_view after_id,
+                                        Part part) const override {
+    return inner_->ScanHeads(context, incarnation, id_prefix, after_id, part);
   }
   absl::Status Plan(const DocumentKey& document, const Head* head,
                     std::span<const StoredVersion> next, WriteBatch& batch) const override {
     return inner_->Plan(document, head, next, batch);
   }
-  absl::Status Inspect(const ReadContext& context, const DocumentKey& document, const Head* head,
-                       int64_t first, InspectionStatePtr& state,
-                       const InspectionVisitor& visitor) const override {
-    return inner_->Inspect(context, document, head, first, state, visitor);
+  std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
+                                            const Head* head, int64_t first,
+                                            InspectionStatePtr state) const override {
+    return inner_->Inspect(context, document, head, first, std::move(state));
   }
 
  protected:
@@ -155,13 +172,22 @@ class DoneMark final : public Wrapper {
 class ReadUnequal final : public Wrapper {
  public:
   ReadUnequal() : Wrapper("shadow-collection") {}
-  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
-                            const Head& head, const VersionRange& range, Part part,
-                            const VersionVisitor& visitor) const override {
-    const int64_t current = head.version.header.version;
-    const bool with_head = range.last == current;
-    if (!with_head) return Wrapper::ScanVersions(context, document, head, range, part, visitor);
-    if (range.newest_first && !visitor(AnswerFromHead(head, part))) return absl::OkStatus();
+  std::unique_ptr<VersionCursor> ScanVersions(const ReadContext& context,
+                                              const DocumentKey& document, const Head& head,
+                                              const VersionRange& range, Part part) const override {
+    if (range.last == head.version.header.version) {
+      return std::make_unique<VersionsRead>(ReadAll(context, document, head, range, part));
+    }
+    return Wrapper::ScanVersions(context, document, head, range, part);
+  }
+
+ private:
+  static absl::StatusOr<std::vector<StoredVersion>> ReadAll(const ReadContext& context,
+                                                            const DocumentKey& document,
+                                                            const Head& head,
+                                                            const VersionRange& range, Part part) {
+    std::vector<StoredVersion> versions;
+    if (range.newest_first) versions.push_back(AnswerFromHead(head, part));
     std::string end = store::PrefixEnd(store::HeadKey(document));
     const auto cursor =
         context.reader.Scan(Keyspace::kVersions, {.begin = store::VersionKey(document, range.first),
@@ -170,11 +196,11 @@ class ReadUnequal final : public Wrapper {
     for (; cursor->Valid(); cursor->Next()) {
       ASSIGN_OR_RETURN(VersionRecord record,
                        DecodeVersion(cursor->value(), cursor->position(), part));
-      if (record.version.header.version == current) continue;
-      if (!visitor(std::move(record.version))) return absl::OkStatus();
+      if (record.version.header.version == head.version.header.version) continue;
+      versions.push_back(std::move(record.version));
     }
-    if (!range.newest_first) visitor(AnswerFromHead(head, part));
-    return absl::OkStatus();
+    if (!range.newest_first) versions.push_back(AnswerFromHead(head, part));
+    return versions;
   }
 };
 
@@ -199,15 +225,10 @@ class ReverseDeltas final : public Wrapper {
     if (part == Part::kHeader) at.content.reset();
     return at;
   }
-  absl::Status ScanVersions(const ReadContext& context, const DocumentKey& document,
-                            const Head& head, const VersionRange& range, Part part,
-                            const VersionVisitor& visitor) const override {
-    for (int64_t i = range.first; i <= range.last; ++i) {
-      const int64_t number = range.newest_first ? range.last - (i - range.first) : i;
-      ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(context, document, head, number, part));
-      if (!visitor(std::move(version))) break;
-    }
-    return absl::OkStatus();
+  std::unique_ptr<VersionCursor> ScanVersions(const ReadContext& context,
+                                              const DocumentKey& document, const Head& head,
+                                              const VersionRange& range, Part part) const override {
+    return std::make_unique<VersionsRead>(ReadAll(context, document, head, range, part));
   }
   absl::Status Plan(const DocumentKey& document, const Head* head,
                     std::span<const StoredVersion> next, WriteBatch& batch) const override {
@@ -220,6 +241,18 @@ class ReverseDeltas final : public Wrapper {
   }
 
  private:
+  absl::StatusOr<std::vector<StoredVersion>> ReadAll(const ReadContext& context,
+                                                     const DocumentKey& document, const Head& head,
+                                                     const VersionRange& range, Part part) const {
+    std::vector<StoredVersion> versions;
+    for (int64_t i = range.first; i <= range.last; ++i) {
+      const int64_t number = range.newest_first ? range.last - (i - range.first) : i;
+      ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(context, document, head, number, part));
+      versions.push_back(std::move(version));
+    }
+    return versions;
+  }
+
   static void EnsureBackward(const DocumentKey& document, const StoredVersion& version,
                              const StoredVersion& successor, WriteBatch& batch) {
     BsonBuilder record;

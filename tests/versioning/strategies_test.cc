@@ -278,15 +278,11 @@ TEST_F(StrategiesTest, ARepairClearsFlagsThatACrashLeft) {
                          subject->strategy().ReadHead(context, key));
     ASSERT_TRUE(head.has_value());
     std::vector<Fault> faults;
-    InspectionStatePtr state;
-    ASSERT_THAT(subject->strategy().Inspect(context, key, &*head, 1, state,
-                                            [&](Inspected&& inspected) {
-                                              for (Fault& fault : inspected.faults) {
-                                                faults.push_back(std::move(fault));
-                                              }
-                                              return true;
-                                            }),
-                IsOk());
+    const auto cursor = subject->strategy().Inspect(context, key, &*head, 1, nullptr);
+    while (cursor->Next()) {
+      for (Fault& fault : cursor->item().faults) faults.push_back(std::move(fault));
+    }
+    ASSERT_THAT(cursor->status(), IsOk());
     ASSERT_EQ(faults.size(), left);
     for (size_t i = 0; i < left; ++i) {
       EXPECT_EQ(faults[i].version, static_cast<int64_t>(3 + i));
@@ -344,12 +340,10 @@ TEST_F(StrategiesTest, APageOfHistoryCostsOneCursorThatMovesOneWay) {
   ASSERT_OK_AND_ASSIGN(const auto head, subject->strategy().ReadHead(context, key));
   for (int64_t last = 30; last <= 100; ++last) {
     CountingStore counting(*store_);
-    int visited = 0;
-    EXPECT_THAT(subject->strategy().ScanVersions({counting, counting.capabilities()}, key, *head,
-                                                 {1, last, true, 11}, Part::kContent,
-                                                 [&](StoredVersion&&) { return ++visited < 11; }),
-                IsOk());
-    EXPECT_EQ(visited, 11);
+    const auto cursor = subject->strategy().ScanVersions(
+        {counting, counting.capabilities()}, key, *head, {1, last, true, 11}, Part::kContent);
+    EXPECT_EQ(counting.gets() + counting.scans(), 0);  // before the first is asked for
+    for (int given = 0; given < 11; ++given) ASSERT_TRUE(cursor->Next()) << cursor->status();
     EXPECT_EQ(counting.gets(), 1);
     EXPECT_LE(counting.scans(), 1);
     EXPECT_LE(counting.moves(), 11 + 15);
@@ -369,15 +363,12 @@ TEST_F(StrategiesTest, ScanHeadsCostsByTheDocumentNotByTheVersion) {
       }
     }
     CountingStore counting(*store_);
-    int visited = 0;
-    EXPECT_THAT(subject.strategy().ScanHeads({counting, counting.capabilities()}, 10 + entry.id, "",
-                                             "", Part::kHeader,
-                                             [&](std::string_view, StoredVersion&&) {
-                                               ++visited;
-                                               return true;
-                                             }),
-                IsOk());
-    EXPECT_EQ(visited, 10);
+    const auto cursor = subject.strategy().ScanHeads({counting, counting.capabilities()},
+                                                     10 + entry.id, "", "", Part::kHeader);
+    int given = 0;
+    while (cursor->Next()) ++given;
+    EXPECT_THAT(cursor->status(), IsOk());
+    EXPECT_EQ(given, 10);
     EXPECT_EQ(counting.gets(), 0);
     EXPECT_LE(counting.scans(), 2);
     EXPECT_LE(counting.moves(), 30) << entry.name;  // of 300 versions

@@ -78,11 +78,10 @@ absl::StatusOr<std::vector<StoredVersion>> StrategySubject::ReadVersions(store::
   if (!head) return versions;
   VersionRange asked = range;
   if (asked.last == 0) asked.last = head->version.header.version;
-  RETURN_IF_ERROR(
-      strategy_->ScanVersions(context, Key(id), *head, asked, part, [&](StoredVersion&& version) {
-        versions.push_back(std::move(version));
-        return true;
-      }));
+  const store::DocumentKey key = Key(id);
+  const auto cursor = strategy_->ScanVersions(context, key, *head, asked, part);
+  while (cursor->Next()) versions.push_back(std::move(cursor->item()));
+  RETURN_IF_ERROR(cursor->status());
   return versions;
 }
 
