@@ -342,21 +342,46 @@ void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target
   });
 }
 
-absl::Status Collections::List(std::string_view after_name,
-                               const std::function<bool(const Collection&)>& visitor) {
-  const auto snapshot = store_.Snapshot();
-  store::Range range;
-  range.begin = after_name;
-  auto cursor = snapshot->Scan(Keyspace::kCollections, range);
-  for (; cursor->Valid(); cursor->Next()) {
-    if (!after_name.empty() && cursor->key() == after_name) continue;
-    const store::Record record{std::string(cursor->value()), cursor->stamp(), 0};
-    ASSIGN_OR_RETURN(const CollectionRecord decoded,
-                     CollectionRecord::Decode(cursor->key(), record));
-    // Past the cache: a walk over all must not push out what is in use.
-    if (!decoded.deleted && !visitor(*MakeCollection(decoded))) return absl::OkStatus();
+CollectionCursor Collections::List(std::string after_name) const {
+  return CollectionCursor(store_, std::move(after_name));
+}
+
+CollectionCursor::CollectionCursor(const store::Store& store, std::string after_name)
+    : store_(store), passed_(std::move(after_name)) {}
+
+bool CollectionCursor::Next() {
+  if (ended_) return false;
+  if (collection_) passed_ = collection_->name;
+  absl::StatusOr<CollectionPtr> found = Find();
+  status_ = found.status();
+  collection_ = found.ok() ? *std::move(found) : nullptr;
+  ended_ = collection_ == nullptr;
+  return !ended_;
+}
+
+// Null at the end.
+absl::StatusOr<CollectionPtr> CollectionCursor::Find() {
+  if (records_ == nullptr) {
+    snapshot_ = store_.Snapshot();
+    records_ = snapshot_->Scan(Keyspace::kCollections, {.begin = passed_, .end = ""});
+    if (!passed_.empty() && records_->Valid() && records_->key() == passed_) records_->Next();
+  } else {
+    records_->Next();
   }
-  return cursor->status();
+  for (; records_->Valid(); records_->Next()) {
+    const store::Record record{std::string(records_->value()), records_->stamp(), 0};
+    ASSIGN_OR_RETURN(const CollectionRecord decoded,
+                     CollectionRecord::Decode(records_->key(), record));
+    // Past the cache: a walk over all must not push out what is in use.
+    if (!decoded.deleted) return MakeCollection(decoded);
+  }
+  RETURN_IF_ERROR(records_->status());
+  return CollectionPtr();
+}
+
+std::optional<std::string> CollectionCursor::resume_after() const {
+  if (collection_ == nullptr) return std::nullopt;
+  return passed_;
 }
 
 absl::StatusOr<CollectionStatistics> Collections::Statistics(const Collection& collection) const {

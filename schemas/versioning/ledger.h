@@ -43,7 +43,7 @@ struct LedgerHead {
 //   check blocks.status()
 class LedgerBlocks {
  public:
-  // Begins with the block that holds `position`, or the first one behind it.
+  // Begins with the block that holds `position`, or the first one after it.
   LedgerBlocks(const store::Reader& reader, store::CommitPosition position);
 
   bool Valid() const { return status_.ok() && cursor_->Valid(); }
@@ -72,7 +72,7 @@ class LedgerBlocks {
 //   check cursor.status()
 class LedgerCursor {
  public:
-  // Stands in front of the entry `index` of the commit at `position`, or of the first one behind.
+  // Stands in front of the entry `index` of the commit at `position`, or of the first one after it.
   LedgerCursor(const store::Reader& reader, store::CommitPosition position, uint32_t index);
 
   bool Next();
@@ -107,7 +107,7 @@ class CommitEntries {
   // Stands in front of the entries of the commit at `position`, of which there may be none.
   // RECORD_CORRUPT, STORE_UNAVAILABLE.
   absl::Status Find(store::CommitPosition position);
-  // False behind the commit's last entry.
+  // False after the commit's last entry.
   bool Next();
   // RECORD_CORRUPT if the entries ended at damage.
   absl::Status status() const;
@@ -136,7 +136,7 @@ absl::StatusOr<LedgerHead> ReadLedgerHead(const store::Reader& reader);
 absl::StatusOr<store::CommitPosition> FirstPositionSince(const store::Reader& reader,
                                                          UnixMicros time);
 
-// Whether no entry behind a block that ends with `tail` has a time before `time`, as far as blocks
+// Whether no entry after a block that ends with `tail` has a time before `time`, as far as blocks
 // tell; `end` is the ledger's. Times follow positions but for what commits overtake each other and
 // a clock is set back, of which blocks keep count.
 bool AllLater(const store::LedgerTail& tail, const store::LedgerTail& end, UnixMicros time);

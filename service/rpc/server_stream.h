@@ -57,7 +57,7 @@ class ServerStream : public StreamHandler {
     stream_.Send(message);
     return true;
   }
-  // Ends the stream behind what was sent. Only the first counts.
+  // Ends the stream after what was sent. Only the first counts.
   void Finish(const absl::Status& status) {
     finished_ = true;
     stream_.Finish(status);

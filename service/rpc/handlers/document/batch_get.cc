@@ -33,26 +33,26 @@ absl::Status BatchGet(const Context& context, const wire::BatchGetRequest& reque
   RETURN_IF_ERROR(CheckIds(request.ids()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   ASSIGN_OR_RETURN(const std::vector<document::Path> fields, ToPaths("fields", request.fields()));
+  versioning::BatchGetCursor documents = context.services.documents.BatchGet(
+      request.collection(), {request.ids().begin(), request.ids().end()});
   PageMeter meter(kPageSizeMax);
-  int looked_at = 0;
-  const auto take = [&](const std::string& id, versioning::StoredVersion* version) {
-    if (context.call.closed()) return false;
+  while (documents.Next() && !context.call.closed()) {
+    const versioning::StoredVersion* const version = documents.version();
     if (version == nullptr) {
-      if (!meter.Take(id.size())) return false;
-      response.add_missing_ids(id);
+      if (!meter.Take(documents.id().size())) break;
+      response.add_missing_ids(documents.id());
     } else {
       wire::Document& document = *response.add_documents();
-      FillDocument(request.collection(), id, *version, document);
+      FillDocument(request.collection(), documents.id(), *version, document);
       FillContent(Projected(*version->content, fields), request.encoding(),
                   *document.mutable_content());
-      if (!TakeLast(meter, *response.mutable_documents())) return false;
+      if (!TakeLast(meter, *response.mutable_documents())) break;
     }
-    ++looked_at;
-    return true;
-  };
-  const std::vector<std::string> ids(request.ids().begin(), request.ids().end());
-  RETURN_IF_ERROR(context.services.documents.BatchGet(request.collection(), ids, take));
-  for (int i = looked_at; i < request.ids_size(); ++i) response.add_remaining_ids(request.ids(i));
+  }
+  RETURN_IF_ERROR(documents.status());
+  for (auto i = static_cast<int>(documents.resume_at()); i < request.ids_size(); ++i) {
+    response.add_remaining_ids(request.ids(i));
+  }
   return absl::OkStatus();
 }
 
