@@ -38,11 +38,9 @@ class Reads {
       versioning::HistoryQuery query;
       query.name = {kCollection, document.id};
       query.include_content = true;
-      const auto next = documents_.History(query, [&](StoredVersion&& read, auto&&) {
-        Check(written_, document, version--, read);
-        return true;
-      });
-      if (!next.ok()) Fail("reading a history: " + next.status().ToString());
+      versioning::HistoryCursor history = documents_.History(std::move(query));
+      while (history.Next()) Check(written_, document, version--, history.version());
+      if (!history.status().ok()) Fail("reading a history: " + history.status().ToString());
       if (version != 0) Fail("the history of " + document.id + " is too short");
     }
   }
@@ -55,15 +53,15 @@ class Reads {
     std::vector<std::pair<std::string, StoredVersion>> found;
     versioning::ListQuery query;
     query.collection = kCollection;
-    absl::StatusOr<versioning::ListEnd> end;
+    absl::Status status;
     const Nanoseconds time = Timed([&] {
-      end = documents_.List(query, [&](std::string_view id, StoredVersion&& version) {
-        if (found.size() == listed()) return false;
-        found.emplace_back(id, std::move(version));
-        return true;
-      });
+      versioning::ListCursor list = documents_.List(query);
+      while (list.Next() && found.size() < listed()) {
+        found.emplace_back(list.id(), std::move(list.version()));
+      }
+      status = list.status();
     });
-    if (!end.ok()) Fail("listing: " + end.status().ToString());
+    if (!status.ok()) Fail("listing: " + status.ToString());
     if (found.size() != listed()) Fail("a list does not have all documents");
     for (size_t i = 0; i < found.size(); ++i) {
       if (found[i].first != live_[i]->id) Fail("a list has " + found[i].first + " out of place");
@@ -95,15 +93,13 @@ class Reads {
     query.name = {kCollection, document.id};
     query.include_content = true;
     std::vector<StoredVersion> page;
-    absl::StatusOr<std::optional<int64_t>> next;
+    absl::Status status;
     const Nanoseconds time = Timed([&] {
-      next = documents_.History(query, [&](StoredVersion&& version, auto&&) {
-        if (page.size() == wanted) return false;
-        page.push_back(std::move(version));
-        return true;
-      });
+      versioning::HistoryCursor history = documents_.History(query);
+      while (history.Next() && page.size() < wanted) page.push_back(std::move(history.version()));
+      status = history.status();
     });
-    if (!next.ok()) Fail("reading a history: " + next.status().ToString());
+    if (!status.ok()) Fail("reading a history: " + status.ToString());
     if (page.size() != wanted) Fail("the history of " + document.id + " is too short");
     for (size_t i = 0; i < page.size(); ++i) {
       Check(written_, document, document.versions - static_cast<int64_t>(i), page[i]);

@@ -30,13 +30,14 @@ absl::Status CheckNumber(std::string_view field, int64_t number) {
       .With("limit", int64_t{1});
 }
 
-absl::Status CheckStudent(const DocumentName& student) {
-  RETURN_IF_ERROR(versioning::ValidateName("collection", student.collection));
-  return versioning::ValidateName("student_id", student.id);
+// A student's id is a document's, by another name; collection and change are the documents' to
+// check.
+absl::Status CheckStudentId(std::string_view id) {
+  return versioning::ValidateName("student_id", id);
 }
 
 absl::Status Check(const ApplyRequest& request) {
-  RETURN_IF_ERROR(CheckStudent(request.student));
+  RETURN_IF_ERROR(CheckStudentId(request.student.id));
   RETURN_IF_ERROR(versioning::ValidateName("class_name", request.message.class_name));
   RETURN_IF_ERROR(CheckNumber("sequence_number", request.message.sequence_number));
   return ValidateSet(request.message.set);
@@ -101,6 +102,17 @@ absl::StatusOr<document::Filter> InClass(const std::string& set, const std::stri
   return document::Filter::Compile(Content::FromTrusted(std::move(out)));
 }
 
+absl::StatusOr<versioning::ListQuery> ToListQuery(const RosterQuery& query) {
+  RETURN_IF_ERROR(versioning::ValidateName("class_name", query.class_name));
+  RETURN_IF_ERROR(ValidateSet(query.set));
+  versioning::ListQuery list;
+  list.collection = query.collection;
+  list.after_id = query.after_id;
+  list.at_time = query.at_time;
+  ASSIGN_OR_RETURN(list.filter, InClass(query.set, query.class_name));
+  return list;
+}
+
 }  // namespace
 
 void Enrollments::Apply(ApplyRequest request, ApplyCallback done) {
@@ -131,7 +143,7 @@ void Enrollments::Apply(ApplyRequest request, ApplyCallback done) {
 
 absl::StatusOr<StudentEnrollments> Enrollments::Get(const DocumentName& student,
                                                     const std::string& set) const {
-  RETURN_IF_ERROR(CheckStudent(student));
+  RETURN_IF_ERROR(CheckStudentId(student.id));
   RETURN_IF_ERROR(ValidateSet(set));
   const absl::StatusOr<versioning::StoredVersion> version = documents_.Get(student, {});
   StudentEnrollments found;
@@ -149,20 +161,23 @@ absl::StatusOr<StudentEnrollments> Enrollments::Get(const DocumentName& student,
   return found;
 }
 
-absl::StatusOr<versioning::ListEnd> Enrollments::Roster(const RosterQuery& query,
-                                                        const RosterVisitor& visitor) const {
-  RETURN_IF_ERROR(versioning::ValidateName("class_name", query.class_name));
-  RETURN_IF_ERROR(ValidateSet(query.set));
-  versioning::ListQuery list;
-  list.collection = query.collection;
-  list.after_id = query.after_id;
-  list.at_time = query.at_time;
-  ASSIGN_OR_RETURN(list.filter, InClass(query.set, query.class_name));
-  return documents_.List(list, [&](std::string_view id, versioning::StoredVersion&& version) {
-    const std::optional<Enrollment> enrollment =
-        FindEnrollment(*version.content, query.set, query.class_name);
-    return !enrollment || visitor(id, *enrollment, version.header.version);
-  });
+RosterCursor::RosterCursor(const versioning::Documents& documents, const RosterQuery& query)
+    : RosterCursor(documents, query, ToListQuery(query)) {}
+
+RosterCursor::RosterCursor(const versioning::Documents& documents, const RosterQuery& query,
+                           absl::StatusOr<versioning::ListQuery> list)
+    : refusal_(list.status()),
+      set_(query.set),
+      class_name_(query.class_name),
+      students_(documents.List(list.ok() ? *std::move(list) : versioning::ListQuery())) {}
+
+bool RosterCursor::Next() {
+  if (!refusal_.ok()) return false;
+  while (students_.Next()) {
+    enrollment_ = FindEnrollment(*students_.version().content, set_, class_name_);
+    if (enrollment_) return true;
+  }
+  return false;
 }
 
 void Enrollments::PurgeStudent(const PurgeRequest& request, const std::string& student_id,
@@ -224,13 +239,32 @@ class Enrollments::CollectionPurge {
   absl::Status failure_;
 };
 
+// The students who have something to purge, or a document that refuses it.
+absl::StatusOr<std::vector<std::string>> Enrollments::FindTombstones(const PurgeRequest& request,
+                                                                     Purged& found) const {
+  versioning::ListQuery query;
+  query.collection = request.collection;
+  query.after_id = request.after_id;
+  std::vector<std::string> affected;
+  versioning::ListCursor students = documents_.List(std::move(query));
+  while (students.Next() && found.examined < kPurgeExaminedMax) {
+    ++found.examined;
+    const auto purge = PurgeTombstones(*students.version().content, request.set, request.through,
+                                       documents_.limits());
+    if (!purge.ok() || purge->tombstones > 0) affected.push_back(students.id());
+  }
+  RETURN_IF_ERROR(students.status());
+  found.resume_after = students.resume_after();
+  return affected;
+}
+
 void Enrollments::Purge(PurgeRequest request, PurgeCallback done) {
   absl::Status valid = CheckNumber("through_sequence_number", request.through);
   if (valid.ok()) valid = ValidateSet(request.set);
   if (valid.ok()) valid = versioning::ValidateChange(request.change);
   if (!valid.ok()) return done(std::move(valid));
   if (!request.student_id.empty()) {
-    valid = CheckStudent({request.collection, request.student_id});
+    valid = CheckStudentId(request.student_id);
     if (!valid.ok()) return done(std::move(valid));
     return PurgeStudent(request, request.student_id,
                         [done = std::move(done)](const absl::StatusOr<int64_t>& tombstones) {
@@ -238,24 +272,11 @@ void Enrollments::Purge(PurgeRequest request, PurgeCallback done) {
                           done(Purged{1, *tombstones > 0 ? 1 : 0, *tombstones, {}, {}});
                         });
   }
-  versioning::ListQuery list;
-  list.collection = request.collection;
-  list.after_id = request.after_id;
   Purged found;
-  std::vector<std::string> affected;
-  const absl::StatusOr<versioning::ListEnd> end =
-      documents_.List(list, [&](std::string_view id, versioning::StoredVersion&& version) {
-        if (found.examined == kPurgeExaminedMax) return false;
-        ++found.examined;
-        const auto purge =
-            PurgeTombstones(*version.content, request.set, request.through, documents_.limits());
-        if (!purge.ok() || purge->tombstones > 0) affected.emplace_back(id);
-        return true;
-      });
-  if (!end.ok()) return done(end.status());
-  found.resume_after = end->resume_after;
+  const absl::StatusOr<std::vector<std::string>> affected = FindTombstones(request, found);
+  if (!affected.ok()) return done(affected.status());
   const auto purge = std::make_shared<CollectionPurge>(std::move(found), std::move(done));
-  for (const std::string& id : affected) {
+  for (const std::string& id : *affected) {
     PurgeStudent(request, id, [purge, id](const absl::StatusOr<int64_t>& tombstones) {
       purge->Count(id, tombstones);
     });

@@ -50,9 +50,34 @@ struct RosterQuery {
   std::string after_id;
   std::optional<UnixMicros> at_time;
 };
-// Called with each student of the class; false: was not taken, stop here.
-using RosterVisitor =
-    std::function<bool(std::string_view student_id, const Enrollment& enrollment, int64_t version)>;
+
+// The students of a class in the byte order of their ids. As a ListCursor, also in how it goes on.
+class RosterCursor {
+ public:
+  // Enrollments::Roster. The documents must outlive it.
+  RosterCursor(const versioning::Documents& documents, const RosterQuery& query);
+
+  bool Next();
+
+  // Of the student moved to, until the next Next.
+  const std::string& student_id() const { return students_.id(); }
+  const Enrollment& enrollment() const { return *enrollment_; }
+  int64_t version() { return students_.version().header.version; }
+
+  std::optional<std::string> resume_after() const { return students_.resume_after(); }
+  int64_t examined() const { return students_.examined(); }
+  const absl::Status& status() const { return refusal_.ok() ? students_.status() : refusal_; }
+
+ private:
+  RosterCursor(const versioning::Documents& documents, const RosterQuery& query,
+               absl::StatusOr<versioning::ListQuery> list);
+
+  const absl::Status refusal_;
+  const std::string set_;
+  const std::string class_name_;
+  versioning::ListCursor students_;
+  std::optional<Enrollment> enrollment_;
+};
 
 struct PurgeRequest {
   std::string collection;
@@ -94,9 +119,7 @@ class Enrollments {
   absl::StatusOr<StudentEnrollments> Get(const versioning::DocumentName& student,
                                          const std::string& set) const;
 
-  // Visits the students of a class in the byte order of their ids.
-  absl::StatusOr<versioning::ListEnd> Roster(const RosterQuery& query,
-                                             const RosterVisitor& visitor) const;
+  RosterCursor Roster(const RosterQuery& query) const { return {documents_, query}; }
 
   // Removes tombstones. Of one student: DOCUMENT_NOT_FOUND, DOCUMENT_DELETED, ENROLLMENT_SHAPE. Of
   // every student: reads on the caller's thread, up to kPurgeExaminedMax documents; deleted ones
@@ -106,6 +129,8 @@ class Enrollments {
  private:
   class CollectionPurge;
 
+  absl::StatusOr<std::vector<std::string>> FindTombstones(const PurgeRequest& request,
+                                                          Purged& found) const;
   void PurgeStudent(const PurgeRequest& request, const std::string& student_id,
                     std::function<void(absl::StatusOr<int64_t> tombstones)> done);
 

@@ -7,6 +7,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
+#include "schemas/versioning/names.h"
 #include "schemas/versioning/record_codec.h"
 #include "schemas/versioning/write_path.h"
 
@@ -26,6 +27,15 @@ constexpr int64_t kStatisticsSample = 1000;
 absl::Status TooManyAttempts() {
   return Error(ErrorReason::kRetriesExhausted, "other writers of the collection were faster")
       .With("attempts", int64_t{kAttemptsMax});
+}
+
+absl::Status Validate(const CollectionDeletion& deletion) {
+  RETURN_IF_ERROR(ValidateName("name", deletion.name));
+  RETURN_IF_ERROR(ValidateRequestId(deletion.request_id));
+  if (deletion.incarnation >= 0) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidField,
+               "incarnation is " + std::to_string(deletion.incarnation) + ", but counts from 1")
+      .With("field", "incarnation");
 }
 
 // Why the collection must not be deleted; `live` is null if there is none.
@@ -120,8 +130,14 @@ absl::StatusOr<CollectionPtr> Collections::Require(const store::Reader& reader,
   return collection;
 }
 
+absl::StatusOr<CollectionPtr> Collections::Get(std::string_view name) {
+  RETURN_IF_ERROR(ValidateName("name", name));
+  return Require(store_, name);
+}
+
 void Collections::Create(std::string_view name, const StrategyEntry& strategy,
                          const StrategyOptions& options, Callback done) {
+  if (absl::Status valid = ValidateName("name", name); !valid.ok()) return done(std::move(valid));
   absl::StatusOr<StrategyOptions> complete = CompleteOptions(strategy, options);
   if (!complete.ok()) return done(complete.status());
   Insert(std::string(name), strategy, *std::move(complete), /*used=*/false, /*attempt=*/1,
@@ -245,6 +261,7 @@ void Collections::Prepare(const std::string& name, const StrategyEntry* strategy
 }
 
 void Collections::Delete(CollectionDeletion deletion, DeleteCallback done) {
+  if (absl::Status valid = Validate(deletion); !valid.ok()) return done(std::move(valid));
   Delete(std::move(deletion), /*attempt=*/1, std::move(done));
 }
 
@@ -328,21 +345,46 @@ void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target
   });
 }
 
-absl::Status Collections::List(std::string_view after_name,
-                               const std::function<bool(const Collection&)>& visitor) {
-  const auto snapshot = store_.Snapshot();
-  store::Range range;
-  range.begin = after_name;
-  auto cursor = snapshot->Scan(Keyspace::kCollections, range);
-  for (; cursor->Valid(); cursor->Next()) {
-    if (!after_name.empty() && cursor->key() == after_name) continue;
-    const store::Record record{std::string(cursor->value()), cursor->stamp(), 0};
-    ASSIGN_OR_RETURN(const CollectionRecord decoded,
-                     CollectionRecord::Decode(cursor->key(), record));
-    // Past the cache: a walk over all must not push out what is in use.
-    if (!decoded.deleted && !visitor(*MakeCollection(decoded))) return absl::OkStatus();
+CollectionCursor Collections::List(std::string after_name) const {
+  return CollectionCursor(store_, std::move(after_name));
+}
+
+CollectionCursor::CollectionCursor(const store::Store& store, std::string after_name)
+    : store_(store), passed_(std::move(after_name)) {}
+
+bool CollectionCursor::Next() {
+  if (ended_) return false;
+  if (collection_) passed_ = collection_->name;
+  absl::StatusOr<CollectionPtr> found = Find();
+  status_ = found.status();
+  collection_ = found.ok() ? *std::move(found) : nullptr;
+  ended_ = collection_ == nullptr;
+  return !ended_;
+}
+
+// Null at the end.
+absl::StatusOr<CollectionPtr> CollectionCursor::Find() {
+  if (records_ == nullptr) {
+    snapshot_ = store_.Snapshot();
+    records_ = snapshot_->Scan(Keyspace::kCollections, {.begin = passed_, .end = ""});
+    if (!passed_.empty() && records_->Valid() && records_->key() == passed_) records_->Next();
+  } else {
+    records_->Next();
   }
-  return cursor->status();
+  for (; records_->Valid(); records_->Next()) {
+    const store::Record record{std::string(records_->value()), records_->stamp(), 0};
+    ASSIGN_OR_RETURN(const CollectionRecord decoded,
+                     CollectionRecord::Decode(records_->key(), record));
+    // Past the cache: a walk over all must not push out what is in use.
+    if (!decoded.deleted) return MakeCollection(decoded);
+  }
+  RETURN_IF_ERROR(records_->status());
+  return CollectionPtr();
+}
+
+std::optional<std::string> CollectionCursor::resume_after() const {
+  if (collection_ == nullptr) return std::nullopt;
+  return passed_;
 }
 
 absl::StatusOr<CollectionStatistics> Collections::Statistics(const Collection& collection) const {

@@ -48,6 +48,41 @@ struct CollectionStatistics {
   std::map<store::Keyspace, store::RangeEstimate> keyspaces;
 };
 
+// Walks collections on one snapshot, which it takes at the first Next. Not thread-safe; must not
+// outlive the store.
+//
+//   while (cursor.Next()) Use(cursor.collection());
+//   RETURN_IF_ERROR(cursor.status());
+class CollectionCursor {
+ public:
+  // Collections::List.
+  CollectionCursor(const store::Store& store, std::string after_name);
+
+  // Moves to the next one; false at the end and after an error, and from then on.
+  bool Next();
+
+  // Of the collection moved to, until the next Next.
+  const Collection& collection() const { return *collection_; }
+
+  // The name after which a walk goes on that does not take the collection stood on. At the end:
+  // nothing.
+  std::optional<std::string> resume_after() const;
+
+  // Why the walk ended: OK unless it failed.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  absl::StatusOr<CollectionPtr> Find();
+
+  const store::Store& store_;
+  std::string passed_;  // the name before those to come
+  std::unique_ptr<store::Reader> snapshot_;
+  std::unique_ptr<store::Cursor> records_;
+  CollectionPtr collection_;
+  bool ended_ = false;
+  absl::Status status_;
+};
+
 // What is to be deleted.
 struct CollectionDeletion {
   std::string name;
@@ -83,7 +118,11 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // As Find, with COLLECTION_NOT_FOUND for none.
   absl::StatusOr<CollectionPtr> Require(const store::Reader& reader, std::string_view name);
 
-  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_FIELD as CompleteOptions.
+  // The collection as it is now. COLLECTION_NOT_FOUND; INVALID_NAME, of `name`.
+  absl::StatusOr<CollectionPtr> Get(std::string_view name);
+
+  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_NAME, of `name`; INVALID_FIELD
+  // as CompleteOptions.
   void Create(std::string_view name, const StrategyEntry& strategy, const StrategyOptions& options,
               Callback done);
 
@@ -98,13 +137,12 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // for; without `force`, COLLECTION_NOT_EMPTY for one that was ever written to. A request id that
   // took effect within 24 hours is answered as replayed, whatever bears the name now; with other
   // arguments it is REQUEST_ID_REUSED. (Without atomic batches, a request that another one
-  // overtakes in deleting the same incarnation counts as done too.)
+  // overtakes in deleting the same incarnation counts as done too.) INVALID_NAME, INVALID_FIELD, of
+  // the member.
   void Delete(CollectionDeletion deletion, DeleteCallback done);
 
-  // Visits all collections after `after_name` in the byte order of their names, until the visitor
-  // answers false.
-  absl::Status List(std::string_view after_name,
-                    const std::function<bool(const Collection&)>& visitor);
+  // The collections after `after_name` (empty: all), in the byte order of their names.
+  CollectionCursor List(std::string after_name) const;
 
   // Exact up to 1000 documents, estimated beyond. Reads up to so many heads.
   absl::StatusOr<CollectionStatistics> Statistics(const Collection& collection) const;

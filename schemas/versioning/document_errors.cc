@@ -4,7 +4,8 @@
 
 #include "absl/time/time.h"
 #include "schemas/base/error.h"
-#include "schemas/versioning/write_path.h"
+#include "schemas/versioning/names.h"
+#include "schemas/versioning/version.h"
 
 namespace strata::versioning {
 namespace {

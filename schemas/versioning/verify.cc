@@ -11,7 +11,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/document_errors.h"
-#include "schemas/versioning/documents.h"
+#include "schemas/versioning/names.h"
 #include "schemas/versioning/snapshot_budget.h"
 #include "schemas/versioning/verify_document.h"
 #include "schemas/versioning/verify_ledger.h"
@@ -346,6 +346,8 @@ Verification::Verification(store::Store& store, Collections& collections, const 
 }
 
 Verification::~Verification() = default;
+Verification::Verification(Verification&&) noexcept = default;
+Verification& Verification::operator=(Verification&&) noexcept = default;
 
 absl::StatusOr<VerifyStep> Verification::Next() { return walk_->Next(); }
 

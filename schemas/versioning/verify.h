@@ -110,8 +110,8 @@ class Verification {
   Verification(store::Store& store, Collections& collections, const Clock& clock, VerifyQuery query,
                VerifyPlace place = {});
   ~Verification();
-  Verification(const Verification&) = delete;
-  Verification& operator=(const Verification&) = delete;
+  Verification(Verification&&) noexcept;
+  Verification& operator=(Verification&&) noexcept;
 
   // Checks on for about 100 ms; `repair` waits for its commits here. After a step that is
   // `complete` there is none. COLLECTION_NOT_FOUND, DOCUMENT_NOT_FOUND (of one document, nothing is

@@ -4,7 +4,8 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/versioning/documents.h"
+#include "schemas/versioning/names.h"
+#include "schemas/versioning/write_path.h"
 
 namespace strata::versioning {
 namespace {

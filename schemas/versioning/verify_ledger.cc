@@ -5,7 +5,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/versioning/documents.h"
+#include "schemas/versioning/names.h"
 
 namespace strata::versioning {
 namespace {

@@ -31,14 +31,10 @@
 #include "schemas/document/filter.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
+#include "schemas/versioning/names.h"
 #include "schemas/versioning/version.h"
 
 namespace strata::versioning {
-
-struct DocumentName {
-  std::string collection;
-  std::string id;
-};
 
 // What must hold of the current version. At most one is set.
 struct Precondition {

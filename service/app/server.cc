@@ -139,9 +139,9 @@ absl::Status Server::Parts::Serve() {
   const std::vector<std::string> names = rpc::ServiceNames();
   health.emplace(names);
   reflection.emplace(names);
-  services.emplace(rpc::Services{*store, *documents, *enrollments,
+  services.emplace(rpc::Services{*documents, *enrollments,
                                  *versioning::FindStrategy(options.default_strategy), *health,
-                                 *reflection, *options.clock, options.loop.unary_deadline});
+                                 *reflection, options.loop.unary_deadline});
   documents->collections().ResumeSweeps();
   Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
   ASSIGN_OR_RETURN(

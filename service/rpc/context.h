@@ -3,9 +3,7 @@
 
 #include <chrono>
 
-#include "schemas/base/clock.h"
 #include "schemas/enrollment/enrollments.h"
-#include "schemas/store/store.h"
 #include "schemas/versioning/documents.h"
 #include "service/observability/health.h"
 #include "service/server/call.h"
@@ -21,13 +19,11 @@ class Reflection;
 
 // What the handlers of all services have in common. Outlives every call.
 struct Services {
-  store::Store& store;
   versioning::Documents& documents;
   enrollment::Enrollments& enrollments;
   const versioning::StrategyEntry& default_strategy;
   observability::Health& health;
   const Reflection& reflection;
-  const Clock& clock;
   std::chrono::milliseconds deadline;  // for each message of a stream, as for a call
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "service/rpc/convert.h"
 
@@ -49,6 +50,20 @@ bool TakeLast(PageMeter& meter, google::protobuf::RepeatedPtrField<Item>& items)
   if (meter.Take(items[items.size() - 1].ByteSizeLong())) return true;
   items.RemoveLast();
   return false;
+}
+
+// Takes a cursor's items while they fit: `fill` makes a message of the one that the cursor stands
+// on. The cursor is left at its end, or on the first item that was not taken.
+template <typename Cursor, typename Item, typename Fill>
+absl::Status FillPage(Cursor& cursor, const Call& call, int items_max,
+                      google::protobuf::RepeatedPtrField<Item>& items, const Fill& fill) {
+  PageMeter meter(items_max);
+  while (cursor.Next()) {
+    if (call.closed() || meter.full()) break;
+    fill(*items.Add());
+    if (!TakeLast(meter, items)) break;
+  }
+  return cursor.status();
 }
 
 }  // namespace strata::rpc

@@ -71,6 +71,21 @@ TEST_P(CollectionsTest, AreMadeOnce) {
   EXPECT_FALSE(found->used);
 }
 
+// Here, and not by each who calls.
+TEST_P(CollectionsTest, RefuseBadNamesBeforeAnythingHappens) {
+  const auto expect = [](const absl::Status& status, ErrorReason reason, std::string_view field) {
+    EXPECT_THAT(status, HasReason(reason));
+    EXPECT_EQ(MetadataOf(status, "field"), field);
+  };
+  for (const std::string& name : {std::string(), std::string(257, 'x'), std::string("a\nb")}) {
+    expect(Make(name, "deltas"), ErrorReason::kInvalidName, "name");
+    expect(Delete({name, true}).status(), ErrorReason::kInvalidName, "name");
+    expect(world->documents().collections().Get(name).status(), ErrorReason::kInvalidName, "name");
+  }
+  expect(Delete({"things", true, 0, "a b"}).status(), ErrorReason::kInvalidField, "request_id");
+  expect(Delete({"things", true, -1}).status(), ErrorReason::kInvalidField, "incarnation");
+}
+
 TEST_P(CollectionsTest, OnlyAnEmptyOneIsDeletedWithoutForce) {
   EXPECT_THAT(Delete(false), HasReason(ErrorReason::kCollectionNotFound));
   ASSERT_THAT(Make("things", GetParam().strategy), IsOk());

@@ -110,15 +110,15 @@ class History {
     query.name = kName;
     query.include_content = true;
     std::vector<StoredVersion> found;
-    const auto end = documents.History(query, [&](StoredVersion&& version, auto&&) {
-      const StoredVersion* const known = Find(version.header.version);
+    HistoryCursor cursor = documents.History(std::move(query));
+    while (cursor.Next()) {
+      const StoredVersion* const known = Find(cursor.version().header.version);
       if (known != nullptr) {
-        EXPECT_EQ(known->header, version.header) << "a version changed";
-        return false;
+        EXPECT_EQ(known->header, cursor.version().header) << "a version changed";
+        break;
       }
-      found.push_back(std::move(version));
-      return true;
-    });
+      found.push_back(std::move(cursor.version()));
+    }
     if (found.empty()) moments_.push_back(moment_of(versions_.size()));
     // The versions of one commit follow each other, each a state of its own.
     for (; !found.empty(); found.pop_back()) {

@@ -49,14 +49,23 @@ class EverybodyTest : public CombinationTest {
       case 6: {
         ListQuery query;
         query.collection = name.collection;
-        return documents.List(query, [](std::string_view, StoredVersion&&) { return true; })
-            .status();
+        ListCursor found = documents.List(std::move(query));
+        while (found.Next()) {
+        }
+        return found.status();
       }
-      case 7:
-        return documents.BatchGet(name.collection, {"d0", "d1", "d2"},
-                                  [](const std::string&, StoredVersion*) { return true; });
-      case 8:
-        return documents.collections().List("", [](const Collection&) { return true; });
+      case 7: {
+        BatchGetCursor found = documents.BatchGet(name.collection, {"d0", "d1", "d2"});
+        while (found.Next()) {
+        }
+        return found.status();
+      }
+      case 8: {
+        CollectionCursor found = documents.collections().List("");
+        while (found.Next()) {
+        }
+        return found.status();
+      }
       case 9:
         return random() % 4 == 0 ? DeleteCollection(name.collection) : absl::OkStatus();
       default:

@@ -31,12 +31,9 @@ class DocumentsTest : public CombinationTest {
   std::vector<int64_t> Versions(HistoryQuery query) {
     query.name = kName;
     std::vector<int64_t> numbers;
-    EXPECT_THAT(world->documents().History(query,
-                                           [&](StoredVersion&& version, auto&&) {
-                                             numbers.push_back(version.header.version);
-                                             return true;
-                                           }),
-                IsOk());
+    HistoryCursor found = world->documents().History(std::move(query));
+    while (found.Next()) numbers.push_back(found.version().header.version);
+    EXPECT_THAT(found.status(), IsOk());
     return numbers;
   }
 };
@@ -121,11 +118,9 @@ TEST_P(DocumentsTest, WhatIsMissingIsNamed) {
 
 TEST_P(DocumentsTest, ARefusedWriteMakesNoCollection) {
   EXPECT_THAT(world->Update(Request(), Number(1)), HasReason(ErrorReason::kCollectionNotFound));
-  int collections = 0;
-  EXPECT_THAT(
-      world->documents().collections().List("", [&](const Collection&) { return ++collections; }),
-      IsOk());
-  EXPECT_EQ(collections, 0);
+  CollectionCursor collections = world->documents().collections().List("");
+  EXPECT_FALSE(collections.Next());
+  EXPECT_THAT(collections.status(), IsOk());
 }
 
 TEST_P(DocumentsTest, AnUpdateKeepsWhatItDoesNotMention) {
@@ -266,9 +261,10 @@ TEST_P(DocumentsTest, ATimeBeforeTheFirstVersionIsNamedAsSuch) {
   list.collection = kName.collection;
   for (const auto& [time, listed] : {std::pair(before, 0), std::pair(before + 1, 1)}) {
     list.at_time = time;
+    ListCursor found = world->documents().List(list);
     int documents = 0;
-    ASSERT_THAT(world->documents().List(list, [&](auto, auto&&) { return ++documents > 0; }),
-                IsOk());
+    while (found.Next()) ++documents;
+    ASSERT_THAT(found.status(), IsOk());
     EXPECT_EQ(documents, listed);
   }
 }
@@ -281,36 +277,17 @@ TEST_P(DocumentsTest, HistoryTellsWhatEachVersionChanged) {
     query.include_changes = true;
     query.oldest_first = oldest_first;
     std::map<int64_t, std::string> changes;
-    ASSERT_THAT(world->documents().History(
-                    query,
-                    [&](StoredVersion&& version, document::Changes&& changed) {
-                      std::string& text = changes[version.header.version];
-                      for (const auto& field : changed.list) {
-                        text += field.path + (field.before ? "-" : "") + (field.after ? "+" : "");
-                      }
-                      EXPECT_FALSE(version.content);
-                      return true;
-                    }),
-                IsOk());
+    HistoryCursor found = world->documents().History(query);
+    while (found.Next()) {
+      std::string& text = changes[found.version().header.version];
+      for (const auto& field : found.changes().list) {
+        text += field.path + (field.before ? "-" : "") + (field.after ? "+" : "");
+      }
+      EXPECT_FALSE(found.version().content);
+    }
+    ASSERT_THAT(found.status(), IsOk());
     EXPECT_EQ(changes, (std::map<int64_t, std::string>{
                            {1, "/n+"}, {2, "/n-+"}, {3, "/n-"}, {4, "/n+"}, {5, "/n-+"}}));
-  }
-}
-
-TEST_P(DocumentsTest, AWalkStopsWhereItsVisitorSaysSo) {
-  WriteFive();
-  for (const bool changes : {false, true}) {
-    for (const bool oldest_first : {false, true}) {
-      HistoryQuery query;
-      query.name = kName;
-      query.include_changes = changes;
-      query.oldest_first = oldest_first;
-      int taken = 0;
-      ASSERT_THAT(
-          world->documents().History(query, [&](StoredVersion&&, auto&&) { return ++taken < 3; }),
-          IsOk());
-      EXPECT_EQ(taken, 3);
-    }
   }
 }
 
@@ -354,35 +331,19 @@ TEST_P(DocumentsTest, ListAnswersEachCurrentDocumentOnce) {
   };
   const auto list = [&](const ListQuery& query) {
     std::vector<std::string> ids;
-    const auto end =
-        world->documents().List(query, [&](std::string_view id, StoredVersion&& version) {
-          ids.emplace_back(id);
-          EXPECT_TRUE(version.deleted() || *version.content == Number(2));
-          return true;
-        });
-    EXPECT_THAT(end, IsOk());
-    EXPECT_FALSE(end->resume_after);
+    ListCursor found = world->documents().List(query);
+    while (found.Next()) {
+      ids.push_back(found.id());
+      EXPECT_TRUE(found.version().deleted() || *found.version().content == Number(2));
+    }
+    EXPECT_THAT(found.status(), IsOk());
+    EXPECT_FALSE(found.resume_after());
     return ids;
   };
   EXPECT_THAT(list(things("", "", false)), ElementsAre("a", "a.b", "a/b", "c"));
   EXPECT_THAT(list(things("", "", true)), ElementsAre("a", "a.b", "a/b", "b", "c"));
   EXPECT_THAT(list(things("a", "", false)), ElementsAre("a", "a.b", "a/b"));
   EXPECT_THAT(list(things("a", "a", false)), ElementsAre("a.b", "a/b"));
-  std::vector<std::string> paged;
-  std::string after;
-  while (true) {
-    const ListQuery query = things("", after, false);
-    int taken = 0;
-    ASSERT_OK_AND_ASSIGN(const ListEnd end,
-                         world->documents().List(query, [&](std::string_view id, StoredVersion&&) {
-                           if (taken++ == 2) return false;
-                           paged.emplace_back(id);
-                           return true;
-                         }));
-    if (!end.resume_after) break;
-    after = *end.resume_after;
-  }
-  EXPECT_THAT(paged, ElementsAre("a", "a.b", "a/b", "c"));
 }
 
 TEST_P(DocumentsTest, AuditOfADocumentTellsWhoAndWhy) {
@@ -396,13 +357,10 @@ TEST_P(DocumentsTest, AuditOfADocumentTellsWhoAndWhy) {
   query.id = "a";
   query.actor = "ann";
   query.include_changes = true;
+  AuditCursor found = world->documents().Audit(query);
   std::vector<AuditRow> rows;
-  ASSERT_THAT(world->documents().Audit(query,
-                                       [&](AuditRow&& row) {
-                                         rows.push_back(std::move(row));
-                                         return true;
-                                       }),
-              IsOk());
+  while (found.Next()) rows.push_back(std::move(found.row()));
+  ASSERT_THAT(found.status(), IsOk());
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_EQ(rows[0].version.header.change.labels.at("ticket"), "7");
   EXPECT_EQ(rows[0].version.header.change.on_behalf_of, "bob");
@@ -415,19 +373,19 @@ TEST_P(DocumentsTest, TheLedgerHoldsEverythingInCommitOrder) {
   ASSERT_THAT(world->Create(Request("b"), Number(1)), IsOk());
   std::vector<std::string> entries;
   store::CommitPosition last = 0;
-  const auto visit = [&](AuditRow&& row) {
+  AuditCursor found = world->documents().Audit({});
+  while (found.Next()) {
+    const AuditRow& row = found.row();
     entries.push_back(row.id + std::to_string(row.version.header.version));
     EXPECT_GT(row.place.position, last);
     EXPECT_NE(row.version.header.chain_hash, document::Hash{});
     last = row.place.position;
-    return true;
-  };
-  const auto end = world->documents().Audit({}, visit);
+  }
   if (GetParam().mode != Mode::kAtomic) {
-    EXPECT_THAT(end, HasReason(ErrorReason::kUnsupportedByEngine));
+    EXPECT_THAT(found.status(), HasReason(ErrorReason::kUnsupportedByEngine));
     return;
   }
-  EXPECT_THAT(end, IsOk());
+  EXPECT_THAT(found.status(), IsOk());
   EXPECT_THAT(entries, ElementsAre("a1", "a2", "a3", "a4", "a5", "b1"));
 }
 
@@ -448,12 +406,9 @@ TEST_P(DocumentsTest, BatchGetAnswersFromOneMoment) {
   ASSERT_THAT(world->Create(Request("b"), Number(2)), IsOk());
   ASSERT_THAT(world->Delete(Request("b")), IsOk());
   std::string seen;
-  ASSERT_THAT(world->documents().BatchGet("things", {"b", "x", "a"},
-                                          [&](const std::string& id, StoredVersion* version) {
-                                            seen += id + (version != nullptr ? "+" : "-");
-                                            return true;
-                                          }),
-              IsOk());
+  BatchGetCursor found = world->documents().BatchGet("things", {"b", "x", "a"});
+  while (found.Next()) seen += found.id() + (found.version() != nullptr ? "+" : "-");
+  ASSERT_THAT(found.status(), IsOk());
   EXPECT_EQ(seen, "b-x-a+");
 }
 

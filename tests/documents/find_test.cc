@@ -44,17 +44,15 @@ class FindTest : public CombinationTest {
     query.collection = "things";
     Listed listed;
     for (;;) {
-      int taken = 0;
-      absl::StatusOr<ListEnd> end =
-          world->documents().List(query, [&](std::string_view id, StoredVersion&& version) {
-            if (taken++ == page_size) return false;
-            EXPECT_TRUE(listed.emplace(id, version.header.version).second) << id << " twice";
-            EXPECT_EQ(version.content.has_value(), !version.deleted());
-            return true;
-          });
-      if (!end.ok()) return end.status();
-      if (!end->resume_after) return listed;
-      query.after_id = *end->resume_after;
+      ListCursor found = world->documents().List(query);
+      for (int taken = 0; found.Next() && taken < page_size; ++taken) {
+        const StoredVersion& version = found.version();
+        EXPECT_TRUE(listed.emplace(found.id(), version.header.version).second) << found.id();
+        EXPECT_EQ(version.content.has_value(), !version.deleted());
+      }
+      if (!found.status().ok()) return found.status();
+      if (!found.resume_after()) return listed;
+      query.after_id = *found.resume_after();
     }
   }
   absl::StatusOr<Listed> ListWhere(document::Filter filter) {
@@ -67,16 +65,13 @@ class FindTest : public CombinationTest {
     query.name = kName;
     std::vector<int64_t> versions;
     for (;;) {
-      int taken = 0;
-      absl::StatusOr<std::optional<int64_t>> end =
-          world->documents().History(query, [&](StoredVersion&& version, auto&&) {
-            if (taken++ == page_size) return false;
-            versions.push_back(version.header.version);
-            return true;
-          });
-      if (!end.ok()) return end.status();
-      if (!*end) return versions;
-      query.resume_at = **end;
+      HistoryCursor found = world->documents().History(query);
+      for (int taken = 0; found.Next() && taken < page_size; ++taken) {
+        versions.push_back(found.version().header.version);
+      }
+      if (!found.status().ok()) return found.status();
+      if (!found.resume_at()) return versions;
+      query.resume_at = found.resume_at();
     }
   }
 };
@@ -213,16 +208,14 @@ TEST_P(FindTest, ChangesOfAVersionThatMatchedAreThoseFromTheVersionBefore) {
     query.oldest_first = oldest_first;
     query.include_changes = true;
     std::map<int64_t, int64_t> before;
-    ASSERT_THAT(world->documents().History(
-                    query,
-                    [&](StoredVersion&& version, document::Changes&& changes) {
-                      EXPECT_FALSE(version.content);
-                      EXPECT_EQ(changes.list.size(), 1u);
-                      EXPECT_TRUE(changes.list[0].before);
-                      before[version.header.version] = changes.list[0].before->bytes[0];
-                      return true;
-                    }),
-                IsOk());
+    HistoryCursor found = world->documents().History(query);
+    while (found.Next()) {
+      EXPECT_FALSE(found.version().content);
+      ASSERT_EQ(found.changes().list.size(), 1u);
+      ASSERT_TRUE(found.changes().list[0].before);
+      before[found.version().header.version] = found.changes().list[0].before->bytes[0];
+    }
+    ASSERT_THAT(found.status(), IsOk());
     EXPECT_EQ(before, (std::map<int64_t, int64_t>{{2, 1}, {4, 2}}));
   }
 }
@@ -316,24 +309,20 @@ TEST(FindPages, EndAfterTenThousandExamined) {
   ListQuery query;
   query.collection = "things";
   query.filter = Where("n", "$gte", kExaminedMax + 10);
-  const auto nothing = [](std::string_view, StoredVersion&&) {
-    ADD_FAILURE();
-    return false;
-  };
-  ASSERT_OK_AND_ASSIGN(const ListEnd first, world->documents().List(query, nothing));
-  EXPECT_EQ(first.examined, kExaminedMax);
-  ASSERT_TRUE(first.resume_after);
-  EXPECT_EQ(*first.resume_after, "009999");
-  query.after_id = *first.resume_after;
+  ListCursor first = world->documents().List(query);
+  EXPECT_FALSE(first.Next());
+  EXPECT_FALSE(first.Next());
+  EXPECT_THAT(first.status(), IsOk());
+  EXPECT_EQ(first.examined(), kExaminedMax);
+  ASSERT_EQ(first.resume_after(), "009999");
+  query.after_id = *first.resume_after();
+  ListCursor second = world->documents().List(query);
   int found = 0;
-  ASSERT_OK_AND_ASSIGN(const ListEnd second,
-                       world->documents().List(query, [&](std::string_view, StoredVersion&&) {
-                         ++found;
-                         return true;
-                       }));
-  EXPECT_EQ(second.examined, 50);
+  while (second.Next()) ++found;
+  EXPECT_THAT(second.status(), IsOk());
+  EXPECT_EQ(second.examined(), 50);
   EXPECT_EQ(found, 40);
-  EXPECT_FALSE(second.resume_after);
+  EXPECT_FALSE(second.resume_after());
 }
 
 TEST(FindPages, OfAHistoryEndAfterTenThousandExamined) {
@@ -346,18 +335,18 @@ TEST(FindPages, OfAHistoryEndAfterTenThousandExamined) {
   HistoryQuery query;
   query.name = kName;
   query.filter = Where("n", "$lt", 40);
+  HistoryCursor first = world->documents().History(query);
+  EXPECT_FALSE(first.Next());
+  EXPECT_FALSE(first.Next());
+  EXPECT_THAT(first.status(), IsOk());
+  EXPECT_EQ(first.resume_at(), 50);
+  query.resume_at = first.resume_at();
+  HistoryCursor second = world->documents().History(query);
   int found = 0;
-  const auto count = [&](StoredVersion&&, auto&&) {
-    ++found;
-    return true;
-  };
-  ASSERT_OK_AND_ASSIGN(const std::optional<int64_t> end, world->documents().History(query, count));
-  EXPECT_EQ(found, 0);
-  EXPECT_EQ(end, 50);
-  query.resume_at = end;
-  ASSERT_OK_AND_ASSIGN(const std::optional<int64_t> last, world->documents().History(query, count));
+  while (second.Next()) ++found;
+  EXPECT_THAT(second.status(), IsOk());
   EXPECT_EQ(found, 40);
-  EXPECT_FALSE(last);
+  EXPECT_FALSE(second.resume_at());
 }
 
 }  // namespace

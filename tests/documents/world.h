@@ -166,11 +166,9 @@ class Process {
     HistoryQuery query;
     query.name = name;
     query.include_content = true;
-    const auto end = documents_->History(query, [&](StoredVersion&& version, auto&&) {
-      versions.push_back(std::move(version));
-      return true;
-    });
-    if (!end.ok()) return end.status();
+    HistoryCursor cursor = documents_->History(std::move(query));
+    while (cursor.Next()) versions.push_back(std::move(cursor.version()));
+    if (!cursor.status().ok()) return cursor.status();
     return versions;
   }
 

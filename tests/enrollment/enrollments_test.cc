@@ -145,21 +145,18 @@ class EnrollmentsTest : public ::testing::TestWithParam<Combination> {
     std::string last;
     for (;;) {
       ++roster.pages;
-      int taken = 0;
-      const auto end = enrollments.Roster(
-          query, [&](std::string_view id, const Enrollment& enrollment, int64_t version) {
-            if (taken++ == page_size) return false;
-            EXPECT_LT(last, id);
-            last = id;
-            EXPECT_TRUE(enrollment.enrolled);
-            EXPECT_EQ(enrollment.class_name, query.class_name);
-            EXPECT_GE(version, 1);
-            roster.students.emplace(id, enrollment.sequence_number);
-            return true;
-          });
-      if (!end.ok()) return end.status();
-      if (!end->resume_after) return roster;
-      query.after_id = *end->resume_after;
+      RosterCursor students = enrollments.Roster(query);
+      for (int taken = 0; students.Next() && taken < page_size; ++taken) {
+        EXPECT_LT(last, students.student_id());
+        last = students.student_id();
+        EXPECT_TRUE(students.enrollment().enrolled);
+        EXPECT_EQ(students.enrollment().class_name, query.class_name);
+        EXPECT_GE(students.version(), 1);
+        roster.students.emplace(last, students.enrollment().sequence_number);
+      }
+      if (!students.status().ok()) return students.status();
+      if (!students.resume_after()) return roster;
+      query.after_id = *students.resume_after();
     }
   }
   absl::StatusOr<RosterPage> RosterOf(const std::string& class_name) {
@@ -313,12 +310,12 @@ class CrowdTest : public EnrollmentsTest {
     audit.collection = kStudents;
     audit.id = student;
     std::map<int64_t, std::string> audited;
-    const auto end = world->documents().Audit(audit, [&](versioning::AuditRow&& row) {
-      const versioning::VersionHeader& header = row.version.header;
+    versioning::AuditCursor rows = world->documents().Audit(audit);
+    while (rows.Next()) {
+      const versioning::VersionHeader& header = rows.row().version.header;
       audited.emplace(header.version, header.change.actor + header.change.reason);
-      return true;
-    });
-    ASSERT_THAT(end, IsOk());
+    }
+    ASSERT_THAT(rows.status(), IsOk());
     EXPECT_EQ(audited, written);
   }
 };

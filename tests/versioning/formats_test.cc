@@ -99,16 +99,17 @@ class FormatsTest : public ::testing::TestWithParam<int> {
     do {
       AuditQuery query;
       if (place) query.resume_at = *place;
-      const auto end = documents_->Audit(query, [&](AuditRow&& row) {
+      AuditCursor rows = documents_->Audit(query);
+      while (rows.Next()) {
+        const AuditRow& row = rows.row();
         const VersionHeader& header = row.version.header;
         const std::string chain(HashBytes(header.chain_hash));
         all.push_back({row.place.position, row.place.index, row.collection, row.id, header.version,
                        std::string(KindWord(header.kind)),
                        header.chain_hash == Hash{} ? "-" : absl::BytesToHexString(chain)});
-        return true;
-      });
-      EXPECT_THAT(end, IsOk());
-      place = *end;
+      }
+      EXPECT_THAT(rows.status(), IsOk());
+      place = rows.resume_at();
     } while (place);
     return all;
   }
@@ -139,19 +140,17 @@ TEST_P(FormatsTest, IsOpenedWithAllThatItHolds) {
 TEST_P(FormatsTest, IsWholeAndGoesOn) {
   ASSERT_NO_FATAL_FAILURE(Open());
   for (int round = 0; round < 2; ++round) {
-    int collections = 0;
-    ASSERT_THAT(documents_->collections().List(
-                    "",
-                    [&](const Collection& collection) {
-                      ++collections;
-                      const auto verified = Verify(*store_, documents_->collections(),
-                                                   Clock::System(), {collection.name, "", false});
-                      EXPECT_THAT(verified, IsOk());
-                      EXPECT_THAT(verified->findings, IsEmpty()) << collection.name;
-                      return true;
-                    }),
-                IsOk());
-    EXPECT_EQ(collections, 8);
+    int count = 0;
+    CollectionCursor collections = documents_->collections().List("");
+    for (; collections.Next(); ++count) {
+      const std::string& name = collections.collection().name;
+      const auto verified =
+          Verify(*store_, documents_->collections(), Clock::System(), {name, "", false});
+      ASSERT_THAT(verified, IsOk());
+      EXPECT_THAT(verified->findings, IsEmpty()) << name;
+    }
+    ASSERT_THAT(collections.status(), IsOk());
+    EXPECT_EQ(count, 8);
     if (round > 0) break;
     for (const StrategyEntry& strategy : AllStrategies()) {
       WriteRequest request;

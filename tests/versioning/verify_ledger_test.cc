@@ -326,12 +326,9 @@ TEST_P(LedgerTimesTest, ARangeOfTimesHoldsAllThatWasWrittenInItHoweverTheClockWe
         AuditQuery query;
         query.start_time = start;
         query.end_time = end;
-        ASSERT_THAT(world->documents().Audit(query,
-                                             [&](AuditRow&& row) {
-                                               found.push_back(row.id);
-                                               return true;
-                                             }),
-                    IsOk());
+        AuditCursor rows = world->documents().Audit(query);
+        while (rows.Next()) found.push_back(rows.row().id);
+        ASSERT_THAT(rows.status(), IsOk());
         ASSERT_EQ(found, expected) << i << " " << span;
       }
     }

@@ -20,7 +20,6 @@ absl::StatusOr<const versioning::StrategyEntry*> ToStrategy(const Context& conte
 
 absl::Status CreateCollection(const Context& context, const wire::CreateCollectionRequest& request,
                               Reply<wire::CreateCollectionResponse> reply) {
-  RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
   ASSIGN_OR_RETURN(const versioning::StrategyEntry* const strategy,
                    ToStrategy(context, request.strategy()));
   context.services.documents.collections().Create(

@@ -6,10 +6,8 @@ namespace strata::rpc::collection_service {
 
 absl::Status GetCollection(const Context& context, const wire::GetCollectionRequest& request,
                            wire::GetCollectionResponse& response) {
-  RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
   versioning::Collections& collections = context.services.documents.collections();
-  ASSIGN_OR_RETURN(const versioning::CollectionPtr collection,
-                   collections.Require(context.services.store, request.name()));
+  ASSIGN_OR_RETURN(const versioning::CollectionPtr collection, collections.Get(request.name()));
   FillCollection(*collection, *response.mutable_collection());
   ASSIGN_OR_RETURN(const versioning::CollectionStatistics statistics,
                    collections.Statistics(*collection));

@@ -16,20 +16,15 @@ absl::Status ListCollections(const Context& context, const wire::ListCollections
   if (!request.page_token().empty()) {
     ASSIGN_OR_RETURN(after_name, ReadPageToken(kMethod, PageScope(request), request.page_token()));
   }
-  PageMeter meter(page_size);
-  bool more = false;
-  const auto take = [&](const versioning::Collection& collection) {
-    if (!context.call.closed() && !meter.full()) {
-      FillCollection(collection, *response.add_collections());
-      if (TakeLast(meter, *response.mutable_collections())) return true;
-    }
-    more = true;
-    return false;
+  versioning::CollectionCursor collections =
+      context.services.documents.collections().List(std::move(after_name));
+  const auto fill = [&](wire::Collection& collection) {
+    FillCollection(collections.collection(), collection);
   };
-  RETURN_IF_ERROR(context.services.documents.collections().List(after_name, take));
-  if (more && response.collections_size() > 0) {
-    const std::string& last = response.collections(response.collections_size() - 1).name();
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), last));
+  RETURN_IF_ERROR(
+      FillPage(collections, context.call, page_size, *response.mutable_collections(), fill));
+  if (const std::optional<std::string> next = collections.resume_after()) {
+    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), *next));
   }
   return absl::OkStatus();
 }

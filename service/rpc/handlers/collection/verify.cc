@@ -1,5 +1,3 @@
-#include "schemas/versioning/verify.h"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -62,7 +60,8 @@ absl::StatusOr<versioning::VerifyQuery> ToQuery(const wire::VerifyRequest& reque
 // Sends a step whenever the caller has taken the one before.
 class Verify final : public ServerStream<wire::VerifyRequest, wire::VerifyResponse> {
  public:
-  Verify(const Services& services, Stream& stream) : ServerStream(stream), services_(services) {}
+  Verify(versioning::Documents& documents, Stream& stream)
+      : ServerStream(stream), documents_(documents) {}
 
  private:
   absl::Status Begin(const wire::VerifyRequest& request) override {
@@ -70,8 +69,7 @@ class Verify final : public ServerStream<wire::VerifyRequest, wire::VerifyRespon
     ASSIGN_OR_RETURN(query_, ToQuery(request));
     scope_ = PageScope(request);
     broken_before_ = place.broken;
-    verification_.emplace(services_.store, services_.documents.collections(), services_.clock,
-                          query_, std::move(place));
+    verification_ = documents_.Verify(query_, std::move(place));
     return absl::OkStatus();
   }
 
@@ -105,7 +103,7 @@ class Verify final : public ServerStream<wire::VerifyRequest, wire::VerifyRespon
                                 broken_before_);
   }
 
-  const Services& services_;
+  versioning::Documents& documents_;
   versioning::VerifyQuery query_;
   std::string scope_;          // what resume tokens are bound to
   int64_t broken_before_ = 0;  // of the runs that this one goes on with
@@ -117,7 +115,7 @@ class Verify final : public ServerStream<wire::VerifyRequest, wire::VerifyRespon
 }  // namespace
 
 std::unique_ptr<StreamHandler> OpenVerify(const Services& services, Stream& stream) {
-  return std::make_unique<Verify>(services, stream);
+  return std::make_unique<Verify>(services.documents, stream);
 }
 
 }  // namespace strata::rpc::collection_service

@@ -9,17 +9,6 @@ namespace {
 
 constexpr std::string_view kMethod = "Audit";
 
-absl::Status CheckNames(const wire::AuditRequest& request) {
-  if (!request.collection().empty()) {
-    RETURN_IF_ERROR(versioning::ValidateName("collection", request.collection()));
-  }
-  if (!request.id().empty()) {
-    if (request.collection().empty()) return FieldError("collection", "is required with id");
-    RETURN_IF_ERROR(versioning::ValidateName("id", request.id()));
-  }
-  return versioning::ValidateRequestId(request.request_id());
-}
-
 absl::Status FillFilter(const wire::AuditRequest& request, versioning::AuditQuery& query) {
   for (int i = 0; i < request.kinds_size(); ++i) {
     const wire::VersionKind kind = request.kinds(i);
@@ -58,7 +47,6 @@ absl::Status FillPlace(const wire::AuditRequest& request, versioning::AuditQuery
 }
 
 absl::StatusOr<versioning::AuditQuery> ToQuery(const wire::AuditRequest& request) {
-  RETURN_IF_ERROR(CheckNames(request));
   versioning::AuditQuery query;
   query.collection = request.collection();
   query.id = request.id();
@@ -92,16 +80,13 @@ void FillEntry(const versioning::AuditRow& row, wire::AuditEntry& entry) {
 absl::Status Audit(const Context& context, const wire::AuditRequest& request,
                    wire::AuditResponse& response) {
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
-  ASSIGN_OR_RETURN(const versioning::AuditQuery query, ToQuery(request));
-  PageMeter meter(page_size);
-  const auto take = [&](versioning::AuditRow&& row) {
-    if (context.call.closed() || meter.full()) return false;
-    FillEntry(row, *response.add_entries());
-    return TakeLast(meter, *response.mutable_entries());
-  };
-  ASSIGN_OR_RETURN(const std::optional<versioning::LedgerPlace> next,
-                   context.services.documents.Audit(query, take));
-  if (next) response.set_next_page_token(TokenFor(request, *next));
+  ASSIGN_OR_RETURN(versioning::AuditQuery query, ToQuery(request));
+  versioning::AuditCursor rows = context.services.documents.Audit(std::move(query));
+  const auto fill = [&](wire::AuditEntry& entry) { FillEntry(rows.row(), entry); };
+  RETURN_IF_ERROR(FillPage(rows, context.call, page_size, *response.mutable_entries(), fill));
+  if (const std::optional<versioning::LedgerPlace> next = rows.resume_at()) {
+    response.set_next_page_token(TokenFor(request, *next));
+  }
   return absl::OkStatus();
 }
 

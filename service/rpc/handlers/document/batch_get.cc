@@ -9,7 +9,7 @@ namespace {
 
 std::string IdField(int index) { return "ids[" + std::to_string(index) + "]"; }
 
-// 1 to 1000 names, none twice.
+// 1 to 1000, none twice.
 absl::Status CheckIds(const google::protobuf::RepeatedPtrField<std::string>& ids) {
   if (ids.empty()) return FieldError("ids", "is required: 1 to 1000 ids");
   if (ids.size() > kPageSizeMax) return TooManyElements("ids", ids.size(), kPageSizeMax);
@@ -17,9 +17,8 @@ absl::Status CheckIds(const google::protobuf::RepeatedPtrField<std::string>& ids
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
             [&](int a, int b) { return std::tie(ids[a], a) < std::tie(ids[b], b); });
-  for (size_t i = 0; i < order.size(); ++i) {
-    RETURN_IF_ERROR(versioning::ValidateName(IdField(order[i]), ids[order[i]]));
-    if (i > 0 && ids[order[i - 1]] == ids[order[i]]) {
+  for (size_t i = 1; i < order.size(); ++i) {
+    if (ids[order[i - 1]] == ids[order[i]]) {
       return FieldError(IdField(order[i]),
                         "is the same as " + IdField(order[i - 1]) + "; ask for an id once");
     }
@@ -34,26 +33,26 @@ absl::Status BatchGet(const Context& context, const wire::BatchGetRequest& reque
   RETURN_IF_ERROR(CheckIds(request.ids()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   ASSIGN_OR_RETURN(const std::vector<document::Path> fields, ToPaths("fields", request.fields()));
+  versioning::BatchGetCursor documents = context.services.documents.BatchGet(
+      request.collection(), {request.ids().begin(), request.ids().end()});
   PageMeter meter(kPageSizeMax);
-  int looked_at = 0;
-  const auto take = [&](const std::string& id, versioning::StoredVersion* version) {
-    if (context.call.closed()) return false;
+  while (documents.Next() && !context.call.closed()) {
+    const versioning::StoredVersion* const version = documents.version();
     if (version == nullptr) {
-      if (!meter.Take(id.size())) return false;
-      response.add_missing_ids(id);
+      if (!meter.Take(documents.id().size())) break;
+      response.add_missing_ids(documents.id());
     } else {
       wire::Document& document = *response.add_documents();
-      FillDocument(request.collection(), id, *version, document);
+      FillDocument(request.collection(), documents.id(), *version, document);
       FillContent(Projected(*version->content, fields), request.encoding(),
                   *document.mutable_content());
-      if (!TakeLast(meter, *response.mutable_documents())) return false;
+      if (!TakeLast(meter, *response.mutable_documents())) break;
     }
-    ++looked_at;
-    return true;
-  };
-  const std::vector<std::string> ids(request.ids().begin(), request.ids().end());
-  RETURN_IF_ERROR(context.services.documents.BatchGet(request.collection(), ids, take));
-  for (int i = looked_at; i < request.ids_size(); ++i) response.add_remaining_ids(request.ids(i));
+  }
+  RETURN_IF_ERROR(documents.status());
+  for (auto i = static_cast<int>(documents.resume_at()); i < request.ids_size(); ++i) {
+    response.add_remaining_ids(request.ids(i));
+  }
   return absl::OkStatus();
 }
 

@@ -6,7 +6,6 @@ namespace strata::rpc::document_service {
 absl::Status Create(const Context& context, const wire::CreateRequest& request,
                     Reply<wire::CreateResponse> reply) {
   versioning::Documents& documents = context.services.documents;
-  RETURN_IF_ERROR(versioning::ValidateName("collection", request.collection()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
   ASSIGN_OR_RETURN(document::Content content,

@@ -69,20 +69,19 @@ absl::Status History(const Context& context, const wire::HistoryRequest& request
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   ASSIGN_OR_RETURN(versioning::HistoryQuery query, ToQuery(request));
   query.page_size = page_size;
-  PageMeter meter(page_size);
-  const auto take = [&](versioning::StoredVersion&& version, document::Changes&& changes) {
-    if (context.call.closed() || meter.full()) return false;
-    wire::Version& item = *response.add_versions();
+  versioning::HistoryCursor versions = context.services.documents.History(std::move(query));
+  const auto fill = [&](wire::Version& item) {
+    const versioning::StoredVersion& version = versions.version();
     FillVersion(version, item);
     if (version.content) {
       FillContent(*version.content, request.encoding(), *item.mutable_content());
     }
-    FillChanges(changes, item);
-    return TakeLast(meter, *response.mutable_versions());
+    FillChanges(versions.changes(), item);
   };
-  ASSIGN_OR_RETURN(const std::optional<int64_t> next,
-                   context.services.documents.History(query, take));
-  if (next) response.set_next_page_token(TokenFor(request, query, *next));
+  RETURN_IF_ERROR(FillPage(versions, context.call, page_size, *response.mutable_versions(), fill));
+  if (const std::optional<int64_t> next = versions.resume_at()) {
+    response.set_next_page_token(TokenFor(request, versions.query(), *next));
+  }
   return absl::OkStatus();
 }
 

@@ -30,23 +30,22 @@ absl::Status List(const Context& context, const wire::ListRequest& request,
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   ASSIGN_OR_RETURN(const std::vector<document::Path> fields, ToPaths("fields", request.fields()));
-  ASSIGN_OR_RETURN(const versioning::ListQuery query, ToQuery(request));
-  PageMeter meter(page_size);
-  const auto take = [&](std::string_view id, versioning::StoredVersion&& version) {
-    if (context.call.closed() || meter.full()) return false;
-    wire::Document& document = *response.add_documents();
-    FillDocument(request.collection(), id, version, document);
+  ASSIGN_OR_RETURN(versioning::ListQuery query, ToQuery(request));
+  versioning::ListCursor documents = context.services.documents.List(std::move(query));
+  const auto fill = [&](wire::Document& document) {
+    const versioning::StoredVersion& version = documents.version();
+    FillDocument(request.collection(), documents.id(), version, document);
     if (version.content) {
       FillContent(Projected(*version.content, fields), request.encoding(),
                   *document.mutable_content());
     }
-    return TakeLast(meter, *response.mutable_documents());
   };
-  ASSIGN_OR_RETURN(const versioning::ListEnd end, context.services.documents.List(query, take));
-  response.set_examined(end.examined);
-  if (end.resume_after) {
+  RETURN_IF_ERROR(
+      FillPage(documents, context.call, page_size, *response.mutable_documents(), fill));
+  response.set_examined(documents.examined());
+  if (const std::optional<std::string> next = documents.resume_after()) {
     response.set_next_page_token(
-        MakePageToken(kMethod, PageScope(request, query.filter), *end.resume_after));
+        MakePageToken(kMethod, PageScope(request, documents.query().filter), *next));
   }
   return absl::OkStatus();
 }

@@ -35,8 +35,6 @@ versioning::WriteCallback InPatch(versioning::WriteCallback answer) {
 absl::Status Update(const Context& context, const wire::UpdateRequest& request,
                     Reply<wire::UpdateResponse> reply) {
   versioning::Documents& documents = context.services.documents;
-  RETURN_IF_ERROR(versioning::ValidateName("collection", request.collection()));
-  RETURN_IF_ERROR(versioning::ValidateName("id", request.id()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
   ASSIGN_OR_RETURN(versioning::Documents::NewContent content,

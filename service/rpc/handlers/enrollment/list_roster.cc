@@ -29,20 +29,16 @@ absl::Status ListRoster(const Context& context, const wire::ListRosterRequest& r
                         wire::ListRosterResponse& response) {
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   ASSIGN_OR_RETURN(const enrollment::RosterQuery query, ToQuery(request));
-  PageMeter meter(page_size);
-  const auto take = [&](std::string_view student_id, const enrollment::Enrollment& enrollment,
-                        int64_t version) {
-    if (context.call.closed() || meter.full()) return false;
-    wire::RosterEntry& entry = *response.add_students();
-    entry.set_student_id(student_id.data(), student_id.size());
-    entry.set_sequence_number(enrollment.sequence_number);
-    entry.set_version(version);
-    return TakeLast(meter, *response.mutable_students());
+  enrollment::RosterCursor students = context.services.enrollments.Roster(query);
+  const auto fill = [&](wire::RosterEntry& entry) {
+    entry.set_student_id(students.student_id());
+    entry.set_sequence_number(students.enrollment().sequence_number);
+    entry.set_version(students.version());
   };
-  ASSIGN_OR_RETURN(const versioning::ListEnd end, context.services.enrollments.Roster(query, take));
-  response.set_examined(end.examined);
-  if (end.resume_after) {
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), *end.resume_after));
+  RETURN_IF_ERROR(FillPage(students, context.call, page_size, *response.mutable_students(), fill));
+  response.set_examined(students.examined());
+  if (const std::optional<std::string> next = students.resume_after()) {
+    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), *next));
   }
   return absl::OkStatus();
 }

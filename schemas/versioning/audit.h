@@ -1,0 +1,90 @@
+// Audit: who changed what, when and why, as a walk that its caller pulls: of one document over its
+// versions, of more over the ledger (ledger.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "schemas/base/clock.h"
+#include "schemas/document/diff.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/collections.h"
+#include "schemas/versioning/version.h"
+
+namespace strata::versioning {
+
+// Where a walk over the ledger (or, of one document, over its versions) goes on.
+struct LedgerPlace {
+  store::CommitPosition position = 0;
+  uint32_t index = 0;
+  int64_t version = 0;  // of one document
+};
+
+struct AuditQuery {
+  std::string collection;          // empty: every one
+  std::string id;                  // empty: every one; needs a collection
+  std::string actor;               // empty: everybody's
+  std::vector<VersionKind> kinds;  // empty: all
+  std::optional<UnixMicros> start_time;
+  std::optional<UnixMicros> end_time;  // exclusive
+  std::string request_id;              // empty: all
+  LedgerPlace resume_at;
+  bool include_changes = false;
+};
+
+struct AuditRow {
+  LedgerPlace place;
+  std::string collection;
+  std::string id;
+  StoredVersion version;  // header only; without hashes if the collection has been deleted since
+  document::Changes changes;
+};
+
+// Holds resources of the engine from the first Next on: let it go within a second or so. Not
+// thread-safe; must not outlive the facade.
+//
+//   while (cursor.Next()) Use(cursor.row());
+//   RETURN_IF_ERROR(cursor.status());
+class AuditCursor {
+ public:
+  // Documents::Audit. All must outlive it.
+  AuditCursor(store::Store& store, Collections& collections, AuditQuery query);
+  ~AuditCursor();
+  AuditCursor(const AuditCursor&) = delete;
+  AuditCursor& operator=(const AuditCursor&) = delete;
+
+  // Moves to the next row; false at the end, where the walk has looked at all that one may look at,
+  // and after an error; from then on, too.
+  bool Next();
+
+  // Of the row moved to, until the next Next; may be moved from.
+  AuditRow& row();
+
+  // Where a walk goes on that does not take the row stood on: there. At the end: nothing, or, where
+  // this walk might look no further, with the first that it did not look at.
+  std::optional<LedgerPlace> resume_at() const;
+
+  // Why the walk ended: OK unless it failed.
+  const absl::Status& status() const;
+
+ private:
+  class Walk;
+  class DocumentWalk;
+  class LedgerWalk;
+
+  store::Store& store_;
+  Collections& collections_;
+  const AuditQuery query_;
+  absl::Status refusal_;
+  std::unique_ptr<Walk> walk_;  // null: refused
+  bool may_turn_to_ledger_ = false;
+};
+
+// UNSUPPORTED_BY_ENGINE: there is no ledger without commit positions; `advice` says what to do.
+absl::Status NoLedger(std::string_view advice);
+
+}  // namespace strata::versioning

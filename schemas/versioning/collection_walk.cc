@@ -1,0 +1,67 @@
+#include "schemas/versioning/collection_walk.h"
+
+#include <utility>
+
+namespace strata::versioning {
+namespace {
+
+// Whoever deletes and makes collections faster than they are read has it so.
+constexpr int kReadAttempts = 3;
+
+}  // namespace
+
+CollectionReader::CollectionReader(store::Store& store, Collections& collections)
+    : store_(store), collections_(collections), capabilities_(store.capabilities()) {}
+
+absl::Status CollectionReader::Open(std::string_view name) {
+  ++attempts_;
+  collection_.reset();
+  context_.reset();
+  reader_ = store_.Snapshot();
+  context_.emplace(ReadContext{*reader_, capabilities_});
+  ASSIGN_OR_RETURN(collection_, collections_.Require(*reader_, name));
+  return absl::OkStatus();
+}
+
+absl::Status CollectionReader::ToTryAgain(absl::Status failure) const {
+  const bool may_have_been_swept =
+      collection_ && failure.code() == absl::StatusCode::kDataLoss && !capabilities_.snapshots;
+  if (!may_have_been_swept) return failure;
+  ASSIGN_OR_RETURN(const CollectionPtr now, collections_.Require(store_, collection_->name));
+  if (now->incarnation == collection_->incarnation || attempts_ == kReadAttempts) return failure;
+  return absl::OkStatus();
+}
+
+CollectionWalk::CollectionWalk(store::Store& store, Collections& collections,
+                               std::string collection)
+    : name_(std::move(collection)), reader_(store, collections) {}
+
+void CollectionWalk::Refuse(absl::Status refusal) {
+  status_ = std::move(refusal);
+  ended_ = !status_.ok();
+}
+
+bool CollectionWalk::Next() {
+  while (!ended_) {
+    absl::StatusOr<bool> moved = BeginAndAdvance();
+    if (moved.ok()) {
+      ended_ = !*moved;
+      return *moved;
+    }
+    LetGo();
+    begun_ = false;
+    Refuse(reader_.ToTryAgain(std::move(moved).status()));
+  }
+  return false;
+}
+
+absl::StatusOr<bool> CollectionWalk::BeginAndAdvance() {
+  if (!begun_) {
+    RETURN_IF_ERROR(reader_.Open(name_));
+    RETURN_IF_ERROR(Begin());
+    begun_ = true;
+  }
+  return Advance();
+}
+
+}  // namespace strata::versioning

@@ -1,0 +1,65 @@
+#include "schemas/versioning/document_view.h"
+
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/document_errors.h"
+
+namespace strata::versioning {
+
+absl::Status DocumentView::Open(const DocumentName& name, const CollectionReader& reader,
+                                std::optional<DocumentView>& view) {
+  const Collection& collection = reader.collection();
+  store::DocumentKey document{collection.incarnation, name.id};
+  ASSIGN_OR_RETURN(std::optional<Head> head,
+                   collection.strategy->ReadHead(reader.context(), document));
+  if (!head) return DocumentNotFound(name);
+  view.emplace(name, reader, std::move(document), *std::move(head));
+  return absl::OkStatus();
+}
+
+DocumentView::DocumentView(const DocumentName& name, const CollectionReader& reader,
+                           store::DocumentKey&& document, Head&& head)
+    : name_(name),
+      strategy_(*reader.collection().strategy),
+      context_(reader.context()),
+      document_(std::move(document)),
+      head_(std::move(head)) {}
+
+absl::StatusOr<StoredVersion> DocumentView::Read(int64_t version, Part part) const {
+  if (version < 1 || version > newest()) return VersionNotFound(name_, version, newest());
+  return strategy_.ReadVersion(context_, document_, head_, version, part);
+}
+
+// Times never go back from version to version, so a binary search finds it.
+absl::StatusOr<int64_t> DocumentView::VersionAt(UnixMicros time) const {
+  if (head_.version.header.commit_time <= time) return newest();
+  int64_t low = 0;          // at or before the time
+  int64_t high = newest();  // after it
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    ASSIGN_OR_RETURN(const StoredVersion version, Read(middle, Part::kHeader));
+    (version.header.commit_time <= time ? low : high) = middle;
+  }
+  return low;
+}
+
+absl::Status CheckAtTime(const std::optional<UnixMicros>& time, const Clock& clock) {
+  if (!time || *time <= clock.Now()) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidField,
+               "at_time lies in the future; leave it out to read what is current")
+      .With("field", "at_time");
+}
+
+const document::Content& ContentOrEmpty(const StoredVersion& version) {
+  static const auto* const empty = new document::Content();
+  return version.content ? *version.content : *empty;
+}
+
+bool Matches(const std::optional<document::Filter>& filter, const StoredVersion& version) {
+  if (!filter || filter->empty()) return true;
+  return version.content && filter->Matches(*version.content);
+}
+
+}  // namespace strata::versioning

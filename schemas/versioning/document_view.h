@@ -1,0 +1,61 @@
+// One document as one reader sees it. Internal to this folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+#include "schemas/document/content.h"
+#include "schemas/document/filter.h"
+#include "schemas/store/key_codec.h"
+#include "schemas/versioning/collection_walk.h"
+#include "schemas/versioning/names.h"
+#include "schemas/versioning/strategy.h"
+
+namespace strata::versioning {
+
+// A document and its current version. What is read through stays open as long as the view lives.
+class DocumentView {
+ public:
+  // Reads the head into `view`. The name and what the reader has open must outlive it.
+  // DOCUMENT_NOT_FOUND.
+  static absl::Status Open(const DocumentName& name, const CollectionReader& reader,
+                           std::optional<DocumentView>& view);
+
+  DocumentView(const DocumentName& name, const CollectionReader& reader,
+               store::DocumentKey&& document, Head&& head);
+
+  const ReadContext& context() const { return context_; }
+  const Strategy& strategy() const { return strategy_; }
+  const store::DocumentKey& document() const { return document_; }
+  const Head& head() const { return head_; }
+  int64_t newest() const { return head_.version.header.version; }
+  // The current version, out of the view.
+  StoredVersion TakeNewest() { return std::move(head_.version); }
+
+  // VERSION_NOT_FOUND.
+  absl::StatusOr<StoredVersion> Read(int64_t version, Part part) const;
+
+  // The version that was current at `time`; 0 if the document was not there yet.
+  absl::StatusOr<int64_t> VersionAt(UnixMicros time) const;
+
+ private:
+  const DocumentName& name_;
+  const Strategy& strategy_;
+  const ReadContext& context_;
+  const store::DocumentKey document_;
+  Head head_;
+};
+
+// INVALID_FIELD for an `at_time` in the future.
+absl::Status CheckAtTime(const std::optional<UnixMicros>& time, const Clock& clock);
+
+// The empty content for a deletion.
+const document::Content& ContentOrEmpty(const StoredVersion& version);
+
+// A deletion has nothing that a condition could be about: it matches only the empty filter.
+bool Matches(const std::optional<document::Filter>& filter, const StoredVersion& version);
+
+}  // namespace strata::versioning

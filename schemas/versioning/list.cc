@@ -1,0 +1,85 @@
+#include "schemas/versioning/list.h"
+
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/document_view.h"
+#include "schemas/versioning/names.h"
+
+namespace strata::versioning {
+
+ListCursor::ListCursor(store::Store& store, Collections& collections, const Clock& clock,
+                       ListQuery query)
+    : CollectionWalk(store, collections, query.collection),
+      query_(std::move(query)),
+      passed_(query_.after_id) {
+  absl::Status valid = CheckAtTime(query_.at_time, clock);
+  if (valid.ok()) valid = ValidateName("collection", query_.collection);
+  Refuse(std::move(valid));
+}
+
+absl::Status ListCursor::Begin() {
+  const Collection& collection = reader().collection();
+  heads_ = collection.strategy->ScanHeads(reader().context(), collection.incarnation,
+                                          query_.id_prefix, passed_, Part::kContent);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ListCursor::Advance() {
+  if (more_) Pass();
+  while ((more_ = heads_->Next())) {
+    if (examined_ == kExaminedMax) return false;
+    ASSIGN_OR_RETURN(const bool listed, IsListed());
+    if (listed) return true;
+    Pass();
+  }
+  RETURN_IF_ERROR(heads_->status());
+  return false;
+}
+
+// Sets `version_` to what is listed of the document stood on: its current version, or an older one.
+absl::StatusOr<bool> ListCursor::IsListed() {
+  version_ = &heads_->item().version;
+  if (query_.at_time && version_->header.commit_time > *query_.at_time) {
+    if (version_->header.version == 1) return false;
+    ASSIGN_OR_RETURN(old_, AsOf(*query_.at_time));
+    if (!old_) return false;
+    version_ = &*old_;
+  }
+  return (query_.show_deleted || !version_->deleted()) && Matches(query_.filter, *version_);
+}
+
+// The version that was current at `time`, with content; nothing if the document was not there yet.
+absl::StatusOr<std::optional<StoredVersion>> ListCursor::AsOf(UnixMicros time) const {
+  const DocumentName name{query_.collection, id()};
+  std::optional<DocumentView> document;
+  absl::Status opened = DocumentView::Open(name, reader(), document);
+  if (ReasonOf(opened) == ErrorReason::kDocumentNotFound) {
+    // The scan found it just now.
+    return Error(ErrorReason::kRecordCorrupt, "a document has lost its current version")
+        .With("collection", name.collection)
+        .With("id", name.id);
+  }
+  RETURN_IF_ERROR(opened);
+  ASSIGN_OR_RETURN(const int64_t version, document->VersionAt(time));
+  if (version == 0) return std::nullopt;
+  return document->Read(version, Part::kContent);
+}
+
+void ListCursor::Pass() {
+  ++examined_;
+  passed_ = std::move(heads_->item().id);
+}
+
+void ListCursor::LetGo() {
+  heads_.reset();
+  more_ = false;
+}
+
+std::optional<std::string> ListCursor::resume_after() const {
+  if (!more_) return std::nullopt;
+  return passed_;
+}
+
+}  // namespace strata::versioning

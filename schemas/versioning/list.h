@@ -1,0 +1,62 @@
+// List: the documents of a collection, as a walk that its caller pulls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+#include "schemas/document/filter.h"
+#include "schemas/versioning/collection_walk.h"
+#include "schemas/versioning/strategy.h"
+#include "schemas/versioning/version.h"
+
+namespace strata::versioning {
+
+struct ListQuery {
+  std::string collection;
+  std::string id_prefix;
+  std::string after_id;  // only ids greater than this
+  bool show_deleted = false;
+  std::optional<document::Filter> filter;  // only documents whose content matches
+  std::optional<UnixMicros> at_time;       // as of then; now
+};
+
+class ListCursor final : public CollectionWalk {
+ public:
+  // Documents::List. All must outlive it.
+  ListCursor(store::Store& store, Collections& collections, const Clock& clock, ListQuery query);
+
+  const ListQuery& query() const { return query_; }
+
+  // Of the document moved to, until the next Next.
+  const std::string& id() const { return heads_->item().id; }
+  StoredVersion& version() { return *version_; }  // may be moved from
+
+  // The id after which a walk goes on that does not take the document stood on. At the end:
+  // nothing, or, where this walk might look no further, the last that it looked at.
+  std::optional<std::string> resume_after() const;
+  // How many documents were looked at up to there.
+  int64_t examined() const { return examined_; }
+
+ private:
+  absl::Status Begin() override;
+  absl::StatusOr<bool> Advance() override;
+  void LetGo() override;
+  absl::StatusOr<bool> IsListed();
+  absl::StatusOr<std::optional<StoredVersion>> AsOf(UnixMicros time) const;
+  void Pass();
+
+  const ListQuery query_;
+  std::string passed_;  // the id before those to come
+  int64_t examined_ = 0;
+  std::unique_ptr<HeadCursor> heads_;
+  bool more_ = false;                 // it stands on a document
+  std::optional<StoredVersion> old_;  // that is listed in the current one's place
+  StoredVersion* version_ = nullptr;
+};
+
+}  // namespace strata::versioning

@@ -1,0 +1,41 @@
+// Names, and what else every request says in words: what they may be. Checked once, where a request
+// enters the domain: by Documents, Collections and Enrollments.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "schemas/versioning/version.h"
+
+namespace strata::versioning {
+
+struct DocumentName {
+  std::string collection;
+  std::string id;
+};
+
+inline constexpr size_t kNameBytesMax = 256;
+inline constexpr size_t kReasonBytesMax = 1024;
+inline constexpr size_t kLabelsMax = 32;
+inline constexpr size_t kLabelNameBytesMax = 128;
+inline constexpr size_t kRequestIdBytesMax = 128;
+
+// INVALID_NAME or INVALID_FIELD, whose metadata "field" says which part of the request is wrong.
+
+// Of a collection, a document or a class: 1 to kNameBytesMax bytes of UTF-8 without control
+// characters.
+absl::Status ValidateName(std::string_view field, std::string_view name);
+// `collection` and `id`.
+absl::Status ValidateName(const DocumentName& name);
+
+// UTF-8 without zero bytes: actor, on_behalf_of and the values of labels of up to kNameBytesMax
+// bytes, the reason of kReasonBytesMax, the names of labels of 1 to kLabelNameBytesMax; kLabelsMax
+// labels.
+absl::Status ValidateChange(const ChangeInfo& change);
+
+// Up to kRequestIdBytesMax bytes of printable ASCII without spaces; empty: there is none.
+absl::Status ValidateRequestId(std::string_view request_id);
+
+}  // namespace strata::versioning

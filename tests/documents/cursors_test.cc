@@ -1,0 +1,503 @@
+// What the facade's cursors promise: a walk that is cut short anywhere goes on where it was left,
+// with nothing twice and nothing left out, also when its collection is deleted and made anew under
+// it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/documents/world.h"
+#include "tests/support/status_matchers.h"
+
+namespace strata::versioning::testing {
+namespace {
+
+using test_support::HasReason;
+using test_support::IsOk;
+using ::testing::ElementsAre;
+
+const DocumentName kName{"things", "a"};
+
+document::Filter AtLeast(int64_t n) {
+  const std::string condition = BsonBuilder().Int64("$gte", n).Take();
+  return *document::Filter::Compile(
+      document::Content::FromTrusted(BsonBuilder().Document("n", condition).Take()));
+}
+
+std::string Text(const document::Changes& changes) {
+  std::string text;
+  for (const document::FieldChange& change : changes.list) {
+    text += (change.before ? " -" + change.before->bytes : "") +
+            (change.after ? " +" + change.after->bytes : "");
+  }
+  return text;
+}
+
+// Walks in pages of `page` items each: of the one after, which does not fit, a page tells only
+// where the next one begins.
+template <typename Open, typename Take, typename GoOn>
+std::vector<std::string> InPages(int page, Open open, Take take, GoOn go_on) {
+  std::vector<std::string> all;
+  for (bool more = true; more;) {
+    auto cursor = open();
+    for (int taken = 0; cursor.Next() && taken < page; ++taken) all.push_back(take(cursor));
+    EXPECT_THAT(cursor.status(), IsOk());
+    more = go_on(cursor);
+  }
+  return all;
+}
+
+class CursorsTest : public CombinationTest {
+ protected:
+  std::vector<std::string> History(HistoryQuery query, int page) {
+    query.name = kName;
+    const auto take = [](HistoryCursor& cursor) {
+      std::string text = std::to_string(cursor.version().header.version);
+      if (cursor.version().content) text += " " + std::string(cursor.version().content->bytes());
+      return text + Text(cursor.changes());
+    };
+    const auto go_on = [&](const HistoryCursor& cursor) {
+      query.resume_at = cursor.resume_at();
+      return query.resume_at.has_value();
+    };
+    return InPages(
+        page, [&] { return world->documents().History(query); }, take, go_on);
+  }
+
+  std::vector<std::string> List(ListQuery query, int page) {
+    query.collection = "things";
+    int64_t examined = 0;
+    const auto take = [](ListCursor& cursor) {
+      return cursor.id() + " " + std::to_string(cursor.version().header.version);
+    };
+    const auto go_on = [&](const ListCursor& cursor) {
+      examined += cursor.examined();
+      if (cursor.resume_after()) query.after_id = *cursor.resume_after();
+      return cursor.resume_after().has_value();
+    };
+    auto all = InPages(
+        page, [&] { return world->documents().List(query); }, take, go_on);
+    EXPECT_EQ(examined, 6) << "each document is looked at once, in however many pages";
+    return all;
+  }
+
+  std::vector<std::string> Audit(AuditQuery query, int page) {
+    const auto take = [](AuditCursor& cursor) {
+      const AuditRow& row = cursor.row();
+      return std::to_string(row.place.position) + " " + std::to_string(row.place.index) + " " +
+             row.id + " " + std::to_string(row.version.header.version) + Text(row.changes);
+    };
+    const auto go_on = [&](const AuditCursor& cursor) {
+      if (cursor.resume_at()) query.resume_at = *cursor.resume_at();
+      return cursor.resume_at().has_value();
+    };
+    return InPages(
+        page, [&] { return world->documents().Audit(query); }, take, go_on);
+  }
+
+  void Write() {
+    for (const char* id : {"a", "b", "c", "d", "e", "f"}) {
+      WriteRequest request = Request(id);
+      request.change.actor = id < std::string("d") ? "ann" : "bob";
+      ASSERT_THAT(world->Create(request, Number(1)), IsOk());
+    }
+    then_ = world.clock().Now();
+    for (int64_t n = 2; n < 10; ++n) {
+      ASSERT_THAT(world->Update(Request("a"), Number(n % 5)), IsOk());
+      ASSERT_THAT(world->Update(Request(n % 2 == 0 ? "c" : "f"), Number(n)), IsOk());
+    }
+    ASSERT_THAT(world->Delete(Request("d")), IsOk());
+    ASSERT_THAT(world->Delete(Request("a")), IsOk());
+    ASSERT_THAT(world->Create(Request("a"), Number(7)), IsOk());
+  }
+
+  static constexpr int kAll = 1000;
+  UnixMicros then_ = 0;
+};
+
+TEST_P(CursorsTest, AHistoryGoesOnWithTheVersionThatWasNotTaken) {
+  ASSERT_NO_FATAL_FAILURE(Write());
+  for (const bool oldest_first : {false, true}) {
+    for (const bool changes : {false, true}) {
+      for (const bool content : {false, true}) {
+        for (const bool filter : {false, true}) {
+          HistoryQuery query;
+          query.oldest_first = oldest_first;
+          query.include_changes = changes;
+          query.include_content = content;
+          if (filter) query.filter = AtLeast(3);
+          const std::vector<std::string> whole = History(query, kAll);
+          EXPECT_EQ(whole.size(), filter ? 5u : 11u);
+          for (const int page : {1, 2, 3, 11}) {
+            query.page_size = page;
+            EXPECT_EQ(History(query, page), whole) << page;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(CursorsTest, AListGoesOnAfterTheDocumentThatWasTakenLast) {
+  if (GetParam().mode == Mode::kStale) GTEST_SKIP() << "exempt: a stale scan may miss changes";
+  ASSERT_NO_FATAL_FAILURE(Write());
+  for (const bool deleted : {false, true}) {
+    for (const bool filter : {false, true}) {
+      for (const bool at_time : {false, true}) {
+        ListQuery query;
+        query.show_deleted = deleted;
+        if (filter) query.filter = AtLeast(2);
+        if (at_time) query.at_time = then_;
+        const std::vector<std::string> whole = List(query, kAll);
+        EXPECT_EQ(whole.size(), at_time ? (filter ? 0u : 6u) : filter ? 3u : deleted ? 6u : 5u);
+        for (const int page : {1, 2, 5, 6}) EXPECT_EQ(List(query, page), whole) << page;
+      }
+    }
+  }
+}
+
+TEST_P(CursorsTest, AnAuditGoesOnWithTheRowThatWasNotTaken) {
+  ASSERT_NO_FATAL_FAILURE(Write());
+  AuditQuery of_a;
+  of_a.collection = "things";
+  of_a.id = "a";
+  AuditQuery by_ann;
+  by_ann.actor = "ann";
+  const bool ledger = world->documents().capabilities().commit_positions;
+  for (AuditQuery query : ledger ? std::vector{of_a, AuditQuery(), by_ann} : std::vector{of_a}) {
+    for (const bool changes : {false, true}) {
+      query.include_changes = changes;
+      const std::vector<std::string> whole = Audit(query, kAll);
+      EXPECT_EQ(whole.size(), !query.id.empty() ? 11u : query.actor.empty() ? 25u : 3u);
+      for (const int page : {1, 2, 7, 11}) EXPECT_EQ(Audit(query, page), whole) << page;
+    }
+  }
+}
+
+TEST_P(CursorsTest, ABatchGoesOnWithTheIdThatWasNotTaken) {
+  ASSERT_NO_FATAL_FAILURE(Write());
+  const std::vector<std::string> ids{"e", "x", "d", "a", "b"};
+  std::vector<std::string> left = ids;
+  std::string seen;
+  while (!left.empty()) {
+    BatchGetCursor cursor = world->documents().BatchGet("things", left);
+    ASSERT_TRUE(cursor.Next());
+    seen += cursor.id() + (cursor.version() != nullptr ? "+" : "-");
+    const bool another = cursor.Next();
+    EXPECT_EQ(cursor.resume_at(), 1u);
+    EXPECT_EQ(another, left.size() > 1);
+    EXPECT_THAT(cursor.status(), IsOk());
+    left.erase(left.begin());
+  }
+  EXPECT_EQ(seen, "e+x-d-a+b+");
+}
+
+TEST_P(CursorsTest, CollectionsGoOnAfterTheOneThatWasTakenLast) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    WriteRequest request = Request();
+    request.name.collection = name;
+    ASSERT_THAT(world->Create(request, Number(1)), IsOk());
+  }
+  Collections& collections = world->documents().collections();
+  std::promise<absl::Status> answer;
+  collections.Delete({"c", true}, [&](const auto& deleted) { answer.set_value(deleted.status()); });
+  ASSERT_THAT(answer.get_future().get(), IsOk());
+  if (GetParam().mode == Mode::kStale) return;  // such a scan may miss what is new
+  for (const int page : {1, 2, 4, 5}) {
+    std::string after;
+    const auto take = [](const CollectionCursor& cursor) { return cursor.collection().name; };
+    const auto go_on = [&](const CollectionCursor& cursor) {
+      after = cursor.resume_after().value_or("");
+      return cursor.resume_after().has_value();
+    };
+    EXPECT_THAT(InPages(
+                    page, [&] { return collections.List(after); }, take, go_on),
+                ElementsAre("a", "b", "d", "e"));
+  }
+}
+
+// What is refused is refused by Next, and nothing comes after it.
+TEST_P(CursorsTest, WhatIsRefusedStaysRefused) {
+  Documents& documents = world->documents();
+  const auto expect = [](auto cursor_of, ErrorReason reason) {
+    auto cursor = cursor_of();
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_FALSE(cursor.Next());
+      EXPECT_THAT(cursor.status(), HasReason(reason));
+    }
+  };
+  HistoryQuery history;
+  expect([&] { return documents.History(history); }, ErrorReason::kInvalidName);
+  history.name = kName;
+  expect([&] { return documents.History(history); }, ErrorReason::kCollectionNotFound);
+  expect([&] { return documents.List({}); }, ErrorReason::kInvalidName);
+  expect([&] { return documents.BatchGet("things", {"a", ""}); }, ErrorReason::kInvalidName);
+  AuditQuery audit;
+  audit.id = "a";
+  expect([&] { return documents.Audit(audit); }, ErrorReason::kInvalidField);
+  audit = AuditQuery();
+  audit.request_id = "a b";
+  expect([&] { return documents.Audit(audit); }, ErrorReason::kInvalidField);
+  ASSERT_THAT(world->Create(Request("b"), Number(1)), IsOk());
+  expect([&] { return documents.History(history); }, ErrorReason::kDocumentNotFound);
+}
+
+STRATA_ALL_COMBINATIONS(CursorsTest);
+
+// An engine without snapshots whose scans see at each move what is there by then.
+class LiveStore final : public store::Store {
+ public:
+  explicit LiveStore(store::Store& inner) : inner_(inner) {}
+
+  // Is called once, before the next record of that keyspace is asked for by its key.
+  void BeforeGet(store::Keyspace keyspace, std::function<void()> hook) {
+    keyspace_ = keyspace;
+    hook_ = std::move(hook);
+  }
+
+  store::Capabilities capabilities() const override {
+    store::Capabilities capabilities = inner_.capabilities();
+    capabilities.snapshots = false;
+    return capabilities;
+  }
+  absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
+                                                   std::string_view key) const override {
+    if (hook_ && keyspace == keyspace_) std::exchange(hook_, nullptr)();
+    return inner_.Get(keyspace, key);
+  }
+  std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
+                                      const store::Range& range) const override {
+    return std::make_unique<LiveCursor>(inner_, keyspace, range);
+  }
+  std::unique_ptr<store::Reader> Snapshot() const override {
+    return std::make_unique<LiveReader>(*this);
+  }
+  void Commit(store::WriteBatch batch, store::CommitCallback done) override {
+    inner_.Commit(std::move(batch), std::move(done));
+  }
+  store::RangeEstimate Estimate(store::Keyspace keyspace,
+                                const store::Range& range) const override {
+    return inner_.Estimate(keyspace, range);
+  }
+  store::CommitPosition LastPosition() const override { return inner_.LastPosition(); }
+
+ private:
+  class LiveReader final : public store::Reader {
+   public:
+    explicit LiveReader(const LiveStore& store) : store_(store) {}
+    absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
+                                                     std::string_view key) const override {
+      return store_.Get(keyspace, key);
+    }
+    std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
+                                        const store::Range& range) const override {
+      return store_.Scan(keyspace, range);
+    }
+
+   private:
+    const LiveStore& store_;
+  };
+
+  class LiveCursor final : public store::Cursor {
+   public:
+    LiveCursor(const store::Store& store, store::Keyspace keyspace, const store::Range& range)
+        : store_(store), keyspace_(keyspace), range_(range), at_(store.Scan(keyspace, range)) {}
+
+    bool Valid() const override { return at_->Valid(); }
+    std::string_view key() const override { return at_->key(); }
+    std::string_view value() const override { return at_->value(); }
+    store::Stamp stamp() const override { return at_->stamp(); }
+    store::CommitPosition position() const override { return at_->position(); }
+    absl::Status status() const override { return at_->status(); }
+    void Next() override {
+      const std::string from(key());
+      Seek(from);
+      if (Valid() && key() == from) at_->Next();
+    }
+    void Seek(std::string_view key) override {
+      const std::string to(key);
+      at_ = store_.Scan(keyspace_, range_);
+      at_->Seek(to);
+    }
+
+   private:
+    const store::Store& store_;
+    const store::Keyspace keyspace_;
+    const store::Range range_;
+    std::unique_ptr<store::Cursor> at_;
+  };
+
+  store::Store& inner_;
+  store::Keyspace keyspace_ = store::Keyspace::kHeads;
+  mutable std::function<void()> hook_;
+};
+
+class CollectionMadeAnew : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  CollectionMadeAnew() : store_(world_.engine()) {
+    DocumentsOptions options;
+    options.write.default_strategy = FindStrategy(GetParam());
+    documents_ = std::make_unique<Documents>(store_, world_.clock(), entropy_, executor_, options);
+    Write(6, 0);
+  }
+  ~CollectionMadeAnew() override { executor_.Stop(); }
+
+  // Versions of one document, from version 1, which say their number and `base`.
+  void Write(int64_t versions, int64_t base) {
+    for (int64_t version = 1; version <= versions; ++version) {
+      Answer answer;
+      documents_->Update(Request(), Number(base + version), /*allow_missing=*/true,
+                         answer.Callback());
+      ASSERT_THAT(answer.Wait(), IsOk());
+    }
+  }
+  void Delete() {
+    std::promise<absl::Status> answer;
+    documents_->collections().Delete(
+        {"things", true}, [&](const auto& deleted) { answer.set_value(deleted.status()); });
+    ASSERT_THAT(answer.get_future().get(), IsOk());
+    while (IsThere(store::Keyspace::kHeads) || IsThere(store::Keyspace::kVersions)) {
+      std::this_thread::yield();
+    }
+  }
+  void MakeAnew() {
+    ASSERT_NO_FATAL_FAILURE(Delete());
+    Write(8, 100);
+  }
+  bool IsThere(store::Keyspace keyspace) { return world_.engine().Scan(keyspace, {})->Valid(); }
+
+  HistoryCursor History(bool oldest_first, bool changes) {
+    HistoryQuery query;
+    query.name = kName;
+    query.oldest_first = oldest_first;
+    query.include_changes = changes;
+    query.include_content = true;
+    return documents_->History(std::move(query));
+  }
+
+  World world_;
+  LiveStore store_;
+  test_support::SeededEntropy entropy_{1};
+  test_support::ThreadExecutor executor_;
+  std::unique_ptr<Documents> documents_;
+};
+
+TEST_P(CollectionMadeAnew, AHistoryGoesOnWhereItIs) {
+  for (const bool changes : {false, true}) {
+    for (const bool oldest_first : {false, true}) {
+      HistoryCursor cursor = History(oldest_first, changes);
+      std::vector<int64_t> versions;
+      std::vector<document::Content> contents;
+      while (cursor.Next()) {
+        versions.push_back(cursor.version().header.version);
+        contents.push_back(*cursor.version().content);
+        if (versions.size() != 2) continue;
+        ASSERT_NO_FATAL_FAILURE(MakeAnew());
+      }
+      ASSERT_THAT(cursor.status(), IsOk());
+      EXPECT_FALSE(cursor.resume_at());
+      // A record that holds the whole history was read before.
+      const bool at_once = GetParam() == "embedded-history";
+      if (!oldest_first) {
+        const int64_t first = contents[0] == Number(108) ? 8 : 6;
+        std::vector<int64_t> expected;
+        for (int64_t version = first; version > 0; --version) expected.push_back(version);
+        EXPECT_EQ(versions, expected);
+      } else {
+        for (size_t i = 0; i < versions.size(); ++i) {
+          EXPECT_EQ(versions[i], static_cast<int64_t>(i + 1));
+        }
+        EXPECT_GE(versions.size(), at_once ? 6u : 8u);
+      }
+      if (GetParam() == "full-copies") {
+        EXPECT_EQ(contents.back(), Number(100 + versions.back())) << "was read of the old one";
+      }
+    }
+  }
+}
+
+TEST_P(CollectionMadeAnew, AHistoryEndsWithItsCollection) {
+  if (GetParam() == "embedded-history") GTEST_SKIP() << "was read at once";
+  HistoryCursor cursor = History(/*oldest_first=*/false, /*changes=*/false);
+  ASSERT_TRUE(cursor.Next());
+  ASSERT_NO_FATAL_FAILURE(Delete());
+  while (cursor.Next()) {
+  }
+  EXPECT_THAT(cursor.status(), HasReason(ErrorReason::kCollectionNotFound));
+}
+
+TEST_P(CollectionMadeAnew, AWalkThatNeverGetsToItsEndFails) {
+  if (GetParam() != "full-copies") GTEST_SKIP() << "reads ahead";
+  HistoryCursor cursor = History(/*oldest_first=*/false, /*changes=*/false);
+  std::vector<int64_t> versions;
+  while (cursor.Next()) {
+    versions.push_back(cursor.version().header.version);
+    ASSERT_NO_FATAL_FAILURE(MakeAnew());
+  }
+  EXPECT_THAT(versions, ElementsAre(6, 5, 4));
+  EXPECT_THAT(cursor.status(), HasReason(ErrorReason::kRecordCorrupt));
+}
+
+TEST_P(CollectionMadeAnew, ADamagedRecordIsReadOnce) {
+  if (GetParam() != "full-copies") GTEST_SKIP() << "has other records";
+  store::WriteBatch batch;
+  const auto incarnation = documents_->collections().Get("things");
+  ASSERT_THAT(incarnation, IsOk());
+  batch.Delete(store::Keyspace::kVersions,
+               store::VersionKey({(*incarnation)->incarnation, "a"}, 3));
+  test_support::AwaitCommit(world_.engine(), std::move(batch));
+  HistoryCursor cursor = History(/*oldest_first=*/false, /*changes=*/false);
+  int versions = 0;
+  while (cursor.Next()) ++versions;
+  EXPECT_EQ(versions, 3);
+  EXPECT_THAT(cursor.status(), HasReason(ErrorReason::kRecordCorrupt));
+}
+
+TEST_P(CollectionMadeAnew, AnAuditGoesOnWhereItIs) {
+  AuditQuery query;
+  query.collection = kName.collection;
+  query.id = kName.id;
+  AuditCursor cursor = documents_->Audit(query);
+  std::vector<int64_t> versions;
+  while (cursor.Next()) {
+    versions.push_back(cursor.row().version.header.version);
+    if (versions.size() != 2) continue;
+    ASSERT_NO_FATAL_FAILURE(MakeAnew());
+  }
+  ASSERT_THAT(cursor.status(), IsOk());
+  EXPECT_GE(versions.size(), 6u);
+  for (size_t i = 0; i < versions.size(); ++i) EXPECT_EQ(versions[i], static_cast<int64_t>(i + 1));
+}
+
+// The document that a scan just found is gone when its older version is looked for.
+TEST_P(CollectionMadeAnew, AListOfATimeNamesNoDocumentThatNobodyAskedFor) {
+  const auto keyspace =
+      IsThere(store::Keyspace::kHeads) ? store::Keyspace::kHeads : store::Keyspace::kVersions;
+  ListQuery query;
+  query.collection = kName.collection;
+  ASSERT_OK_AND_ASSIGN(const StoredVersion old, documents_->Get(kName, {.version = 3, .time = {}}));
+  query.at_time = old.header.commit_time;
+  store_.BeforeGet(keyspace, [this] { MakeAnew(); });
+  ListCursor cursor = documents_->List(query);
+  EXPECT_FALSE(cursor.Next());
+  EXPECT_THAT(cursor.status(), IsOk());
+  EXPECT_FALSE(cursor.resume_after());
+}
+
+std::string StrategyName(const ::testing::TestParamInfo<std::string_view>& info) {
+  std::string name(info.param);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(All, CollectionMadeAnew,
+                         ::testing::Values("full-copies", "current-flag", "embedded-history",
+                                           "shadow-collection", "deltas"),
+                         StrategyName);
+
+}  // namespace
+}  // namespace strata::versioning::testing
