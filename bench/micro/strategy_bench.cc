@@ -89,7 +89,7 @@ void Run(benchmark::State& state, const StrategyEntry& strategy, std::string_vie
     state.SkipWithError("the layout cannot hold so many versions");
     return;
   }
-  Must(subject.strategy().ReadLeftovers(subject.context, subject.key, *head));
+  Must(subject.strategy().PrepareToPlan(subject.context, subject.key, *head));
   subject.head = *std::move(head);
   subject.versions = shape.versions;
   function(state, subject);

@@ -12,9 +12,7 @@ namespace {
 using v1::CollectionService;
 
 std::vector<std::string> CollectionCells(const v1::Collection& collection) {
-  const int interval = collection.options().keyframe_interval();
-  return {collection.name(), StrategyName(collection.strategy()),
-          interval > 0 ? "keyframe-interval=" + std::to_string(interval) : "",
+  return {collection.name(), StrategyName(collection.strategy()), OptionsCell(collection.options()),
           TimeCell(collection.has_create_time(), collection.create_time()),
           std::to_string(collection.incarnation())};
 }
@@ -48,21 +46,14 @@ int RunListCollections(Session& session) {
 
 struct CreateCollectionOptions {
   std::string name;
-  std::string strategy;
-  int32_t keyframe_interval = 0;
+  StrategyChoice choice;
 };
 
 int RunCreateCollection(Session& session, const CreateCollectionOptions& options) {
   v1::CreateCollectionRequest request;
   request.set_name(options.name);
-  if (!options.strategy.empty()) {
-    const auto strategy = ParseStrategy(options.strategy);
-    if (!strategy.ok()) return session.Usage(strategy.status());
-    request.set_strategy(*strategy);
-  }
-  if (options.keyframe_interval > 0) {
-    request.mutable_options()->set_keyframe_interval(options.keyframe_interval);
-  }
+  const absl::Status filled = options.choice.Fill(request);
+  if (!filled.ok()) return session.Usage(filled);
   v1::CreateCollectionResponse response;
   const grpc::Status status =
       session.Call(&CollectionService::Stub::CreateCollection, request, &response);
@@ -132,16 +123,7 @@ void AddCreateCollection(CLI::App& parent, Session& session) {
   CLI::App& command = *parent.add_subcommand("create", "Make a collection");
   auto options = std::make_shared<CreateCollectionOptions>();
   command.add_option("NAME", options->name, "The new collection")->required();
-  command
-      .add_option("--strategy", options->strategy,
-                  "How it lays out versions: full-copies, current-flag, embedded-history, "
-                  "shadow-collection, deltas; the server's default unless given")
-      ->type_name("STRATEGY");
-  command
-      .add_option("--keyframe-interval", options->keyframe_interval,
-                  "deltas: every how many versions one is stored whole; 16 unless given")
-      ->check(CLI::Range(1, 1000))
-      ->type_name("N");
+  options->choice.AddTo(command, "How it lays out versions; the server's default unless given");
   command.footer(
       "Example:\n  strata collections create books --strategy deltas --keyframe-interval 32");
   command.callback([&session, options] {

@@ -17,20 +17,20 @@ namespace {
 struct ImportOptions {
   std::string file;
   std::string collection;
-  std::string strategy;
-  int32_t keyframe_interval = 0;
+  StrategyChoice choice;
   int in_flight = 64;
   std::string retry_for = "60s";
 };
 
 absl::Status FillSettings(const ImportOptions& options, ImportSettings& settings) {
   settings.collection = options.collection;
-  settings.keyframe_interval = options.keyframe_interval;
   settings.in_flight = options.in_flight;
-  if (!options.strategy.empty()) {
-    const auto strategy = ParseStrategy(options.strategy);
-    if (!strategy.ok()) return strategy.status();
-    settings.strategy = *strategy;
+  if (options.choice.strategy.empty()) {
+    const std::string given = OptionsCell(options.choice.options);
+    if (!given.empty()) return absl::InvalidArgumentError("--" + given + " needs --strategy");
+  } else {
+    const absl::Status filled = options.choice.Fill(settings.create.emplace());
+    if (!filled.ok()) return filled;
   }
   const auto retry_ms = client::ParseDurationMs(options.retry_for);
   if (!retry_ms.ok()) return retry_ms.status();
@@ -117,15 +117,8 @@ void AddImportCommand(CLI::App& app, Session& session) {
   command
       .add_option("--collection", options->collection, "Import into this one, whatever lines say")
       ->type_name("NAME");
-  CLI::Option* strategy = command.add_option("--strategy", options->strategy,
-                                             "Make collections with this strategy; one that exists "
-                                             "must have it: full-copies, current-flag, "
-                                             "embedded-history, shadow-collection, deltas");
-  strategy->type_name("STRATEGY");
-  command.add_option("--keyframe-interval", options->keyframe_interval, "As of collections create")
-      ->check(CLI::Range(1, 1000))
-      ->needs(strategy)
-      ->type_name("N");
+  options->choice.AddTo(command,
+                        "Make collections with this strategy; one that exists must have it");
   command.add_option("--in-flight", options->in_flight, "Calls at a time; 64 unless given")
       ->check(CLI::Range(1, 10'000))
       ->type_name("N");

@@ -201,13 +201,9 @@ bool Importer::EnsureCollection(const std::string& name, int64_t line) {
          client::RefusalOf(absl::InvalidArgumentError("no collection; name one: --collection")));
     return false;
   }
-  if (!settings_.strategy.has_value() || !collections_.insert(name).second) return true;
-  v1::CreateCollectionRequest request;
+  if (!settings_.create.has_value() || !collections_.insert(name).second) return true;
+  v1::CreateCollectionRequest request = *settings_.create;
   request.set_name(name);
-  request.set_strategy(*settings_.strategy);
-  if (settings_.keyframe_interval > 0) {
-    request.mutable_options()->set_keyframe_interval(settings_.keyframe_interval);
-  }
   v1::CreateCollectionResponse created;
   grpc::Status status =
       session_.Call(&v1::CollectionService::Stub::CreateCollection, request, &created);
@@ -218,7 +214,8 @@ bool Importer::EnsureCollection(const std::string& name, int64_t line) {
     v1::GetCollectionResponse existing;
     get.set_name(name);
     status = session_.Call(&v1::CollectionService::Stub::GetCollection, get, &existing);
-    if (status.ok() && existing.collection().strategy() == *settings_.strategy) return true;
+    if (status.ok() && existing.collection().strategy() == settings_.create->strategy())
+      return true;
     if (status.ok()) {
       refusal.message = Describe(name, existing.collection().strategy());
     } else {
@@ -231,7 +228,7 @@ bool Importer::EnsureCollection(const std::string& name, int64_t line) {
 
 std::string Importer::Describe(const std::string& name, v1::Strategy actual) const {
   return "collection " + name + " has the strategy " + StrategyName(actual) + ", not " +
-         StrategyName(*settings_.strategy);
+         StrategyName(settings_.create->strategy());
 }
 
 void Importer::Enqueue(Write write, const VersionLine& version) {

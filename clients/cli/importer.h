@@ -17,9 +17,9 @@ namespace strata::cli {
 struct ImportSettings {
   // Overrides the lines' own. Empty: theirs.
   std::string collection;
-  // Collections are made with this strategy, or must have it already. Unset: the server's default.
-  std::optional<v1::Strategy> strategy;
-  int32_t keyframe_interval = 0;
+  // Collections are made so, but for the name, or must have its strategy already. Unset: by the
+  // server, with its default.
+  std::optional<v1::CreateCollectionRequest> create;
   // Calls under way at a time, each of another document.
   int in_flight = 64;
   // How long one line is tried again before the import stops.

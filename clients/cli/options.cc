@@ -43,6 +43,63 @@ absl::Status ChangeOptions::Fill(v1::ChangeInfo& change) const {
   return absl::OkStatus();
 }
 
+namespace {
+
+std::string FlagOf(const google::protobuf::FieldDescriptor& field) {
+  std::string name = field.name();
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+std::string StrategyNames() {
+  std::string names;
+  const google::protobuf::EnumDescriptor& strategies = *v1::Strategy_descriptor();
+  for (int i = 1; i < strategies.value_count(); ++i) {
+    if (!names.empty()) names += ", ";
+    names += StrategyName(static_cast<v1::Strategy>(strategies.value(i)->number()));
+  }
+  return names;
+}
+
+}  // namespace
+
+void StrategyChoice::AddTo(CLI::App& command, const std::string& words) {
+  command.add_option("--strategy", strategy, words + ": " + StrategyNames())->type_name("STRATEGY");
+  const google::protobuf::Descriptor& fields = *v1::CollectionOptions::descriptor();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* const field = fields.field(i);
+    const auto set = [this, field](const int32_t& value) {
+      options.GetReflection()->SetInt32(&options, field, value);
+    };
+    command
+        .add_option_function<int32_t>("--" + FlagOf(*field), set,
+                                      "An option of the strategy, as strata.v1.CollectionOptions "
+                                      "says; its default unless given")
+        ->check(CLI::PositiveNumber)
+        ->type_name("N");
+  }
+}
+
+absl::Status StrategyChoice::Fill(v1::CreateCollectionRequest& request) const {
+  *request.mutable_options() = options;
+  if (strategy.empty()) return absl::OkStatus();
+  const auto parsed = ParseStrategy(strategy);
+  if (parsed.ok()) request.set_strategy(*parsed);
+  return parsed.status();
+}
+
+std::string OptionsCell(const v1::CollectionOptions& options) {
+  std::string cell;
+  std::vector<const google::protobuf::FieldDescriptor*> set;
+  options.GetReflection()->ListFields(options, &set);
+  for (const auto* const field : set) {
+    if (!cell.empty()) cell += " ";
+    const int32_t value = options.GetReflection()->GetInt32(options, field);
+    cell += FlagOf(*field) + "=" + std::to_string(value);
+  }
+  return cell;
+}
+
 void SetOptions::AddTo(CLI::App& command) {
   command.add_option("--collection", collection, "The students' collection; students unless given")
       ->type_name("NAME");

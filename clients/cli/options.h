@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "strata/v1/collection_service.pb.h"
 #include "strata/v1/document.pb.h"
 
 namespace strata::cli {
@@ -48,6 +49,20 @@ struct WriteOptions : ChangeOptions {
     return Fill(*request.mutable_change());
   }
 };
+
+// How collections are made: --strategy, and a flag for each field of v1.CollectionOptions.
+struct StrategyChoice {
+  std::string strategy;  // empty: the server's default
+  v1::CollectionOptions options;
+
+  // `words` tell of --strategy.
+  void AddTo(CLI::App& command, const std::string& words);
+  // A usage error for a strategy that there is not.
+  absl::Status Fill(v1::CreateCollectionRequest& request) const;
+};
+
+// The options that are set, as one would write them: "keyframe-interval=32".
+std::string OptionsCell(const v1::CollectionOptions& options);
 
 // Where a set inside documents is: the students' collection, and the member.
 struct SetOptions {

@@ -10,15 +10,33 @@ std::string SweepKey(int64_t incarnation) {
   return std::string(kSweepKeyPrefix) + std::to_string(incarnation);
 }
 
+namespace {
+
+// The strategy's options out of a record that may hold others: earlier builds stored a
+// keyframe_interval for every strategy.
+std::optional<StrategyOptions> DecodeOptions(const StrategyEntry& strategy,
+                                             std::string_view record) {
+  StrategyOptions options;
+  for (const StrategyOption& option : strategy.options) {
+    int32_t value = option.default_value;
+    BsonReader reader(record);
+    while (reader.Next()) {
+      if (reader.name() == option.name) value = static_cast<int32_t>(reader.Int64());
+    }
+    if (reader.corrupt()) return std::nullopt;
+    options.emplace(option.name, value);
+  }
+  return options;
+}
+
+}  // namespace
+
 std::string CollectionRecord::Encode() const {
-  return BsonBuilder()
-      .Int64("incarnation", incarnation)
-      .Int32("strategy", strategy->id)
-      .Int32("keyframe_interval", options.keyframe_interval)
-      .Int64("created", create_time)
-      .Bool("used", used)
-      .Bool("deleted", deleted)
-      .Take();
+  BsonBuilder builder;
+  builder.Int64("incarnation", incarnation).Int32("strategy", strategy->id);
+  for (const auto& [option, value] : options) builder.Int32(option, value);
+  builder.Int64("created", create_time).Bool("used", used).Bool("deleted", deleted);
+  return builder.Take();
 }
 
 absl::StatusOr<CollectionRecord> CollectionRecord::Decode(std::string_view name,
@@ -33,8 +51,6 @@ absl::StatusOr<CollectionRecord> CollectionRecord::Decode(std::string_view name,
       decoded.incarnation = reader.Int64();
     } else if (member == "strategy") {
       decoded.strategy = FindStrategy(static_cast<int32_t>(reader.Int64()));
-    } else if (member == "keyframe_interval") {
-      decoded.options.keyframe_interval = static_cast<int32_t>(reader.Int64());
     } else if (member == "created") {
       decoded.create_time = reader.Int64();
     } else if (member == "used") {
@@ -43,10 +59,14 @@ absl::StatusOr<CollectionRecord> CollectionRecord::Decode(std::string_view name,
       decoded.deleted = reader.Bool();
     }
   }
-  if (reader.corrupt() || decoded.incarnation < 1 || decoded.strategy == nullptr) {
+  const bool known = !reader.corrupt() && decoded.incarnation >= 1 && decoded.strategy != nullptr;
+  std::optional<StrategyOptions> options;
+  if (known) options = DecodeOptions(*decoded.strategy, record.value);
+  if (!options) {
     return Error(ErrorReason::kRecordCorrupt, "collection record is damaged")
         .With("collection", name);
   }
+  decoded.options = *std::move(options);
   return decoded;
 }
 

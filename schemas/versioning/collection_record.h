@@ -1,7 +1,7 @@
 // The records that tell of collections, beside those of their documents.
 //
 //   collections record (key: name) =
-//     { incarnation: int64, strategy: int32, keyframe_interval: int32, created: int64,
+//     { incarnation: int64, strategy: int32, the strategy's options: int32 …, created: int64,
 //       used: bool, deleted: bool }
 //   meta record "next_incarnation" = { value: int64 }
 //   meta record "sweep/<incarnation>" =
@@ -34,7 +34,7 @@ struct CollectionRecord {
   std::string name;
   int64_t incarnation = 0;
   const StrategyEntry* strategy = nullptr;
-  StrategyOptions options;
+  StrategyOptions options;  // all that the strategy has
   UnixMicros create_time = 0;
   bool used = false;
   bool deleted = false;

@@ -138,7 +138,10 @@ absl::StatusOr<CollectionPtr> Collections::Get(std::string_view name) {
 void Collections::Create(std::string_view name, const StrategyEntry& strategy,
                          const StrategyOptions& options, Callback done) {
   if (absl::Status valid = ValidateName("name", name); !valid.ok()) return done(std::move(valid));
-  Insert(std::string(name), strategy, options, /*used=*/false, /*attempt=*/1, std::move(done));
+  absl::StatusOr<StrategyOptions> complete = CompleteOptions(strategy, options);
+  if (!complete.ok()) return done(complete.status());
+  Insert(std::string(name), strategy, *std::move(complete), /*used=*/false, /*attempt=*/1,
+         std::move(done));
 }
 
 void Collections::Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options,
@@ -151,7 +154,7 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
   CollectionRecord wanted;
   wanted.name = std::move(name);
   wanted.strategy = &strategy;
-  wanted.options = options;
+  wanted.options = std::move(options);
   wanted.used = used;
   wanted.stamp = *present ? (*present)->stamp : 0;
   AllocateIncarnation(attempt,
@@ -245,7 +248,7 @@ void Collections::Prepare(const std::string& name, const StrategyEntry* strategy
     done(self->Find(self->store_, name));
   };
   if (!*present || (*present)->deleted) {
-    return Insert(name, *strategy, StrategyOptions(), /*used=*/true, /*attempt=*/1,
+    return Insert(name, *strategy, *CompleteOptions(*strategy, {}), /*used=*/true, /*attempt=*/1,
                   [adopt](const absl::StatusOr<CollectionPtr>& made) { adopt(made.status()); });
   }
   if ((*present)->used) return adopt(absl::OkStatus());

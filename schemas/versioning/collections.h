@@ -33,7 +33,7 @@ struct Collection {
   std::string name;
   int64_t incarnation = 0;
   const StrategyEntry* strategy_entry = nullptr;
-  StrategyOptions options;
+  StrategyOptions options;  // all that the strategy has
   UnixMicros create_time = 0;
   bool used = false;
   store::Stamp stamp = 0;
@@ -118,10 +118,12 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // As Find, with COLLECTION_NOT_FOUND for none.
   absl::StatusOr<CollectionPtr> Require(const store::Reader& reader, std::string_view name);
 
-  // The collection as it is now. COLLECTION_NOT_FOUND; INVALID_NAME, of `name`.
+  // The collection as it is now. COLLECTION_NOT_FOUND; INVALID_NAME, of `name`;
+  // INVALID_FIELD as CompleteOptions.
   absl::StatusOr<CollectionPtr> Get(std::string_view name);
 
-  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_NAME, of `name`.
+  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_NAME, of `name`;
+  // INVALID_FIELD as CompleteOptions.
   void Create(std::string_view name, const StrategyEntry& strategy, const StrategyOptions& options,
               Callback done);
 

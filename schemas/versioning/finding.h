@@ -5,6 +5,7 @@
 #include <string>
 
 #include "schemas/store/record.h"
+#include "schemas/store/write_batch.h"
 
 namespace strata::versioning {
 
@@ -28,14 +29,17 @@ enum class FindingKind : uint8_t {
 };
 
 struct Finding {
-  std::string id;       // empty: the record names no document
-  int64_t version = 0;  // 0: the document as a whole
   FindingKind kind = FindingKind::kRecordCorrupt;
-  std::string problem;       // for people, without content
+  int64_t version = 0;       // 0: the document as a whole
+  std::string problem{};     // for people, without content
   bool recoverable = false;  // a crash may leave it; answers are right in spite of it
+  // The writes that repair it, guarded by what was read, so that they come to nothing if somebody
+  // else was faster; none where there is nothing to write, and where nobody will write it.
+  store::WriteBatch repair{};
   bool repaired = false;
-  store::CommitPosition position =
-      0;  // of the version's or the ledger entry's commit; 0: not known
+  std::string id{};  // of the document; empty: the record names none
+  // Of the version's or the ledger entry's commit; 0: not known.
+  store::CommitPosition position = 0;
 };
 
 }  // namespace strata::versioning

@@ -48,7 +48,7 @@ class GreatestInspection final : public InspectionCursor {
         also_(std::move(also)) {}
 
  private:
-  absl::StatusOr<std::optional<Inspected>> Produce() override {
+  absl::StatusOr<std::optional<InspectedVersions>> Produce() override {
     if (!walk_) {
       ASSIGN_OR_RETURN(last_, Last());
       walk_.emplace(context_, document_, first_, last_);
@@ -59,10 +59,11 @@ class GreatestInspection final : public InspectionCursor {
       whole_ = true;
       return ProduceWhole();
     }
-    Inspected inspected = walk_->inspected();
+    InspectedVersions inspected = walk_->inspected();
     if (const Record* const record = walk_->record()) {
-      std::optional<VersionRecord> found = InspectWhole(*record, walk_->first(), inspected.faults);
-      if (found && also_) also_(*found, record->stamp, inspected.faults);
+      std::optional<VersionRecord> found =
+          InspectWhole(*record, walk_->first(), inspected.findings);
+      if (found && also_) also_(*found, record->stamp, inspected.findings);
       if (found) inspected.version = std::move(found->version);
     }
     return inspected;
@@ -73,14 +74,16 @@ class GreatestInspection final : public InspectionCursor {
     return GreatestRecord(context_, document_);
   }
 
-  absl::StatusOr<std::optional<Inspected>> ProduceWhole() const {
-    std::vector<Fault> faults;
+  absl::StatusOr<std::optional<InspectedVersions>> ProduceWhole() const {
+    std::vector<Finding> findings;
     RETURN_IF_ERROR(InspectHeadRecord(context_, document_, FindingKind::kOrphan,
-                                      "a heads record is stored, and the layout has none", faults));
+                                      "a heads record is stored, and the layout has none",
+                                      findings));
     if (context_.capabilities.fresh_scans) {  // else it may have grown since the head was read
-      RETURN_IF_ERROR(InspectOrphans(context_, document_, last_, "above the current one", faults));
+      RETURN_IF_ERROR(
+          InspectOrphans(context_, document_, last_, "above the current one", findings));
     }
-    return WholeDocument(std::move(faults));
+    return WholeDocument(std::move(findings));
   }
 
   const ReadContext context_;
@@ -173,46 +176,46 @@ bool RecordWalk::Fail(const absl::Status& status) {
   return true;
 }
 
-Inspected RecordWalk::inspected() const {
+InspectedVersions RecordWalk::inspected() const {
   if (!record_ && !unreadable_) return MissingVersions(first_, last_);
-  Inspected inspected{first_, last_, std::nullopt, {}};
+  InspectedVersions inspected{first_, last_, std::nullopt, {}};
   if (unreadable_) {
-    inspected.faults.push_back(
+    inspected.findings.push_back(
         {FindingKind::kRecordCorrupt, first_,
-         "the engine finds the version's record, or one behind it, damaged; what is behind it was "
+         "the engine finds the version's record, or one after it, damaged; what is after it was "
          "not checked"});
   }
   return inspected;
 }
 
-Inspected MissingVersions(int64_t first, int64_t last) {
-  Inspected inspected{first, last, std::nullopt, {}};
-  inspected.faults.push_back(
+InspectedVersions MissingVersions(int64_t first, int64_t last) {
+  InspectedVersions inspected{first, last, std::nullopt, {}};
+  inspected.findings.push_back(
       {FindingKind::kVersionMissing, first, Versions(first, last) + " missing"});
   return inspected;
 }
 
 std::optional<VersionRecord> InspectRecord(const Record& record, int64_t version,
-                                           std::vector<Fault>& faults) {
+                                           std::vector<Finding>& findings) {
   absl::StatusOr<VersionRecord> decoded =
       DecodeVersion(record.value, record.position, Part::kContent);
   if (!decoded.ok()) {
-    faults.push_back({FindingKind::kRecordCorrupt, version, "its record cannot be decoded"});
+    findings.push_back({FindingKind::kRecordCorrupt, version, "its record cannot be decoded"});
     return std::nullopt;
   }
   const int64_t stored = decoded->version.header.version;
   if (version != 0 && stored != version) {
-    faults.push_back({FindingKind::kRecordCorrupt, version,
-                      "the record under its key is version " + std::to_string(stored)});
+    findings.push_back({FindingKind::kRecordCorrupt, version,
+                        "the record under its key is version " + std::to_string(stored)});
     return std::nullopt;
   }
   return *std::move(decoded);
 }
 
-void InspectContent(const StoredVersion& version, std::vector<Fault>& faults) {
+void InspectContent(const StoredVersion& version, std::vector<Finding>& findings) {
   const VersionHeader& header = version.header;
   const auto mismatch = [&](std::string_view problem) {
-    faults.push_back({FindingKind::kContentMismatch, header.version, std::string(problem)});
+    findings.push_back({FindingKind::kContentMismatch, header.version, std::string(problem)});
   };
   if (version.deleted() && version.content) return mismatch("it is a deletion and has a content");
   if (!version.deleted() && !version.content) return mismatch("its content is missing");
@@ -222,9 +225,9 @@ void InspectContent(const StoredVersion& version, std::vector<Fault>& faults) {
 }
 
 std::optional<VersionRecord> InspectWhole(const Record& record, int64_t version,
-                                          std::vector<Fault>& faults) {
-  std::optional<VersionRecord> decoded = InspectRecord(record, version, faults);
-  if (decoded) InspectContent(decoded->version, faults);
+                                          std::vector<Finding>& findings) {
+  std::optional<VersionRecord> decoded = InspectRecord(record, version, findings);
+  if (decoded) InspectContent(decoded->version, findings);
   return decoded;
 }
 
@@ -244,7 +247,7 @@ absl::StatusOr<int64_t> GreatestRecord(const ReadContext& context, const Documen
 absl::StatusOr<int64_t> LastBelowHead(const ReadContext& context, const DocumentKey& document,
                                       const Head* head) {
   if (head != nullptr) return head->version.header.version - 1;
-  std::vector<Fault> unreadable;
+  std::vector<Finding> unreadable;
   RETURN_IF_ERROR(
       InspectHeadRecord(context, document, FindingKind::kRecordCorrupt, "", unreadable));
   if (unreadable.empty()) return 0;
@@ -252,7 +255,8 @@ absl::StatusOr<int64_t> LastBelowHead(const ReadContext& context, const Document
 }
 
 absl::Status InspectOrphans(const ReadContext& context, const DocumentKey& document,
-                            int64_t version, std::string_view problem, std::vector<Fault>& faults) {
+                            int64_t version, std::string_view problem,
+                            std::vector<Finding>& findings) {
   store::Range range = RecordsOf(document);
   const auto present = [&](std::string_view key) -> absl::StatusOr<bool> {
     if (context.capabilities.fresh_scans) return true;
@@ -268,7 +272,8 @@ absl::Status InspectOrphans(const ReadContext& context, const DocumentKey& docum
   below.end = store::VersionKey(document, 1);
   const auto strange = context.reader.Scan(Keyspace::kVersions, below);
   if (strange->Valid()) {
-    faults.push_back({FindingKind::kOrphan, 0, "a record stands under a key that is no version's"});
+    findings.push_back(
+        {FindingKind::kOrphan, 0, "a record stands under a key that is no version's"});
   } else {
     RETURN_IF_ERROR(end_of(*strange));
   }
@@ -284,50 +289,51 @@ absl::Status InspectOrphans(const ReadContext& context, const DocumentKey& docum
   const int64_t last = downward->Valid() ? VersionOf(downward->key(), document) : first;
   std::string text = "a record of " + Versions(first, first) + " stored";
   if (last > first) text = "records of " + Versions(first, last) + " stored";
-  faults.push_back({FindingKind::kOrphan, first, text.append(" ").append(problem)});
+  findings.push_back({FindingKind::kOrphan, first, text.append(" ").append(problem)});
   return absl::OkStatus();
 }
 
 absl::Status InspectHeadRecord(const ReadContext& context, const DocumentKey& document,
                                FindingKind kind, std::string_view problem,
-                               std::vector<Fault>& faults) {
+                               std::vector<Finding>& findings) {
   const absl::StatusOr<std::optional<Record>> record =
       context.reader.Get(Keyspace::kHeads, store::HeadKey(document));
   if (!record.ok() && !IsCorrupt(record.status())) return record.status();
-  if (!record.ok() || *record) faults.push_back({kind, 0, std::string(problem)});
+  if (!record.ok() || *record) findings.push_back({kind, 0, std::string(problem)});
   return absl::OkStatus();
 }
 
 absl::Status InspectCopy(const ReadContext& context, const DocumentKey& document, const Head& head,
-                         std::string right, std::vector<Fault>& faults) {
+                         std::string right, std::vector<Finding>& findings) {
   const int64_t version = head.version.header.version;
   std::string key = store::VersionKey(document, version);
   const absl::StatusOr<std::optional<Record>> copy = context.reader.Get(Keyspace::kVersions, key);
   if (!copy.ok()) {
     if (!IsCorrupt(copy.status())) return copy.status();
-    faults.push_back({FindingKind::kWrongCopy, version,
-                      "the engine finds a copy of the current version beside it damaged"});
+    findings.push_back({FindingKind::kWrongCopy, version,
+                        "the engine finds a copy of the current version beside it damaged"});
     return absl::OkStatus();
   }
   if (!*copy) return absl::OkStatus();
-  Fault fault;
-  fault.version = version;
-  fault.recoverable = !right.empty();
+  Finding finding;
+  finding.version = version;
+  finding.recoverable = !right.empty();
   const bool early = (*copy)->value == right;
-  fault.kind = early ? FindingKind::kEarlyCopy : FindingKind::kWrongCopy;
-  fault.problem = early ? "a copy of the current version stands beside it; the next update uses it"
+  finding.kind = early ? FindingKind::kEarlyCopy : FindingKind::kWrongCopy;
+  finding.problem = early
+                        ? "a copy of the current version stands beside it; the next update uses it"
                         : "a copy of the current version stands beside it and is not what the next "
                           "update would store";
-  if (fault.recoverable && context.capabilities.atomic_batches) {
+  if (finding.recoverable && context.capabilities.atomic_batches) {
     // Only together with the proof that the version is still current: deleting the copy of one that
     // was just superseded would lose it.
-    fault.mend.Check(Keyspace::kHeads, store::HeadKey(document), head.stamp);
-    fault.mend.DeleteIf(Keyspace::kVersions, std::move(key), (*copy)->stamp);
-  } else if (fault.recoverable && !early) {
+    finding.repair.Check(Keyspace::kHeads, store::HeadKey(document), head.stamp);
+    finding.repair.DeleteIf(Keyspace::kVersions, std::move(key), (*copy)->stamp);
+  } else if (finding.recoverable && !early) {
     // The bytes depend on that version alone, so they are right whatever was written meanwhile.
-    fault.mend.Replace(Keyspace::kVersions, std::move(key), std::move(right), (*copy)->stamp);
+    finding.repair.Replace(Keyspace::kVersions, std::move(key), std::move(right), (*copy)->stamp);
   }
-  faults.push_back(std::move(fault));
+  findings.push_back(std::move(finding));
   return absl::OkStatus();
 }
 
@@ -338,7 +344,7 @@ std::unique_ptr<InspectionCursor> InspectGreatestVersions(const ReadContext& con
   return std::make_unique<GreatestInspection>(context, document, head, first, std::move(also));
 }
 
-absl::StatusOr<std::optional<Inspected>> HeadedInspection::Produce() {
+absl::StatusOr<std::optional<InspectedVersions>> HeadedInspection::Produce() {
   if (stage_ == Stage::kBegin) {
     ASSIGN_OR_RETURN(const int64_t last, LastBelowHead(context_, document_, head_));
     RETURN_IF_ERROR(Begin(last));
@@ -347,7 +353,7 @@ absl::StatusOr<std::optional<Inspected>> HeadedInspection::Produce() {
   }
   if (stage_ == Stage::kBelowHead) {
     if (walk_->Next()) {
-      Inspected inspected = walk_->inspected();
+      InspectedVersions inspected = walk_->inspected();
       if (const Record* const record = walk_->record()) {
         InspectBelow(*record, inspected);
       } else {
@@ -364,33 +370,33 @@ absl::StatusOr<std::optional<Inspected>> HeadedInspection::Produce() {
   return ProduceWhole();
 }
 
-absl::StatusOr<std::optional<Inspected>> HeadedInspection::ProduceHead() {
+absl::StatusOr<std::optional<InspectedVersions>> HeadedInspection::ProduceHead() {
   const int64_t version = head_->version.header.version;
-  Inspected inspected{version, version, head_->version, {}};
-  ASSIGN_OR_RETURN(std::string right_copy, InspectHead(*head_, inspected.faults));
+  InspectedVersions inspected{version, version, head_->version, {}};
+  ASSIGN_OR_RETURN(std::string right_copy, InspectHead(*head_, inspected.findings));
   RETURN_IF_ERROR(
-      InspectCopy(context_, document_, *head_, std::move(right_copy), inspected.faults));
+      InspectCopy(context_, document_, *head_, std::move(right_copy), inspected.findings));
   return inspected;
 }
 
-absl::StatusOr<std::optional<Inspected>> HeadedInspection::ProduceWhole() {
-  std::vector<Fault> faults;
+absl::StatusOr<std::optional<InspectedVersions>> HeadedInspection::ProduceWhole() {
+  std::vector<Finding> findings;
   if (head_ != nullptr) {
     RETURN_IF_ERROR(InspectOrphans(context_, document_, head_->version.header.version,
-                                   "above the current one", faults));
-    return WholeDocument(std::move(faults));
+                                   "above the current one", findings));
+    return WholeDocument(std::move(findings));
   }
   RETURN_IF_ERROR(InspectHeadRecord(context_, document_, FindingKind::kRecordCorrupt,
-                                    "its heads record cannot be decoded", faults));
-  if (faults.empty()) {
-    RETURN_IF_ERROR(InspectOrphans(context_, document_, 0, "without a current one", faults));
+                                    "its heads record cannot be decoded", findings));
+  if (findings.empty()) {
+    RETURN_IF_ERROR(InspectOrphans(context_, document_, 0, "without a current one", findings));
   }
-  return WholeDocument(std::move(faults));
+  return WholeDocument(std::move(findings));
 }
 
-std::optional<Inspected> WholeDocument(std::vector<Fault> faults) {
-  if (faults.empty()) return std::nullopt;
-  return Inspected{0, 0, std::nullopt, std::move(faults)};
+std::optional<InspectedVersions> WholeDocument(std::vector<Finding> findings) {
+  if (findings.empty()) return std::nullopt;
+  return InspectedVersions{0, 0, std::nullopt, std::move(findings)};
 }
 
 }  // namespace strata::versioning

@@ -34,12 +34,12 @@ class RecordWalk {
   // after an error.
   bool Next();
 
-  // What was moved to. An engine that cannot read a record ends the walk there, with the fault.
+  // What was moved to. An engine that cannot read a record ends the walk there, with the finding.
   int64_t first() const { return first_; }
   int64_t last() const { return last_; }
   const store::Record* record() const { return record_ ? &*record_ : nullptr; }
-  // With the fault of what has no record.
-  Inspected inspected() const;
+  // With the finding of what has no record.
+  InspectedVersions inspected() const;
 
   absl::Status status() const { return status_; }
 
@@ -63,18 +63,18 @@ class RecordWalk {
 };
 
 // A run of versions that are not stored.
-Inspected MissingVersions(int64_t first, int64_t last);
+InspectedVersions MissingVersions(int64_t first, int64_t last);
 
-// Decodes the record of `version` (0: of any). Nothing, and the fault, if it is none.
+// Decodes the record of `version` (0: of any). Nothing, and the finding, if it is none.
 std::optional<VersionRecord> InspectRecord(const store::Record& record, int64_t version,
-                                           std::vector<Fault>& faults);
+                                           std::vector<Finding>& findings);
 
-// Adds the fault of a version whose content is not what its header says.
-void InspectContent(const StoredVersion& version, std::vector<Fault>& faults);
+// Adds the finding of a version whose content is not what its header says.
+void InspectContent(const StoredVersion& version, std::vector<Finding>& findings);
 
 // Both, for a record that holds the whole version.
 std::optional<VersionRecord> InspectWhole(const store::Record& record, int64_t version,
-                                          std::vector<Fault>& faults);
+                                          std::vector<Finding>& findings);
 
 // The greatest version that has a record in the versions keyspace; 0 for none.
 absl::StatusOr<int64_t> GreatestRecord(const ReadContext& context,
@@ -86,24 +86,25 @@ absl::StatusOr<int64_t> GreatestRecord(const ReadContext& context,
 absl::StatusOr<int64_t> LastBelowHead(const ReadContext& context,
                                       const store::DocumentKey& document, const Head* head);
 
-// Adds the fault of records in the versions keyspace above `version`, or under keys that are no
-// version's: they belong to none. (One fault for all of them; two seeks.)
+// Adds the finding of records in the versions keyspace above `version`, or under keys that are no
+// version's: they belong to none. (One finding for all of them; two seeks.)
 absl::Status InspectOrphans(const ReadContext& context, const store::DocumentKey& document,
-                            int64_t version, std::string_view problem, std::vector<Fault>& faults);
+                            int64_t version, std::string_view problem,
+                            std::vector<Finding>& findings);
 
-// Adds the fault of a record in the heads keyspace that does not hold a head: `problem` says why.
+// Adds the finding of a record in the heads keyspace that does not hold a head: `problem` says why.
 absl::Status InspectHeadRecord(const ReadContext& context, const store::DocumentKey& document,
                                FindingKind kind, std::string_view problem,
-                               std::vector<Fault>& faults);
+                               std::vector<Finding>& findings);
 
-// Adds the fault of a copy of the head in the versions keyspace; `right`: what the next plan would
-// ensure there (empty: the head is damaged, nobody can say).
+// Adds the finding of a copy of the head in the versions keyspace; `right`: what the next plan
+// would ensure there (empty: the head is damaged, nobody can say).
 absl::Status InspectCopy(const ReadContext& context, const store::DocumentKey& document,
-                         const Head& head, std::string right, std::vector<Fault>& faults);
+                         const Head& head, std::string right, std::vector<Finding>& findings);
 
 // What a strategy looks at besides, in a record that could be decoded.
-using RecordInspector =
-    std::function<void(const VersionRecord& found, store::Stamp stamp, std::vector<Fault>& faults)>;
+using RecordInspector = std::function<void(const VersionRecord& found, store::Stamp stamp,
+                                           std::vector<Finding>& findings)>;
 
 // Inspect of a strategy whose every version is one whole record of the versions keyspace.
 std::unique_ptr<InspectionCursor> InspectGreatestVersions(const ReadContext& context,
@@ -129,17 +130,18 @@ class HeadedInspection : public InspectionCursor {
  private:
   enum class Stage : uint8_t { kBegin, kBelowHead, kHead, kWhole };
 
-  absl::StatusOr<std::optional<Inspected>> Produce() final;
-  absl::StatusOr<std::optional<Inspected>> ProduceHead();
-  absl::StatusOr<std::optional<Inspected>> ProduceWhole();
+  absl::StatusOr<std::optional<InspectedVersions>> Produce() final;
+  absl::StatusOr<std::optional<InspectedVersions>> ProduceHead();
+  absl::StatusOr<std::optional<InspectedVersions>> ProduceWhole();
 
   // Called first; `last`: the last version below the head.
   virtual absl::Status Begin(int64_t /*last*/) { return absl::OkStatus(); }
   // The record of a version below the head, upward, and a run of versions that have none.
-  virtual void InspectBelow(const store::Record& record, Inspected& inspected) = 0;
+  virtual void InspectBelow(const store::Record& record, InspectedVersions& inspected) = 0;
   virtual void SkipMissing() {}
-  // What the next plan is to store of the head; empty, and the faults, if nobody can say.
-  virtual absl::StatusOr<std::string> InspectHead(const Head& head, std::vector<Fault>& faults) = 0;
+  // What the next plan is to store of the head; empty, and the findings, if nobody can say.
+  virtual absl::StatusOr<std::string> InspectHead(const Head& head,
+                                                  std::vector<Finding>& findings) = 0;
 
   const ReadContext context_;
   const store::DocumentKey& document_;
@@ -149,7 +151,7 @@ class HeadedInspection : public InspectionCursor {
   std::optional<RecordWalk> walk_;
 };
 
-// The end of an inspection: the faults of the document as a whole, if there are any.
-std::optional<Inspected> WholeDocument(std::vector<Fault> faults);
+// The end of an inspection: the findings of the document as a whole, if there are any.
+std::optional<InspectedVersions> WholeDocument(std::vector<Finding> findings);
 
 }  // namespace strata::versioning

@@ -7,10 +7,13 @@
 // tests/conformance/strategy_conformance_test.cc is this header's specification.
 //
 // Each strategy's .cc opens with its records, its order of writes, what a crash between two of them
-// leaves, and who mends it.
+// leaves, and who repairs it. The layouts are those of "How to Track Versions with MongoDB"
+// (askasya.com, 2014), which names each a choice and says what it costs.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,14 +32,16 @@
 
 namespace strata::versioning {
 
-inline constexpr int32_t kKeyframeIntervalMax = 1000;
+// Settings of a collection that its strategy reads, by name. Never change.
+using StrategyOptions = std::map<std::string, int32_t, std::less<>>;
 
-// Settings of a collection that its strategy reads. Never change.
-struct StrategyOptions {
-  // DELTAS: every how many versions one is stored whole; 1 to kKeyframeIntervalMax.
-  int32_t keyframe_interval = 16;
-
-  friend bool operator==(const StrategyOptions&, const StrategyOptions&) = default;
+// An option that a strategy has. Values are greater than 0, which on the wire means unset.
+struct StrategyOption {
+  std::string_view name;  // of its field in strata.v1.CollectionOptions and its member in records
+  int32_t least = 1;
+  int32_t most = 1;
+  int32_t default_value = 1;
+  std::string_view meaning;  // for people
 };
 
 // What a strategy reads through: a snapshot, or the live store of an engine that has none.
@@ -45,22 +50,25 @@ struct ReadContext {
   store::Capabilities capabilities;
 };
 
+// What one strategy alone understands and others carry for it. Never changes, so whoever copies the
+// pointer has the same once more.
+class StrategyState {
+ public:
+  virtual ~StrategyState() = default;
+};
+using StrategyStatePtr = std::shared_ptr<const StrategyState>;
+
 // The current version (a deletion included) as read, with what the next plan must know of its
 // records.
 struct Head {
   StoredVersion version;   // with content
   store::Stamp stamp = 0;  // of the record that holds it
   std::string record;      // that record's bytes
-  // CURRENT_FLAG, after ReadLeftovers: older versions still flagged as current, newest first.
-  struct Leftover {
-    int64_t version = 0;
-    store::Record record;
-  };
-  std::vector<Leftover> leftovers;
+  StrategyStatePtr state;  // what PrepareToPlan read; null before, and where nothing is needed
 };
 
-// Versions `first` to `last`, both included, upward or downward. REQUIRES: 1 <= first, last <= the
-// head's version.
+// Versions `first` to `last`, both included, upward or downward; none if `first` is the greater.
+// REQUIRES: 1 <= first, last <= the head's version.
 struct VersionRange {
   int64_t first = 1;
   int64_t last = 0;
@@ -79,37 +87,18 @@ struct CurrentVersion {
 };
 using HeadCursor = Cursor<CurrentVersion>;
 
-// Something wrong with a document's records.
-struct Fault {
-  FindingKind kind = FindingKind::kRecordCorrupt;
-  int64_t version = 0;  // 0: the document as a whole
-  std::string problem;  // for people, without content
-  bool recoverable = false;
-  // The writes that mend it, guarded by what was read, so that they come to nothing if somebody
-  // else was faster; none where there is nothing to write.
-  store::WriteBatch mend{};
-};
-
-// What Inspect finds under one version's number.
-struct Inspected {
+// What Inspect says of one version, or of versions that are all missing.
+struct InspectedVersions {
   int64_t first = 0;                     // 0: the document as a whole
   int64_t last = 0;                      // greater than `first`: versions that are all missing
   std::optional<StoredVersion> version;  // its header, if that could be read
-  std::vector<Fault> faults;
+  std::vector<Finding> findings;         // without id and position, which the caller knows
 };
 
-// What a strategy in the middle of an inspection knows of the versions below.
-// Never changes, so whoever copies the pointer has the same place once more.
-class InspectionState {
- public:
-  virtual ~InspectionState() = default;
-};
-using InspectionStatePtr = std::shared_ptr<const InspectionState>;
-
-class InspectionCursor : public Cursor<Inspected> {
+class InspectionCursor : public Cursor<InspectedVersions> {
  public:
   // What an inspection has to know that begins right after the last item; null where nothing.
-  virtual InspectionStatePtr state() const { return nullptr; }
+  virtual StrategyStatePtr state() const { return nullptr; }
 };
 
 // Stateless and thread-safe; one object serves all collections with the same options. The context's
@@ -122,9 +111,9 @@ class Strategy {
   virtual absl::StatusOr<std::optional<Head>> ReadHead(
       const ReadContext& context, const store::DocumentKey& document) const = 0;
 
-  // Reads into `head` what earlier writers left undone and the next plan has to finish. Writers
-  // call it between ReadHead and Plan; readers need not.
-  virtual absl::Status ReadLeftovers(const ReadContext& /*context*/,
+  // Reads into `head` what Plan has to know besides the current version. Writers call it between
+  // ReadHead and Plan; readers need not.
+  virtual absl::Status PrepareToPlan(const ReadContext& /*context*/,
                                      const store::DocumentKey& /*document*/, Head& /*head*/) const {
     return absl::OkStatus();
   }
@@ -151,14 +140,14 @@ class Strategy {
                                                 std::string_view after_id, Part part) const = 0;
 
   // Adds to `batch` the writes that make `next` (successive versions, at least one; more than one
-  // only with atomic batches) the newest of a document whose head is `head` (null: never written),
-  // and marks the commit point. Pure. LAYOUT_LIMIT where the layout cannot hold them.
+  // only with atomic batches) the newest of a document whose head is `head` (prepared; null: never
+  // written), and marks the commit point. Pure. LAYOUT_LIMIT where the layout cannot hold them.
   virtual absl::Status Plan(const store::DocumentKey& document, const Head* head,
                             std::span<const StoredVersion> next,
                             store::WriteBatch& batch) const = 0;
 
   // What is stored of a document, sound or not, upward: versions `first` to the head's, those that
-  // are missing in runs; last, if there are any, the faults of the document as a whole. Looks at
+  // are missing in runs; last, if there are any, the findings of the document as a whole. Looks at
   // records that reads do not use too. `head` is null if ReadHead found none or RECORD_CORRUPT.
   // Contents are checked against their hashes here; what versions say of each other is the caller's
   // to judge. Fails only if the store does (STORE_UNAVAILABLE).
@@ -168,7 +157,7 @@ class Strategy {
   virtual std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context,
                                                     const store::DocumentKey& document,
                                                     const Head* head, int64_t first,
-                                                    InspectionStatePtr state) const = 0;
+                                                    StrategyStatePtr state) const = 0;
 };
 
 // One line of strategies.def. `id` is the number in stored collection records and in
@@ -176,11 +165,25 @@ class Strategy {
 struct StrategyEntry {
   int32_t id;
   std::string_view name;  // as on command lines: "full-copies"
+  std::span<const StrategyOption> options;
+  // The options that are not given have their defaults. REQUIRES: CompleteOptions takes them.
   std::unique_ptr<Strategy> (*make)(const StrategyOptions& options);
 };
 
+// Of collections that name none, unless the caller says another.
+inline constexpr std::string_view kDefaultStrategy = "deltas";
+
 // All strategies, in the order of strategies.def.
 const std::vector<StrategyEntry>& AllStrategies();
+
+// The value that is given, or the option's own.
+int32_t ValueOf(const StrategyOptions& options, const StrategyOption& option);
+
+// All options of the strategy: those given, and the defaults. INVALID_FIELD with the field
+// "options.<name>" for a value out of range, with the metadata "limit", and for an option that the
+// strategy does not have.
+absl::StatusOr<StrategyOptions> CompleteOptions(const StrategyEntry& strategy,
+                                                StrategyOptions given);
 
 // Null if there is none of that name or number.
 const StrategyEntry* FindStrategy(std::string_view name);

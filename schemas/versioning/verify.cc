@@ -12,6 +12,7 @@
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/names.h"
+#include "schemas/versioning/snapshot_budget.h"
 #include "schemas/versioning/verify_document.h"
 #include "schemas/versioning/verify_ledger.h"
 
@@ -29,25 +30,32 @@ constexpr size_t kFindingsMax = 1000;
 // so many looks at a document that does not rest, what all of them saw counts.
 constexpr int kLooksInARow = 3;
 constexpr int kLooksMax = 10;
-// So often a mend that lost its guard is tried anew, on another look.
-constexpr int kMendsMax = 3;
+// So often a repair that lost its guard is tried anew, on another look.
+constexpr int kRepairsMax = 3;
 
-bool IsSame(const Found& a, const Found& b) {
-  return a.finding.kind == b.finding.kind && a.finding.version == b.finding.version &&
-         a.finding.problem == b.finding.problem;
+bool IsSame(const Finding& a, const Finding& b) {
+  return a.kind == b.kind && a.version == b.version && a.problem == b.problem;
 }
 
-bool IsSame(const std::vector<Found>& a, const std::vector<Found>& b) {
+bool IsSame(const std::vector<Finding>& a, const std::vector<Finding>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Found& x, const Found& y) { return IsSame(x, y); });
+                    [](const Finding& x, const Finding& y) { return IsSame(x, y); });
 }
 
 // Leaves in `found` what `others` has too.
-void Intersect(const std::vector<Found>& others, std::vector<Found>& found) {
-  std::erase_if(found, [&](const Found& one) {
+void Intersect(const std::vector<Finding>& others, std::vector<Finding>& found) {
+  std::erase_if(found, [&](const Finding& one) {
     return std::none_of(others.begin(), others.end(),
-                        [&](const Found& other) { return IsSame(one, other); });
+                        [&](const Finding& other) { return IsSame(one, other); });
   });
+}
+
+// Moves them to what the caller is told, who has no use for the writes.
+void Tell(std::vector<Finding> found, std::vector<Finding>& findings) {
+  for (Finding& one : found) {
+    one.repair = store::WriteBatch();
+    findings.push_back(std::move(one));
+  }
 }
 
 // The ids of all that is stored of an incarnation, in their order: the union over three keyspaces,
@@ -62,7 +70,7 @@ class IdWalk {
     }
   }
 
-  // The first id whose keys are at or behind `from`, which moves behind them; empty: the key at
+  // The first id whose keys are at or after `from`, which moves past them; empty: the key at
   // `from` names no document. Nothing at the end.
   absl::StatusOr<std::optional<std::string>> Next(std::string& from) {
     const store::Cursor* first = nullptr;
@@ -118,12 +126,12 @@ class Verification::Walk {
   absl::Status CheckQuery() const;
   absl::Status Pass(Time until, std::vector<Finding>& findings);
   absl::Status FindCollection(const store::Reader& reader);
-  absl::Status CheckDocuments(const ReadContext& context, Allowance& allowance,
-                              std::vector<Finding>& findings, std::vector<Found>& to_mend);
+  absl::Status CheckDocuments(const ReadContext& context, SnapshotBudget& budget,
+                              std::vector<Finding>& findings, std::vector<Finding>& to_repair);
   absl::Status NextDocument(IdWalk& ids, std::vector<Finding>& findings);
   absl::Status EndDocument();
-  absl::Status LookAgain(const ReadContext& context, int64_t items, std::vector<Found>& found);
-  absl::Status Mend(std::vector<Found> found, std::vector<Finding>& findings);
+  absl::Status LookAgain(const ReadContext& context, int64_t items, std::vector<Finding>& found);
+  absl::Status Repair(std::vector<Finding> found, std::vector<Finding>& findings);
   VerifyPlace Place() const;
 
   store::Store& store_;
@@ -136,7 +144,7 @@ class Verification::Walk {
   VerifyPlace at_;                      // but for what is under way; its document is yet to begin
   std::optional<DocumentCheck> check_;  // under way
   std::optional<DocumentCheck> begin_;  // where its last run began
-  int mends_lost_ = 0;
+  int repairs_lost_ = 0;
   std::optional<LedgerCheck> ledger_;
 };
 
@@ -181,30 +189,30 @@ VerifyPlace Verification::Walk::Place() const {
   return place;
 }
 
-// Checks on, on one snapshot, and mends when it is let go.
+// Checks on, on one snapshot, and repairs when it is let go.
 absl::Status Verification::Walk::Pass(Time until, std::vector<Finding>& findings) {
   // Before the snapshot, which then holds all commits up to it.
   if (at_.stage == Stage::kLedger && !ledger_) {
     ledger_.emplace(VerifyPlace::Ledger{.last = store_.LastPosition(), .before = store::kNoHash},
                     query_.expect_head);
   }
-  std::vector<Found> to_mend;
+  std::vector<Finding> to_repair;
   {
     const std::unique_ptr<store::Reader> reader = store_.Snapshot();
     if (!LedgerAlone()) RETURN_IF_ERROR(FindCollection(*reader));
     const ReadContext context{*reader, capabilities_};
-    Allowance allowance(clock_, until, kItemsMax);
+    SnapshotBudget budget(clock_, until, kItemsMax);
     if (at_.stage == Stage::kDocuments) {
-      RETURN_IF_ERROR(CheckDocuments(context, allowance, findings, to_mend));
+      RETURN_IF_ERROR(CheckDocuments(context, budget, findings, to_repair));
     } else if (at_.stage == Stage::kLedger) {
       // The entries' versions are looked for where all documents were checked.
       const Collection* const collection = query_.id.empty() ? collection_.get() : nullptr;
-      RETURN_IF_ERROR(ledger_->Run(context, collection, allowance, findings));
+      RETURN_IF_ERROR(ledger_->Run(context, collection, budget, findings));
       if (ledger_->complete()) at_.stage = Stage::kDone;
     }
   }
-  if (to_mend.empty()) return absl::OkStatus();
-  return Mend(std::move(to_mend), findings);
+  if (to_repair.empty()) return absl::OkStatus();
+  return Repair(std::move(to_repair), findings);
 }
 
 absl::Status Verification::Walk::FindCollection(const store::Reader& reader) {
@@ -218,10 +226,10 @@ absl::Status Verification::Walk::FindCollection(const store::Reader& reader) {
   return absl::OkStatus();
 }
 
-// Until the allowance is used up, the collection is through, or a document is to be mended.
-absl::Status Verification::Walk::CheckDocuments(const ReadContext& context, Allowance& allowance,
+// Until the budget is used up, the collection is through, or a document is to be repaired.
+absl::Status Verification::Walk::CheckDocuments(const ReadContext& context, SnapshotBudget& budget,
                                                 std::vector<Finding>& findings,
-                                                std::vector<Found>& to_mend) {
+                                                std::vector<Finding>& to_repair) {
   IdWalk ids(context.reader, collection_->incarnation);
   if (at_.document) check_.emplace(collection_, *std::move(at_.document));
   at_.document.reset();
@@ -232,25 +240,26 @@ absl::Status Verification::Walk::CheckDocuments(const ReadContext& context, Allo
       if (!check_) continue;
     }
     begin_ = check_;
-    std::vector<Found> found;
-    const int64_t taken = allowance.taken();
-    RETURN_IF_ERROR(check_->Run(context, allowance, found));
+    std::vector<Finding> found;
+    const int64_t taken = budget.taken();
+    RETURN_IF_ERROR(check_->Run(context, budget, found));
     if (!found.empty() && !capabilities_.snapshots) {
-      RETURN_IF_ERROR(LookAgain(context, allowance.taken() - taken, found));
+      RETURN_IF_ERROR(LookAgain(context, budget.taken() - taken, found));
     }
-    const bool mends = std::any_of(found.begin(), found.end(),
-                                   [](const Found& one) { return !one.mend.writes().empty(); });
-    if (query_.repair && mends) {
-      to_mend = std::move(found);
+    const bool repairs = std::any_of(found.begin(), found.end(), [](const Finding& one) {
+      return !one.repair.writes().empty();
+    });
+    if (query_.repair && repairs) {
+      to_repair = std::move(found);
       return absl::OkStatus();
     }
-    for (Found& one : found) findings.push_back(std::move(one.finding));
+    Tell(std::move(found), findings);
     if (check_->complete()) RETURN_IF_ERROR(EndDocument());
-  } while (!allowance.used_up() && findings.size() < kFindingsMax);
+  } while (!budget.used_up() && findings.size() < kFindingsMax);
   return absl::OkStatus();
 }
 
-// Sets `check_`, or the stage behind the documents; neither for a key that names none.
+// Sets `check_`, or the stage after the documents; neither for a key that names none.
 absl::Status Verification::Walk::NextDocument(IdWalk& ids, std::vector<Finding>& findings) {
   if (!query_.id.empty()) {
     check_.emplace(collection_, VerifyPlace::Document{.id = query_.id});
@@ -284,13 +293,13 @@ absl::Status Verification::Walk::EndDocument() {
 
 // Without snapshots, a writer in between makes a document look broken that is not.
 absl::Status Verification::Walk::LookAgain(const ReadContext& context, int64_t items,
-                                           std::vector<Found>& found) {
-  std::vector<Found> always = found;
+                                           std::vector<Finding>& found) {
+  std::vector<Finding> always = found;
   int in_a_row = 1;
   for (int look = 1; look < kLooksMax && in_a_row < kLooksInARow && !found.empty(); ++look) {
     DocumentCheck again = *begin_;
-    std::vector<Found> now;
-    Allowance same(clock_, Time::max(), items);
+    std::vector<Finding> now;
+    SnapshotBudget same(clock_, Time::max(), items);
     RETURN_IF_ERROR(again.Run(context, same, now));
     const bool unmoved = again.head() == check_->head() && IsSame(now, found);
     in_a_row = unmoved ? in_a_row + 1 : 1;
@@ -303,30 +312,30 @@ absl::Status Verification::Walk::LookAgain(const ReadContext& context, int64_t i
   return found.empty() ? absl::OkStatus() : FindCollection(store_);
 }
 
-absl::Status Verification::Walk::Mend(std::vector<Found> found, std::vector<Finding>& findings) {
+absl::Status Verification::Walk::Repair(std::vector<Finding> found,
+                                        std::vector<Finding>& findings) {
   bool lost = false;
   // One after the other, in the order of versions: what a crash leaves in between is what it may
   // leave anyway.
-  for (Found& one : found) {
-    if (one.mend.writes().empty()) continue;
+  for (Finding& one : found) {
+    if (one.repair.writes().empty()) continue;
     const auto committed = std::make_shared<std::promise<store::CommitResult>>();
-    store_.Commit(std::move(one.mend),
+    store_.Commit(std::exchange(one.repair, {}),
                   [committed](const store::CommitResult& result) { committed->set_value(result); });
     const store::CommitResult result = committed->get_future().get();
     RETURN_IF_ERROR(result.status);
-    one.finding.repaired = result.committed;
+    one.repaired = result.committed;
     lost |= !result.committed;
   }
-  if (lost && ++mends_lost_ < kMendsMax) {
-    // Somebody else moved on, and perhaps mended it: look again.
-    for (Found& one : found) {
-      if (one.finding.repaired) findings.push_back(std::move(one.finding));
-    }
+  if (lost && ++repairs_lost_ < kRepairsMax) {
+    // Somebody else moved on, and perhaps repaired it: look again.
+    std::erase_if(found, [](const Finding& one) { return !one.repaired; });
+    Tell(std::move(found), findings);
     check_ = begin_;
     return absl::OkStatus();
   }
-  mends_lost_ = 0;
-  for (Found& one : found) findings.push_back(std::move(one.finding));
+  repairs_lost_ = 0;
+  Tell(std::move(found), findings);
   return check_->complete() ? EndDocument() : absl::OkStatus();
 }
 

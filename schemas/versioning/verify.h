@@ -11,7 +11,7 @@
 // changed under the reader; there every suspect is read again, and only what is found again
 // counts.
 //
-// States that a crash may leave are `recoverable`; `repair` mends these and nothing else, with
+// States that a crash may leave are `recoverable`; `repair` repairs these and nothing else, with
 // writes guarded by the stamps that were read.
 #pragma once
 
@@ -48,20 +48,20 @@ struct VerifyPlace {
 
   // A document that is under way.
   struct Document {
-    // What the next version is judged by; nothing behind one that could not be read.
+    // What the next version is judged by; nothing after one that could not be read.
     struct Before {
       int64_t version = 0;
       VersionKind kind = VersionKind::kCreated;
       UnixMicros commit_time = 0;
       UnixMicros create_time = 0;  // as it should be
       // The hash that the next version may stand on: as stored, and as it should be. They differ
-      // behind a version that was found broken, and either may be what its successor was made on.
+      // after a version that was found broken, and either may be what its successor was made on.
       document::Hash chain_stored{};
       document::Hash chain_computed{};
     };
 
     std::string id;
-    bool versions_through = false;  // then its request records
+    bool versions_checked = false;  // then its request records
     int64_t next_version = 1;
     std::optional<Before> before{};
     std::string next_request{};  // key; empty: from the first
@@ -72,9 +72,9 @@ struct VerifyPlace {
 
   // The walk over the ledger, at the border of a block.
   struct Ledger {
-    store::CommitPosition last = 0;  // blocks behind it are not looked at: the ledger grows
-    store::CommitPosition next = 0;  // begin with the block at or behind it
-    // The hash that the next block must stand on; nothing behind one that could not be read.
+    store::CommitPosition last = 0;  // blocks after it are not looked at: the ledger grows
+    store::CommitPosition next = 0;  // begin with the block at or after it
+    // The hash that the next block must stand on; nothing after one that could not be read.
     std::optional<Hash> before;
     bool head_passed = false;  // the expected head was held against the ledger
     int64_t entries = 0;
@@ -82,7 +82,7 @@ struct VerifyPlace {
 
   int64_t incarnation = 0;  // of the collection; 0: before the first step
   Stage stage = Stage::kDocuments;
-  std::string next_key;  // of the id behind those that were checked
+  std::string next_key;  // of the id after those that were checked
   std::optional<Document> document;
   std::optional<Ledger> ledger;
   // So far; of the document under way and the ledger see there.
@@ -98,7 +98,7 @@ struct VerifyStep {
   int64_t versions = 0;
   int64_t ledger_entries = 0;
   bool complete = false;
-  VerifyPlace place;  // behind this step
+  VerifyPlace place;  // after this step
 };
 
 // One verification, in steps, so that its caller can send what was found, wait until it was taken,

@@ -39,8 +39,8 @@ bool MayFollow(VersionKind kind, bool first, bool live) {
 
 }  // namespace
 
-absl::Status DocumentCheck::Run(const ReadContext& context, Allowance& allowance,
-                                std::vector<Found>& found) {
+absl::Status DocumentCheck::Run(const ReadContext& context, SnapshotBudget& budget,
+                                std::vector<Finding>& findings) {
   const store::DocumentKey document{collection_->incarnation, at_.id};
   absl::StatusOr<std::optional<Head>> read = collection_->strategy->ReadHead(context, document);
   // A head that cannot be read is for the strategy to name: it knows where heads stand.
@@ -50,65 +50,59 @@ absl::Status DocumentCheck::Run(const ReadContext& context, Allowance& allowance
   head_version_ = head != nullptr ? head->version.header.version : 0;
   head_stamp_ = head != nullptr ? head->stamp : 0;
   at_.seen |= head != nullptr;
-  if (!at_.versions_through) {
+  if (!at_.versions_checked) {
     LedgerLookup ledger(context, *collection_, at_.id);
-    RETURN_IF_ERROR(RunVersions(context, head, ledger, allowance, found));
-    if (!at_.versions_through || allowance.used_up()) return absl::OkStatus();
+    RETURN_IF_ERROR(RunVersions(context, head, ledger, budget, findings));
+    if (!at_.versions_checked || budget.used_up()) return absl::OkStatus();
   }
-  return RunRequests(context, head, allowance, found);
+  return RunRequests(context, head, budget, findings);
 }
 
-Found DocumentCheck::ToFound(Fault fault, store::CommitPosition position) const {
-  Found made;
-  made.finding.id = at_.id;
-  made.finding.version = fault.version;
-  made.finding.kind = fault.kind;
-  made.finding.problem = std::move(fault.problem);
-  made.finding.recoverable = fault.recoverable;
-  made.finding.position = position;
-  made.mend = std::move(fault.mend);
-  return made;
+Finding DocumentCheck::OfDocument(Finding finding, store::CommitPosition position) const {
+  finding.id = at_.id;
+  finding.position = position;
+  return finding;
 }
 
 absl::Status DocumentCheck::RunVersions(const ReadContext& context, const Head* head,
-                                        LedgerLookup& ledger, Allowance& allowance,
-                                        std::vector<Found>& found) {
+                                        LedgerLookup& ledger, SnapshotBudget& budget,
+                                        std::vector<Finding>& findings) {
   const store::DocumentKey document{collection_->incarnation, at_.id};
   const auto cursor = collection_->strategy->Inspect(context, document, head, at_.next_version,
                                                      std::exchange(inspection_, nullptr));
   while (cursor->Next()) {
-    Inspected& inspected = cursor->item();
+    InspectedVersions& inspected = cursor->item();
     at_.seen = true;
-    RETURN_IF_ERROR(CheckVersion(context, head, ledger, allowance.now(), inspected));
+    RETURN_IF_ERROR(CheckVersion(context, head, ledger, budget.now(), inspected));
     const auto position = inspected.version ? inspected.version->position : 0;
-    for (Fault& fault : inspected.faults) {
-      allowance.Take(fault.mend.writes().empty() ? 1 : kMendCost);
-      found.push_back(ToFound(std::move(fault), position));
+    for (Finding& finding : inspected.findings) {
+      budget.Take(finding.repair.writes().empty() ? 1 : kRepairCost);
+      findings.push_back(OfDocument(std::move(finding), position));
     }
-    allowance.Take();
+    budget.Take();
     if (inspected.first == 0) continue;
     at_.next_version = inspected.last + 1;
-    if (allowance.used_up()) {
+    if (budget.used_up()) {
       inspection_ = cursor->state();
       return absl::OkStatus();
     }
   }
-  at_.versions_through = cursor->status().ok();
+  at_.versions_checked = cursor->status().ok();
   return cursor->status();
 }
 
 // What a version and others say of each other.
 absl::Status DocumentCheck::CheckVersion(const ReadContext& context, const Head* head,
                                          LedgerLookup& ledger, UnixMicros now,
-                                         Inspected& inspected) {
+                                         InspectedVersions& inspected) {
   if (!inspected.version) {
     if (inspected.first != 0) at_.before.reset();
     return absl::OkStatus();
   }
   const StoredVersion& version = *inspected.version;
-  CheckHistory(version.header, inspected.faults);
-  ASSIGN_OR_RETURN(const bool has_entry, ledger.Check(version, inspected.faults));
-  RETURN_IF_ERROR(CheckRemembered(context, head, version.header, now, inspected.faults));
+  CheckHistory(version.header, inspected.findings);
+  ASSIGN_OR_RETURN(const bool has_entry, ledger.Check(version, inspected.findings));
+  RETURN_IF_ERROR(CheckRemembered(context, head, version.header, now, inspected.findings));
   at_.ledger_entries += has_entry ? 1 : 0;
   ++at_.versions;
   return absl::OkStatus();
@@ -118,7 +112,7 @@ absl::Status DocumentCheck::CheckVersion(const ReadContext& context, const Head*
 // record a repeated call would take effect again.
 absl::Status DocumentCheck::CheckRemembered(const ReadContext& context, const Head* head,
                                             const VersionHeader& header, UnixMicros now,
-                                            std::vector<Fault>& faults) const {
+                                            std::vector<Finding>& findings) const {
   // The engine drops the record in its own time.
   constexpr UnixMicros kMargin = 60'000'000;
   const bool superseded = head != nullptr && header.version < head->version.header.version;
@@ -132,17 +126,17 @@ absl::Status DocumentCheck::CheckRemembered(const ReadContext& context, const He
   if (IsCorrupt(record.status())) return absl::OkStatus();  // found with the request records
   RETURN_IF_ERROR(record.status());
   if (!*record) {
-    faults.push_back({FindingKind::kRequestMissing, header.version,
-                      "the record of the request that made it is missing: a repeated call would "
-                      "take effect again"});
+    findings.push_back({FindingKind::kRequestMissing, header.version,
+                        "the record of the request that made it is missing: a repeated call would "
+                        "take effect again"});
   }
   return absl::OkStatus();
 }
 
 // Judges a version by the one before it, and becomes what the next is judged by.
-void DocumentCheck::CheckHistory(const VersionHeader& header, std::vector<Fault>& faults) {
+void DocumentCheck::CheckHistory(const VersionHeader& header, std::vector<Finding>& findings) {
   const auto broken = [&](std::string_view problem) {
-    faults.push_back({FindingKind::kChainBroken, header.version, std::string(problem)});
+    findings.push_back({FindingKind::kChainBroken, header.version, std::string(problem)});
   };
   const bool first = header.version == 1;
   const bool follows = first || (at_.before && at_.before->version == header.version - 1);
@@ -170,8 +164,8 @@ void DocumentCheck::CheckHistory(const VersionHeader& header, std::vector<Fault>
     const bool born = !live && header.kind != VersionKind::kDeleted;
     create_time = born ? header.commit_time : first ? create_time : at_.before->create_time;
     if (header.create_time != create_time) {
-      faults.push_back({FindingKind::kRecordCorrupt, header.version,
-                        "its creation time is not that of the creation it comes from"});
+      findings.push_back({FindingKind::kRecordCorrupt, header.version,
+                          "its creation time is not that of the creation it comes from"});
     }
   }
   at_.before = {header.version, header.kind,       header.commit_time,
@@ -179,9 +173,9 @@ void DocumentCheck::CheckHistory(const VersionHeader& header, std::vector<Fault>
 }
 
 absl::Status DocumentCheck::RunRequests(const ReadContext& context, const Head* head,
-                                        Allowance& allowance, std::vector<Found>& found) {
+                                        SnapshotBudget& budget, std::vector<Finding>& findings) {
   const std::string prefix = store::HeadKey(collection_->incarnation, at_.id);
-  // No key in front of the prefix, whoever made the place.
+  // No key before the prefix, whoever made the place.
   store::Range range{.begin = std::max(prefix, at_.next_request), .end = store::PrefixEnd(prefix)};
   const auto cursor = context.reader.Scan(Keyspace::kRequests, range);
   for (; cursor->Valid(); cursor->Next()) {
@@ -193,21 +187,22 @@ absl::Status DocumentCheck::RunRequests(const ReadContext& context, const Head* 
                      RequestProblem(context, head, request_id, record, version));
     const bool decoded = version != 0;
     if (!problem.empty()) {
-      found.push_back(
-          ToFound({decoded ? FindingKind::kRequestMismatch : FindingKind::kRecordCorrupt, version,
-                   NameOf(request_id) + problem},
-                  record.position));
+      findings.push_back(
+          OfDocument({decoded ? FindingKind::kRequestMismatch : FindingKind::kRecordCorrupt,
+                      version, NameOf(request_id) + problem},
+                     record.position));
     }
     at_.next_request = cursor->key();
     at_.next_request += '\0';
-    allowance.Take();
-    if (allowance.used_up()) return absl::OkStatus();
+    budget.Take();
+    if (budget.used_up()) return absl::OkStatus();
   }
   if (IsCorrupt(cursor->status())) {
-    found.push_back(ToFound({FindingKind::kRecordCorrupt, 0,
-                             "the engine finds a request record damaged; those behind it were not "
-                             "checked"},
-                            0));
+    findings.push_back(
+        OfDocument({FindingKind::kRecordCorrupt, 0,
+                    "the engine finds a request record damaged; those after it were not "
+                    "checked"},
+                   0));
   } else {
     RETURN_IF_ERROR(cursor->status());
   }

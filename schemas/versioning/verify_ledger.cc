@@ -6,7 +6,6 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/names.h"
-#include "schemas/versioning/verify_document.h"
 
 namespace strata::versioning {
 namespace {
@@ -37,9 +36,10 @@ std::string_view Difference(const store::LedgerEntry& entry, const Collection& c
   return "";
 }
 
-bool ChainBroken(const std::vector<Fault>& faults) {
-  return std::any_of(faults.begin(), faults.end(),
-                     [](const Fault& fault) { return fault.kind == FindingKind::kChainBroken; });
+bool ChainBroken(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.kind == FindingKind::kChainBroken;
+  });
 }
 
 Finding OfLedger(FindingKind kind, store::CommitPosition position, std::string problem) {
@@ -52,13 +52,14 @@ Finding OfLedger(FindingKind kind, store::CommitPosition position, std::string p
 
 }  // namespace
 
-absl::StatusOr<bool> LedgerLookup::Check(const StoredVersion& version, std::vector<Fault>& faults) {
+absl::StatusOr<bool> LedgerLookup::Check(const StoredVersion& version,
+                                         std::vector<Finding>& findings) {
   if (!context_.capabilities.commit_positions) return false;
   const int64_t number = version.header.version;
   if (version.position != loaded_) RETURN_IF_ERROR(Load(version.position));
   const auto found = entries_.find(number);
   if (found == entries_.end()) {
-    faults.push_back(
+    findings.push_back(
         {FindingKind::kLedgerEntryMissing, number,
          "the ledger has no entry of it at commit position " + std::to_string(version.position)});
     return false;
@@ -67,12 +68,12 @@ absl::StatusOr<bool> LedgerLookup::Check(const StoredVersion& version, std::vect
   std::string_view difference = Difference(entry, collection_, version.header);
   // A version whose own hash is wrong is a finding already.
   if (difference.empty() && !entry.chain.empty() && entry.chain != LedgerChain(version.header) &&
-      !ChainBroken(faults)) {
+      !ChainBroken(findings)) {
     difference = "chain hash";
   }
   if (!difference.empty()) {
-    faults.push_back({FindingKind::kLedgerMismatch, number,
-                      "its ledger entry tells another " + std::string(difference)});
+    findings.push_back({FindingKind::kLedgerMismatch, number,
+                        "its ledger entry tells another " + std::string(difference)});
   }
   return true;
 }
@@ -96,13 +97,13 @@ absl::Status LedgerLookup::Load(store::CommitPosition position) {
 }
 
 absl::Status LedgerCheck::Run(const ReadContext& context, const Collection* collection,
-                              Allowance& allowance, std::vector<Finding>& findings) {
+                              SnapshotBudget& budget, std::vector<Finding>& findings) {
   LedgerBlocks blocks(context.reader, place_.next);
   for (; blocks.Valid() && blocks.key() <= place_.last; blocks.Next()) {
     // The walk begins anew with what it could not read; of that there is a finding.
     if (!blocks.header() && blocks.key() < place_.next) continue;
-    RETURN_IF_ERROR(CheckBlock(context, collection, blocks, allowance, findings));
-    if (allowance.used_up()) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckBlock(context, collection, blocks, budget, findings));
+    if (budget.used_up()) return absl::OkStatus();
   }
   RETURN_IF_ERROR(blocks.status());
   if (expected_ && !place_.head_passed) {
@@ -114,9 +115,9 @@ absl::Status LedgerCheck::Run(const ReadContext& context, const Collection* coll
 }
 
 absl::Status LedgerCheck::CheckBlock(const ReadContext& context, const Collection* collection,
-                                     const LedgerBlocks& blocks, Allowance& allowance,
+                                     const LedgerBlocks& blocks, SnapshotBudget& budget,
                                      std::vector<Finding>& findings) {
-  allowance.Take();
+  budget.Take();
   if (!blocks.header()) {
     findings.push_back(OfLedger(FindingKind::kRecordCorrupt, blocks.key(),
                                 "a block of the ledger cannot be read"));
@@ -137,7 +138,7 @@ absl::Status LedgerCheck::CheckBlock(const ReadContext& context, const Collectio
   CheckHead(tail, findings);
   store::LedgerBlockReader entries(blocks.bytes());
   while (entries.Next()) {
-    allowance.Take();
+    budget.Take();
     if (collection == nullptr) {
       ++place_.entries;
     } else if (entries.entry().incarnation == collection->incarnation) {

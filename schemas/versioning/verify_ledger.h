@@ -15,6 +15,7 @@
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/finding.h"
 #include "schemas/versioning/ledger.h"
+#include "schemas/versioning/snapshot_budget.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/verify.h"
 
@@ -27,9 +28,9 @@ class LedgerLookup {
   LedgerLookup(const ReadContext& context, const Collection& collection, const std::string& id)
       : context_(context), collection_(collection), id_(id), commit_(context.reader) {}
 
-  // Adds what is wrong with the entry of `version`, of which `faults` are known. True if there is
+  // Adds what is wrong with the entry of `version`, of which `findings` are known. True if there is
   // one; false always on engines without a ledger.
-  absl::StatusOr<bool> Check(const StoredVersion& version, std::vector<Fault>& faults);
+  absl::StatusOr<bool> Check(const StoredVersion& version, std::vector<Finding>& findings);
 
  private:
   absl::Status Load(store::CommitPosition position);
@@ -50,17 +51,17 @@ class LedgerCheck {
   LedgerCheck(const VerifyPlace::Ledger& place, const std::optional<LedgerHead>& expected)
       : place_(place), expected_(expected) {}
 
-  // Checks on until all was checked (then `complete`) or the allowance is used up. Without a
+  // Checks on until all was checked (then `complete`) or the budget is used up. Without a
   // collection it looks at no versions.
-  absl::Status Run(const ReadContext& context, const Collection* collection,
-                   class Allowance& allowance, std::vector<Finding>& findings);
+  absl::Status Run(const ReadContext& context, const Collection* collection, SnapshotBudget& budget,
+                   std::vector<Finding>& findings);
 
   bool complete() const { return complete_; }
   const VerifyPlace::Ledger& place() const { return place_; }
 
  private:
   absl::Status CheckBlock(const ReadContext& context, const Collection* collection,
-                          const LedgerBlocks& blocks, class Allowance& allowance,
+                          const LedgerBlocks& blocks, SnapshotBudget& budget,
                           std::vector<Finding>& findings);
   absl::Status CheckEntry(const ReadContext& context, const Collection& collection,
                           const store::LedgerBlockReader& entries, std::vector<Finding>& findings);

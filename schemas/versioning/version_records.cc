@@ -20,7 +20,7 @@ store::Range AllVersions(const DocumentKey& document) {
   return {.begin = std::move(prefix), .end = std::move(end)};
 }
 
-// The keys of the documents behind `after_id` whose ids begin with `id_prefix`, in the heads and
+// The keys of the documents after `after_id` whose ids begin with `id_prefix`, in the heads and
 // versions keyspaces alike.
 store::Range DocumentsAfter(int64_t incarnation, std::string_view id_prefix,
                             std::string_view after_id) {
@@ -30,7 +30,7 @@ store::Range DocumentsAfter(int64_t incarnation, std::string_view id_prefix,
   if (!after_id.empty()) {
     begin = std::max(begin, store::PrefixEnd(store::HeadKey(incarnation, after_id)));
   }
-  if (begin > end) begin = end;  // behind the prefix: an empty range
+  if (begin > end) begin = end;  // after the prefix: an empty range
   return {.begin = std::move(begin), .end = std::move(end)};
 }
 

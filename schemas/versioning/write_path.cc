@@ -443,7 +443,7 @@ absl::StatusOr<store::WriteBatch> WritePath::PlanBatch(Round& round) {
   };
   if (round.head) {
     RETURN_IF_ERROR(
-        strategy.ReadLeftovers({*round.reader, capabilities_}, round.document, *round.head));
+        strategy.PrepareToPlan({*round.reader, capabilities_}, round.document, *round.head));
     remember(round.head->version.header);
   }
   for (size_t i = 0; i + 1 < round.planned.size(); ++i) remember(round.planned[i].header);

@@ -96,7 +96,7 @@ struct Mutation {
 using Mutator = std::function<absl::StatusOr<Mutation>(const CurrentState& current)>;
 
 struct WriteOptions {
-  const StrategyEntry* default_strategy = FindStrategy("deltas");
+  const StrategyEntry* default_strategy = FindStrategy(kDefaultStrategy);
   bool create_collections = true;  // a write to an unknown collection makes it
   bool combining = true;           // several versions a batch, where the engine can
   int group_versions_max = 128;

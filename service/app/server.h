@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/store/store.h"
+#include "schemas/versioning/strategy.h"
 #include "service/engines/engines.h"
 #include "service/server/server_loop.h"
 
@@ -23,7 +24,7 @@ struct ServerOptions {
   engines::OptionValues engine_options;  // of the engine's own options, by their flags' names
 
   // Documents.
-  std::string default_strategy = "deltas";
+  std::string default_strategy{versioning::kDefaultStrategy};
   bool create_collections = true;
   size_t document_bytes_max = size_t{1} << 20;
 

@@ -345,12 +345,26 @@ void FillChanges(const document::Changes& changes, wire::Version& wire_version) 
   wire_version.set_changes_truncated(changes.truncated);
 }
 
+versioning::StrategyOptions ToOptions(const wire::CollectionOptions& options) {
+  const google::protobuf::Reflection& reflection = *options.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> set;
+  reflection.ListFields(options, &set);
+  versioning::StrategyOptions made;
+  for (const auto* const field : set) {
+    made.emplace(field->name(), reflection.GetInt32(options, field));
+  }
+  return made;
+}
+
 void FillCollection(const versioning::Collection& collection, wire::Collection& wire_collection) {
   wire_collection.set_name(collection.name);
   wire_collection.set_incarnation(collection.incarnation);
   wire_collection.set_strategy(static_cast<wire::Strategy>(collection.strategy_entry->id));
-  wire_collection.mutable_options()->set_keyframe_interval(
-      collection.strategy_entry->name == "deltas" ? collection.options.keyframe_interval : 0);
+  wire::CollectionOptions& options = *wire_collection.mutable_options();
+  for (const auto& [name, value] : collection.options) {
+    const auto* const field = wire::CollectionOptions::descriptor()->FindFieldByName(name);
+    options.GetReflection()->SetInt32(&options, field, value);
+  }
   FillTimestamp(collection.create_time, *wire_collection.mutable_create_time());
 }
 

@@ -66,6 +66,8 @@ void FillDocument(std::string_view collection, std::string_view id,
 void FillVersion(const versioning::StoredVersion& version, wire::Version& wire_version);
 void FillChange(const document::FieldChange& change, wire::FieldChange& wire_change);
 void FillChanges(const document::Changes& changes, wire::Version& wire_version);
+// Those that are set, by the names of their fields.
+versioning::StrategyOptions ToOptions(const wire::CollectionOptions& options);
 void FillCollection(const versioning::Collection& collection, wire::Collection& wire_collection);
 
 // Only the members that `paths` name; all if there are none.

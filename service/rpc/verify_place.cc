@@ -102,7 +102,7 @@ void BeforeFields(Codec& codec, Before& before) {
 template <typename Codec, typename Document>
 void DocumentFields(Codec& codec, Document& document) {
   codec.Bytes(document.id);
-  codec.Integer(document.versions_through, 0, 1);
+  codec.Integer(document.versions_checked, 0, 1);
   codec.Integer(document.next_version, 1, kAnyMost);
   codec.Optional(document.before, [&](auto& before) { BeforeFields(codec, before); });
   codec.Bytes(document.next_request);

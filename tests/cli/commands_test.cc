@@ -228,6 +228,7 @@ TEST_F(CommandLine, WrongUsageIsStatusTwo) {
         {"update", "books", "moby", "{}", "--if", "a!1"},
         {"update", "books", "moby", "{}", "--if", "a", "--if-exists"},
         {"collections", "create", "books", "--strategy", "fast"},
+        {"collections", "create", "books", "--keyframe-interval", "0"},
         {"collections", "delete", "books", "--incarnation", "0"},
         {"collections", "delete", "books", "--incarnation", "-1"},
         {"collections", "create"},
@@ -401,9 +402,12 @@ TEST_F(CommandLine, CollectionsAreMadeShownAndDeleted) {
           .status,
       kExitOk);
   EXPECT_EQ(server_.last_create_collection.options().keyframe_interval(), 32);
+  EXPECT_EQ(Run({"collections", "create", "films", "--keyframe-interval", "8"}).status, kExitOk);
+  EXPECT_EQ(server_.last_create_collection.strategy(), v1::STRATEGY_UNSPECIFIED);
+  EXPECT_EQ(server_.last_create_collection.options().keyframe_interval(), 8);
   for (const std::string name : {"a", "b", "c"}) Run({"collections", "create", name});
   const std::string out = Run({"collections"}).out;
-  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 5);
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 6);
   EXPECT_NE(out.find("books  deltas    keyframe-interval=32  -"), std::string::npos) << out;
   const Outcome shown = Run({"collections", "show", "books"});
   EXPECT_NE(shown.out.find("1,234 documents"), std::string::npos);

@@ -39,7 +39,8 @@ using test_support::TestSeed;
 
 constexpr int64_t kIncarnation = 7;
 // Small, so that short histories have several keyframes.
-constexpr StrategyOptions kOptions{.keyframe_interval = 3};
+// Each strategy takes what it has of them.
+StrategyOptions Options() { return {{"keyframe_interval", 3}}; }
 
 struct Configuration {
   engines::Engine engine;
@@ -85,7 +86,7 @@ class StrategyConformanceTest : public testing::TestWithParam<Configuration> {
  protected:
   StrategyConformanceTest()
       : base_(OpenEngine(GetParam().engine, directory_)),
-        subject_(MakeSubject(GetParam().strategy, kOptions, kIncarnation)),
+        subject_(MakeSubject(GetParam().strategy, Options(), kIncarnation)),
         // The engines differ in the port's conformance; here the cheapest tries everything.
         checks_(*subject_, *base_, GetParam().mode,
                 GetParam().engine.name == "memory" ? Depth::kDeep : Depth::kShallow),
@@ -352,7 +353,7 @@ TEST_P(StrategyConformanceTest, ScanHeadsGivesTheCurrentVersionOfEach) {
 
 TEST_P(StrategyConformanceTest, AnotherIncarnationIsAnotherWorld) {
   WriteVersions("document", 3);
-  StrategySubject other(GetParam().strategy.make(kOptions), kIncarnation + 1);
+  StrategySubject other(GetParam().strategy.make(Options()), kIncarnation + 1);
   ASSERT_OK_AND_ASSIGN(const auto none, other.ReadHead(*store_, "document"));
   EXPECT_FALSE(none.has_value());
   const Operation create = Create("create", R"({"other": 1})");

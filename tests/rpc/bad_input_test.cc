@@ -622,7 +622,7 @@ TEST_F(BadInput, Collections) {
       {create, R"({"name": "n", "options": {"keyframe_interval": -1}})", kField,
        "options.keyframe_interval", "1"},
       {create, R"({"name": "n", "strategy": 1, "options": {"keyframe_interval": 2}})", kField,
-       "options.keyframe_interval", ""},
+       "options.keyframe_interval", "is for deltas, and not for full-copies"},
       {remove, R"({"name": "books", "force": true, "request_id": "a b"})", kField, "request_id",
        "printable ASCII"},
       {remove, R"({"name": "books", "force": true, "request_id": "a\u0000b"})", kField,

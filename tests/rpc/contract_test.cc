@@ -151,5 +151,26 @@ TEST(Contract, TheNumbersOfKindsAndStrategiesAreThoseOfTheCode) {
   EXPECT_EQ(known, declared);
 }
 
+// 0 is "unset" there, so no option may mean something by it.
+TEST(Contract, TheOptionsOfStrategiesAreTheFieldsOfCollectionOptions) {
+  std::set<std::string> known;
+  for (const auto& entry : versioning::AllStrategies()) {
+    for (const versioning::StrategyOption& option : entry.options) {
+      known.emplace(option.name);
+      EXPECT_GE(option.least, 1) << option.name;
+      EXPECT_LE(option.least, option.default_value) << option.name;
+      EXPECT_LE(option.default_value, option.most) << option.name;
+      EXPECT_FALSE(option.meaning.empty()) << option.name;
+    }
+  }
+  std::set<std::string> declared;
+  const auto& fields = *v1::CollectionOptions::descriptor();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    declared.insert(fields.field(i)->name());
+    EXPECT_EQ(fields.field(i)->cpp_type(), google::protobuf::FieldDescriptor::CPPTYPE_INT32);
+  }
+  EXPECT_EQ(known, declared);
+}
+
 }  // namespace
 }  // namespace strata::rpc_test

@@ -81,7 +81,7 @@ class LayoutsTest : public testing::Test {
       auto head = strategy->ReadHead(context, key);
       ASSERT_THAT(head, IsOk());
       if (*head) {
-        ASSERT_THAT(strategy->ReadLeftovers(context, key, **head), IsOk());
+        ASSERT_THAT(strategy->PrepareToPlan(context, key, **head), IsOk());
       }
       store::WriteBatch batch;
       const auto next = std::span<const StoredVersion>(versions_).subspan(first, batch_size);

@@ -41,9 +41,9 @@ class Wrapper : public Strategy {
                                                const DocumentKey& document) const override {
     return inner_->ReadHead(context, document);
   }
-  absl::Status ReadLeftovers(const ReadContext& context, const DocumentKey& document,
+  absl::Status PrepareToPlan(const ReadContext& context, const DocumentKey& document,
                              Head& head) const override {
-    return inner_->ReadLeftovers(context, document, head);
+    return inner_->PrepareToPlan(context, document, head);
   }
   absl::StatusOr<StoredVersion> ReadVersion(const ReadContext& context, const DocumentKey& document,
                                             const Head& head, int64_t version,
@@ -66,7 +66,7 @@ class Wrapper : public Strategy {
   }
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
-                                            InspectionStatePtr state) const override {
+                                            StrategyStatePtr state) const override {
     return inner_->Inspect(context, document, head, first, std::move(state));
   }
 
@@ -116,22 +116,27 @@ class OtherGuard final : public Wrapper {
   const store::Guard guard_;
 };
 
+struct Orphan final : StrategyState {
+  explicit Orphan(store::Stamp orphan_stamp) : stamp(orphan_stamp) {}
+  const store::Stamp stamp;
+};
+
 class OrphanCleaner final : public Wrapper {
  public:
   OrphanCleaner() : Wrapper("shadow-collection") {}
-  absl::Status ReadLeftovers(const ReadContext& context, const DocumentKey& document,
+  absl::Status PrepareToPlan(const ReadContext& context, const DocumentKey& document,
                              Head& head) const override {
     const int64_t version = head.version.header.version;
     ASSIGN_OR_RETURN(std::optional<store::Record> orphan,
                      context.reader.Get(Keyspace::kVersions, store::VersionKey(document, version)));
-    if (orphan) head.leftovers.push_back({version, *std::move(orphan)});
+    if (orphan) head.state = std::make_shared<const Orphan>(orphan->stamp);
     return absl::OkStatus();
   }
   absl::Status Plan(const DocumentKey& document, const Head* head,
                     std::span<const StoredVersion> next, WriteBatch& batch) const override {
-    if (head != nullptr && !head->leftovers.empty()) {
+    if (head != nullptr && head->state != nullptr) {
       batch.DeleteIf(Keyspace::kVersions, store::VersionKey(document, head->version.header.version),
-                     head->leftovers[0].record.stamp);
+                     static_cast<const Orphan&>(*head->state).stamp);
     }
     for (const Write& write : InnerPlan(document, head, next)) Add(write, batch);
     return absl::OkStatus();

@@ -8,7 +8,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "schemas/store/key_codec.h"
-#include "schemas/versioning/embedded.h"
+#include "schemas/versioning/collection_record.h"
+#include "schemas/versioning/embedded_history.h"
+#include "schemas/versioning/record_codec.h"
 #include "service/engines/engines.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/single_record_store.h"
@@ -31,7 +33,8 @@ constexpr int64_t kIncarnation = 1;
 class StrategiesTest : public testing::Test {
  protected:
   std::unique_ptr<StrategySubject> Open(std::string_view name, int32_t keyframe_interval = 16) {
-    return MakeSubject(*FindStrategy(name), {.keyframe_interval = keyframe_interval}, kIncarnation);
+    return MakeSubject(*FindStrategy(name), {{"keyframe_interval", keyframe_interval}},
+                       kIncarnation);
   }
 
   void Write(StrategySubject& subject, const std::string& id, const Operation& operation) {
@@ -277,21 +280,78 @@ TEST_F(StrategiesTest, ARepairClearsFlagsThatACrashLeft) {
     ASSERT_OK_AND_ASSIGN(const std::optional<Head> head,
                          subject->strategy().ReadHead(context, key));
     ASSERT_TRUE(head.has_value());
-    std::vector<Fault> faults;
+    std::vector<Finding> findings;
     const auto cursor = subject->strategy().Inspect(context, key, &*head, 1, nullptr);
     while (cursor->Next()) {
-      for (Fault& fault : cursor->item().faults) faults.push_back(std::move(fault));
+      for (Finding& finding : cursor->item().findings) findings.push_back(std::move(finding));
     }
     ASSERT_THAT(cursor->status(), IsOk());
-    ASSERT_EQ(faults.size(), left);
+    ASSERT_EQ(findings.size(), left);
     for (size_t i = 0; i < left; ++i) {
-      EXPECT_EQ(faults[i].version, static_cast<int64_t>(3 + i));
-      EXPECT_EQ(faults[i].kind, FindingKind::kWrongFlag);
-      EXPECT_TRUE(faults[i].recoverable);
-      EXPECT_TRUE(AwaitCommit(*store_, std::move(faults[i].mend)).committed);
+      EXPECT_EQ(findings[i].version, static_cast<int64_t>(3 + i));
+      EXPECT_EQ(findings[i].kind, FindingKind::kWrongFlag);
+      EXPECT_TRUE(findings[i].recoverable);
+      EXPECT_TRUE(AwaitCommit(*store_, std::move(findings[i].repair)).committed);
     }
   }
   EXPECT_EQ(subject->CheckRecords(*store_, "document"), "");
+}
+
+// --- Options
+// ---------------------------------------------------------------------------------------
+
+TEST(CollectionRecords, HoldTheOptionsOfTheirStrategyAsEverBefore) {
+  const StrategyEntry& deltas = *FindStrategy("deltas");
+  CollectionRecord record;
+  record.name = "books";
+  record.incarnation = 7;
+  record.strategy = &deltas;
+  record.create_time = 5;
+  ASSERT_OK_AND_ASSIGN(record.options, CompleteOptions(deltas, {{"keyframe_interval", 4}}));
+  const std::string stored = BsonBuilder()
+                                 .Int64("incarnation", 7)
+                                 .Int32("strategy", 5)
+                                 .Int32("keyframe_interval", 4)
+                                 .Int64("created", 5)
+                                 .Bool("used", false)
+                                 .Bool("deleted", false)
+                                 .Take();
+  EXPECT_EQ(record.Encode(), stored);
+  ASSERT_OK_AND_ASSIGN(const CollectionRecord decoded,
+                       CollectionRecord::Decode("books", {stored, 1, 0}));
+  EXPECT_EQ(decoded.options, record.options);
+}
+
+TEST(CollectionRecords, OfAnotherStrategyMayHoldTheIntervalThatEarlierBuildsStored) {
+  const std::string stored = BsonBuilder()
+                                 .Int64("incarnation", 7)
+                                 .Int32("strategy", 1)
+                                 .Int32("keyframe_interval", 16)
+                                 .Int64("created", 5)
+                                 .Take();
+  ASSERT_OK_AND_ASSIGN(const CollectionRecord decoded,
+                       CollectionRecord::Decode("books", {stored, 1, 0}));
+  EXPECT_EQ(decoded.strategy, FindStrategy("full-copies"));
+  EXPECT_TRUE(decoded.options.empty());
+}
+
+TEST(Options, AreTakenByTheirStrategyInTheirRangeAndOthersFilledIn) {
+  for (const StrategyEntry& entry : AllStrategies()) {
+    ASSERT_OK_AND_ASSIGN(const StrategyOptions defaults, CompleteOptions(entry, {}));
+    EXPECT_EQ(defaults.size(), entry.options.size());
+    EXPECT_THAT(CompleteOptions(entry, {{"no such", 1}}), HasReason(ErrorReason::kInvalidField));
+    for (const StrategyOption& option : entry.options) {
+      const std::string name(option.name);
+      EXPECT_EQ(defaults.at(name), option.default_value);
+      for (const int32_t value : {option.least, option.most}) {
+        ASSERT_OK_AND_ASSIGN(const StrategyOptions taken, CompleteOptions(entry, {{name, value}}));
+        EXPECT_EQ(taken.at(name), value);
+      }
+      for (const int32_t value : {option.least - 1, option.most + 1}) {
+        EXPECT_THAT(CompleteOptions(entry, {{name, value}}), HasReason(ErrorReason::kInvalidField));
+      }
+    }
+  }
 }
 
 // --- Costs ---------------------------------------------------------------------------------------

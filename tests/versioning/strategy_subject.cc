@@ -15,7 +15,7 @@ absl::StatusOr<store::WriteBatch> StrategySubject::PlanWrite(
   ASSIGN_OR_RETURN(std::optional<Head> head, strategy_->ReadHead(context, key));
   std::vector<StoredVersion> history;  // only what operations look at is filled in
   if (head) {
-    RETURN_IF_ERROR(strategy_->ReadLeftovers(context, key, *head));
+    RETURN_IF_ERROR(strategy_->PrepareToPlan(context, key, *head));
     history.resize(static_cast<size_t>(head->version.header.version));
     history.back() = head->version;
   }

@@ -31,7 +31,7 @@ class StrategySubject : public Subject {
                                                           const VersionRange& range,
                                                           Part part) override;
 
-  // The batch that Write would commit now: reads the head and its leftovers, applies, plans.
+  // The batch that Write would commit now: reads the head, applies, plans.
   absl::StatusOr<store::WriteBatch> PlanWrite(store::Store& store, const std::string& id,
                                               std::span<const Operation> operations);
 

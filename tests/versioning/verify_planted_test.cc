@@ -698,7 +698,7 @@ TEST(Verify, ALongHistoryIsCheckedInChunks) {
   }
 }
 
-// Somebody else writes the record between the look and the mend: a mend that lost is none.
+// Somebody else writes the record between the look and the repair: a repair that lost is none.
 TEST(Verify, AMendThatLosesItsGuardLooksAgain) {
   for (const int lost : {0, 1, 2, 3, 100}) {
     World world({.strategy = "current-flag"});

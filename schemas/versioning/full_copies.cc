@@ -1,10 +1,11 @@
-// FULL_COPIES, the article's choice 1: one whole record for each version.
+// FULL_COPIES: one whole record for each version. Choice 1 of the article "How to Track Versions
+// with MongoDB" (askasya.com, 2014).
 //
 //   versions (id, v) = version
 //
 // Order of writes: insert (id, v+1) if absent, which is the commit point. There is nothing between
-// two writes, so a crash leaves nothing and nobody has to mend anything. Two writers that read the
-// same head insert the same key: one wins.
+// two writes, so a crash leaves nothing and nobody has to repair anything. Two writers that read
+// the same head insert the same key: one wins.
 //
 // The current version is the greatest, found by one reverse seek. Where scans may be stale it is
 // confirmed by point reads upward, until one finds nothing.
@@ -60,15 +61,17 @@ class FullCopies final : public Strategy {
 
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
-                                            InspectionStatePtr /*state*/) const override {
+                                            StrategyStatePtr /*state*/) const override {
     return InspectGreatestVersions(context, document, head, first, {});
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Strategy> MakeFullCopies(const StrategyOptions& /*options*/) {
-  return std::make_unique<FullCopies>();
+StrategyEntry DescribeFullCopies(int32_t id, std::string_view name) {
+  return {id, name, {}, [](const StrategyOptions&) -> std::unique_ptr<Strategy> {
+            return std::make_unique<FullCopies>();
+          }};
 }
 
 }  // namespace strata::versioning

@@ -1,16 +1,17 @@
-// EMBEDDED_HISTORY, the article's choice 2: a document and all its versions in one record.
+// EMBEDDED_HISTORY: a document and all its versions in one record. Choice 2 of the article "How to
+// Track Versions with MongoDB" (askasya.com, 2014).
 //
 //   heads (id) = { current: version, prev: [ version … ] }      prev from version 1 upward
 //
 // Order of writes: replace the record if its stamp is the one read (insert it if absent, for the
 // first version), which is the commit point. There is nothing between two writes, so a crash leaves
-// nothing and nobody has to mend anything. Two writers that read the same head hold the same stamp:
-// one wins.
+// nothing and nobody has to repair anything. Two writers that read the same head hold the same
+// stamp: one wins.
 //
 // Each update rewrites the whole history, so its cost grows with it: the layout is for documents
 // with "single digits or low double digits" of versions, as the article says. Past 12 MB it refuses
 // the update with LAYOUT_LIMIT; it never truncates. The bytes of `prev` are carried over as they
-// are, and the new element is put behind them.
+// are, and the new element is put after them.
 //
 // A version without the member `position` belongs to the commit that wrote the record. The next
 // plan carries it into a record of another commit and so fills the member in; that is always the
@@ -19,7 +20,7 @@
 // The article: "Fetch 1: Easy, Fastest; fetch many: Easy, Fastest; update: Medium; recover if fail:
 // N/A".
 
-#include "schemas/versioning/embedded.h"
+#include "schemas/versioning/embedded_history.h"
 
 #include <algorithm>
 #include <cstring>
@@ -164,7 +165,7 @@ class EmbeddedInspection final : public InspectionCursor {
       : context_(context), document_(document), head_(head), first_(first) {
     if (head == nullptr) return;
     const int64_t current = head->version.header.version;
-    current_ = Inspected{current, current, head->version, {}};
+    current_ = InspectedVersions{current, current, head->version, {}};
     // ReadHead could split it.
     if (const absl::StatusOr<Layout> layout = Split(head->record); layout.ok()) {
       elements_.emplace(layout->prev);
@@ -172,10 +173,10 @@ class EmbeddedInspection final : public InspectionCursor {
   }
 
  private:
-  absl::StatusOr<std::optional<Inspected>> Produce() override {
+  absl::StatusOr<std::optional<InspectedVersions>> Produce() override {
     while (ready_.empty() && elements_) InspectNext();
     if (!ready_.empty()) {
-      Inspected next = std::move(ready_.front());
+      InspectedVersions next = std::move(ready_.front());
       ready_.pop_front();
       return next;
     }
@@ -188,16 +189,16 @@ class EmbeddedInspection final : public InspectionCursor {
   void InspectNext() {
     const int64_t current = head_->version.header.version;
     if (expected_ < current && elements_->Next()) {
-      Inspected inspected = InspectElement(elements_->Document());
+      InspectedVersions inspected = InspectElement(elements_->Document());
       MissUpTo(inspected.first);
       ++expected_;
       if (inspected.first >= first_) ready_.push_back(std::move(inspected));
       return;
     }
-    InspectContent(head_->version, current_.faults);
+    InspectContent(head_->version, current_.findings);
     if (expected_ >= current && elements_->Next()) {
-      current_.faults.push_back({FindingKind::kRecordCorrupt, current,
-                                 "its record holds more versions than stand below it"});
+      current_.findings.push_back({FindingKind::kRecordCorrupt, current,
+                                   "its record holds more versions than stand below it"});
     }
     elements_.reset();
     MissUpTo(current);
@@ -212,36 +213,36 @@ class EmbeddedInspection final : public InspectionCursor {
   }
 
   // An element of `prev`, which must be the expected version or a later one below the head's.
-  Inspected InspectElement(std::string_view element) const {
-    Inspected inspected{expected_, expected_, std::nullopt, {}};
+  InspectedVersions InspectElement(std::string_view element) const {
+    InspectedVersions inspected{expected_, expected_, std::nullopt, {}};
     const absl::StatusOr<VersionRecord> found =
         DecodeVersion(element, RecordPosition(*head_), Part::kContent);
     if (!found.ok()) {
-      inspected.faults.push_back(
+      inspected.findings.push_back(
           {FindingKind::kRecordCorrupt, expected_, "its record cannot be decoded"});
       return inspected;
     }
     const int64_t version = found->version.header.version;
     if (version < expected_ || version >= head_->version.header.version) {
-      inspected.faults.push_back({FindingKind::kRecordCorrupt, expected_,
-                                  "in its place stands version " + std::to_string(version)});
+      inspected.findings.push_back({FindingKind::kRecordCorrupt, expected_,
+                                    "in its place stands version " + std::to_string(version)});
       return inspected;
     }
     inspected.first = inspected.last = version;
     inspected.version = found->version;
-    InspectContent(found->version, inspected.faults);
+    InspectContent(found->version, inspected.findings);
     return inspected;
   }
 
-  absl::StatusOr<std::optional<Inspected>> ProduceWhole() const {
-    std::vector<Fault> faults;
+  absl::StatusOr<std::optional<InspectedVersions>> ProduceWhole() const {
+    std::vector<Finding> findings;
     if (head_ == nullptr) {
       RETURN_IF_ERROR(InspectHeadRecord(context_, document_, FindingKind::kRecordCorrupt,
-                                        "its record cannot be decoded", faults));
+                                        "its record cannot be decoded", findings));
     }
     RETURN_IF_ERROR(
-        InspectOrphans(context_, document_, 0, "apart, and the layout stores none so", faults));
-    return WholeDocument(std::move(faults));
+        InspectOrphans(context_, document_, 0, "apart, and the layout stores none so", findings));
+    return WholeDocument(std::move(findings));
   }
 
   const ReadContext context_;
@@ -250,8 +251,8 @@ class EmbeddedInspection final : public InspectionCursor {
   const int64_t first_;
   std::optional<BsonReader> elements_;  // those that are left; nothing after the head
   int64_t expected_ = 1;                // below it all was found or is missing
-  Inspected current_;
-  std::deque<Inspected> ready_;
+  InspectedVersions current_;
+  std::deque<InspectedVersions> ready_;
   bool whole_ = false;
 };
 
@@ -308,7 +309,7 @@ class EmbeddedHistory final : public Strategy {
 
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
-                                            InspectionStatePtr /*state*/) const override {
+                                            StrategyStatePtr /*state*/) const override {
     return std::make_unique<EmbeddedInspection>(context, document, head, first);
   }
 
@@ -332,8 +333,9 @@ std::unique_ptr<Strategy> MakeEmbeddedHistory(size_t record_bytes_max) {
   return std::make_unique<EmbeddedHistory>(record_bytes_max);
 }
 
-std::unique_ptr<Strategy> MakeEmbeddedHistory(const StrategyOptions& /*options*/) {
-  return MakeEmbeddedHistory(kEmbeddedBytesMax);
+StrategyEntry DescribeEmbeddedHistory(int32_t id, std::string_view name) {
+  return {
+      id, name, {}, [](const StrategyOptions&) { return MakeEmbeddedHistory(kEmbeddedBytesMax); }};
 }
 
 }  // namespace strata::versioning

@@ -1,5 +1,5 @@
-// SHADOW_COLLECTION, the article's choice 3: the current version in one place, the previous ones in
-// another.
+// SHADOW_COLLECTION: the current version in one place, the previous ones in another. Choice 3 of
+// the article "How to Track Versions with MongoDB" (askasya.com, 2014).
 //
 //   heads    (id)    = version            the current one
 //   versions (id, v) = version            those before it
@@ -37,14 +37,15 @@ class ShadowInspection final : public HeadedInspection {
   using HeadedInspection::HeadedInspection;
 
  private:
-  void InspectBelow(const store::Record& record, Inspected& inspected) override {
-    std::optional<VersionRecord> found = InspectWhole(record, inspected.first, inspected.faults);
+  void InspectBelow(const store::Record& record, InspectedVersions& inspected) override {
+    std::optional<VersionRecord> found = InspectWhole(record, inspected.first, inspected.findings);
     if (found) inspected.version = std::move(found->version);
   }
 
-  absl::StatusOr<std::string> InspectHead(const Head& head, std::vector<Fault>& faults) override {
-    InspectContent(head.version, faults);
-    return faults.empty() ? EncodeVersion(head.version) : "";
+  absl::StatusOr<std::string> InspectHead(const Head& head,
+                                          std::vector<Finding>& findings) override {
+    InspectContent(head.version, findings);
+    return findings.empty() ? EncodeVersion(head.version) : "";
   }
 };
 
@@ -85,7 +86,7 @@ class ShadowCollection final : public Strategy {
 
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
-                                            InspectionStatePtr /*state*/) const override {
+                                            StrategyStatePtr /*state*/) const override {
     return std::make_unique<ShadowInspection>(context, document, head, first);
   }
 
@@ -99,8 +100,10 @@ class ShadowCollection final : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> MakeShadowCollection(const StrategyOptions& /*options*/) {
-  return std::make_unique<ShadowCollection>();
+StrategyEntry DescribeShadowCollection(int32_t id, std::string_view name) {
+  return {id, name, {}, [](const StrategyOptions&) -> std::unique_ptr<Strategy> {
+            return std::make_unique<ShadowCollection>();
+          }};
 }
 
 }  // namespace strata::versioning
