@@ -118,12 +118,11 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // As Find, with COLLECTION_NOT_FOUND for none.
   absl::StatusOr<CollectionPtr> Require(const store::Reader& reader, std::string_view name);
 
-  // The collection as it is now. COLLECTION_NOT_FOUND; INVALID_NAME, of `name`;
-  // INVALID_FIELD as CompleteOptions.
+  // The collection as it is now. COLLECTION_NOT_FOUND; INVALID_NAME of `name`.
   absl::StatusOr<CollectionPtr> Get(std::string_view name);
 
-  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_NAME, of `name`;
-  // INVALID_FIELD as CompleteOptions.
+  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_NAME of `name`; INVALID_FIELD as
+  // CompleteOptions.
   void Create(std::string_view name, const StrategyEntry& strategy, const StrategyOptions& options,
               Callback done);
 
