@@ -151,12 +151,14 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
     while (versions_->Next()) {
       StoredVersion& version = versions_->version();
       const int64_t number = version.header.version;
-      resume_at_ = LedgerPlace{0, 0, number};
+      resume_at_ = LedgerPlace{version.position, 0, number};
       if (examined_++ == kExaminedMax) return false;
       const bool asked_for = IsAskedFor(query_, version.header);
       if (asked_for) RETURN_IF_ERROR(FillRow(version));
       next_ = number + 1;
-      if (asked_for) return true;
+      if (!asked_for) continue;
+      resume_at_ = row_.place;
+      return true;
     }
     RETURN_IF_ERROR(versions_->status());
     resume_at_.reset();
@@ -224,13 +226,19 @@ class AuditCursor::LedgerWalk final : public Walk {
     while (entries_->Next() && !IsAllTooLate()) {
       resume_at_ = LedgerPlace{entries_->position(), entries_->index(), 0};
       if (examined_++ == kExaminedMax) return false;
-      if (!IsAskedFor(query_, entries_->entry())) continue;
+      if (!IsAskedFor(query_, entries_->entry()) || WasPassed(entries_->entry())) continue;
       ASSIGN_OR_RETURN(const bool asked_for, FillRow(entries_->entry()));
       if (asked_for) return true;
     }
     RETURN_IF_ERROR(entries_->status());
     resume_at_.reset();
     return false;
+  }
+
+  // Of the commit that a walk over versions stood in, whose index it may not have known.
+  bool WasPassed(const store::LedgerEntryView& entry) const {
+    return entries_->position() == query_.resume_at.position &&
+           entry.version < query_.resume_at.version;
   }
 
   // A block at a time: of each the ledger knows whether all that follows is too late.

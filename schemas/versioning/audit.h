@@ -17,11 +17,13 @@
 
 namespace strata::versioning {
 
-// Where a walk over the ledger (or, of one document, over its versions) goes on.
+// Where a walk goes on: over the ledger, or, where there is a version, over those of one document.
+// A version's place in the ledger is told along with it, as far as it is known, because its
+// collection may be gone by then.
 struct LedgerPlace {
   store::CommitPosition position = 0;
   uint32_t index = 0;
-  int64_t version = 0;  // of one document
+  int64_t version = 0;
 };
 
 struct AuditQuery {

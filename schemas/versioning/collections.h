@@ -100,7 +100,7 @@ struct CollectionDeleted {
 //
 // A commit of Create, PrepareForWrite or Delete that loses a race is decided anew, at once, on what
 // the winner left. This is the only loop around commits beside the write path's (write_path.h),
-// which itself needs collections; a call loses 100 commits at most, whichever records they are
+// which needs collections for itself; a call loses 100 commits at most, whichever records they are
 // about, then it ends with RETRIES_EXHAUSTED.
 class Collections : public std::enable_shared_from_this<Collections> {
  public:
@@ -118,11 +118,11 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // As Find, with COLLECTION_NOT_FOUND for none.
   absl::StatusOr<CollectionPtr> Require(const store::Reader& reader, std::string_view name);
 
-  // The collection as it is now. COLLECTION_NOT_FOUND; INVALID_NAME, of `name`.
+  // The collection as it is now. COLLECTION_NOT_FOUND; INVALID_NAME of `name`.
   absl::StatusOr<CollectionPtr> Get(std::string_view name);
 
-  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_NAME, of `name`; INVALID_FIELD
-  // as CompleteOptions.
+  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_NAME of `name`; INVALID_FIELD as
+  // CompleteOptions.
   void Create(std::string_view name, const StrategyEntry& strategy, const StrategyOptions& options,
               Callback done);
 

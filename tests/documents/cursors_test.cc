@@ -179,6 +179,35 @@ TEST_P(CursorsTest, AnAuditGoesOnWithTheRowThatWasNotTaken) {
   }
 }
 
+// What was done to a document outlives its collection.
+TEST_P(CursorsTest, AnAuditGoesOnInTheLedgerWhenItsCollectionIsGone) {
+  for (const int page : {1, 4, 10}) {
+    ASSERT_NO_FATAL_FAILURE(Write());
+    AuditQuery query;
+    query.collection = "things";
+    query.id = "a";
+    std::vector<int64_t> versions;
+    AuditCursor before = world->documents().Audit(query);
+    for (int taken = 0; before.Next() && taken < page; ++taken) {
+      versions.push_back(before.row().version.header.version);
+    }
+    ASSERT_TRUE(before.resume_at());
+    query.resume_at = *before.resume_at();
+    std::promise<absl::Status> answer;
+    world->documents().collections().Delete(
+        {"things", true}, [&](const auto& deleted) { answer.set_value(deleted.status()); });
+    ASSERT_THAT(answer.get_future().get(), IsOk());
+    AuditCursor after = world->documents().Audit(query);
+    while (after.Next()) versions.push_back(after.row().version.header.version);
+    if (!world->documents().capabilities().commit_positions) {
+      EXPECT_THAT(after.status(), HasReason(ErrorReason::kCollectionNotFound));
+      continue;
+    }
+    EXPECT_THAT(after.status(), IsOk());
+    EXPECT_THAT(versions, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+  }
+}
+
 TEST_P(CursorsTest, ABatchGoesOnWithTheIdThatWasNotTaken) {
   ASSERT_NO_FATAL_FAILURE(Write());
   const std::vector<std::string> ids{"e", "x", "d", "a", "b"};
@@ -472,6 +501,21 @@ TEST_P(CollectionMadeAnew, AnAuditGoesOnWhereItIs) {
   ASSERT_THAT(cursor.status(), IsOk());
   EXPECT_GE(versions.size(), 6u);
   for (size_t i = 0; i < versions.size(); ++i) EXPECT_EQ(versions[i], static_cast<int64_t>(i + 1));
+}
+
+TEST_P(CollectionMadeAnew, AnAuditThatHasBegunTellsNothingTwice) {
+  AuditQuery query;
+  query.collection = kName.collection;
+  query.id = kName.id;
+  AuditCursor cursor = documents_->Audit(query);
+  int64_t version = 0;
+  while (cursor.Next()) {
+    EXPECT_EQ(cursor.row().version.header.version, ++version);
+    if (version != 2) continue;
+    ASSERT_NO_FATAL_FAILURE(Delete());
+  }
+  if (version == 6) GTEST_SKIP() << "was read at once";
+  EXPECT_THAT(cursor.status(), HasReason(ErrorReason::kCollectionNotFound));
 }
 
 // The document that a scan just found is gone when its older version is looked for.
