@@ -154,6 +154,11 @@ Where Both(const Where& where, const Where& more) {
   return both;
 }
 
+std::string Figure::ParameterOr(const std::string& parameter, const std::string& otherwise) const {
+  const auto found = parameters.find(parameter);
+  return found == parameters.end() ? otherwise : found->second;
+}
+
 absl::Status Figures::Read(std::istream& in, std::string_view file) {
   int number = 0;
   for (std::string line; std::getline(in, line);) {

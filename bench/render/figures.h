@@ -27,6 +27,8 @@ struct Figure {
   Unit unit = Unit::kCount;
   std::string text;
   std::optional<Spread> spread;
+
+  std::string ParameterOr(const std::string& parameter, const std::string& otherwise) const;
 };
 
 class Figures {

@@ -130,6 +130,20 @@ TEST(Figures, WhatWentWrongIsSaid) {
   EXPECT_THAT(ToHtml(document), HasSubstr("<p class=\"missed\">p: lost &amp; &lt;gone&gt;</p>"));
 }
 
+// What no program writes is shown all the same.
+TEST(Figures, MayHaveAnyParameters) {
+  const std::string page = ToHtml(MakeDocument(
+      Read(Strategies() + Number("server_cpu", R"("call": "", "documents": "none")", -1, "us") +
+           Number("latency_p50",
+                  R"("engine": "rocksdb", "strategy": "", "operation": "update", "versions": 0)", 0,
+                  "us") +
+           R"({"program": "p", "figure": "limit", "text": "ends"})" + "\n" +
+           R"({"program": "p", "figure": "end", "text": "ends"})")));
+  EXPECT_THAT(page, HasSubstr("? on ? ends."));
+  EXPECT_THAT(page, Not(HasSubstr("nan")));
+  EXPECT_THAT(page, Not(HasSubstr("inf\"")));
+}
+
 TEST(MalformedLines, AreRefusedWithTheirNumber) {
   const std::string good = Gets();
   const auto lines = std::to_string(std::count(good.begin(), good.end(), '\n') + 1);
