@@ -122,6 +122,24 @@ TEST(Figures, ALaterLineReplacesAnEarlierOne) {
   EXPECT_EQ(figures.Value("resident_memory", {{"documents", "1000"}}), 2);
 }
 
+TEST(Figures, OfAnotherProgramStandBeside) {
+  const char* const lines =
+      R"({"program": "a", "figure": "measured_on", "text": "one machine"}
+{"program": "b", "figure": "measured_on", "text": "another"})";
+  EXPECT_EQ(ToText(MakeDocument(Read(lines))), "a: one machine\nb: another\n");
+}
+
+// A run that is appended to the file of another does not hide what went wrong in it.
+TEST(Figures, WhatWentWrongStays) {
+  const std::string path = testing::TempDir() + "/runs.jsonl";
+  std::remove(path.c_str());
+  for (const char* what : {"first run", "second run"}) FigureLines("p", path).Wrong(what);
+  std::ifstream in(path);
+  Figures figures;
+  ASSERT_TRUE(figures.Read(in, path).ok());
+  EXPECT_EQ(ToText(MakeDocument(figures)), "WRONG: p: first run\nWRONG: p: second run\n");
+}
+
 TEST(Figures, WhatWentWrongIsSaid) {
   const std::string line =
       R"({"program": "p", "figure": "wrong", "parameters": {"number": 1}, "text": "lost & <gone>"})";
@@ -211,7 +229,7 @@ TEST(FigureLines, AreReadAsTheyWereWritten) {
   ASSERT_TRUE(number->spread.has_value());
   EXPECT_EQ(number->spread->rounds, 3);
   EXPECT_EQ(figures.Find("t", {})->text, "\u00b5 <&>");
-  EXPECT_EQ(figures.Find("wrong", {{"number", "2"}})->text, "second");
+  EXPECT_THAT(ToText(MakeDocument(figures)), HasSubstr("WRONG: p\": first\nWRONG: p\": second\n"));
 }
 
 TEST(FigureLines, AMeasurementSaysBetweenWhichRoundsItLies) {
