@@ -427,24 +427,31 @@ Answer Ask(Peer& peer, const Call& call) {
   return result;
 }
 
-}  // namespace
+// After the population come the documents of W2, one each, then those of W4 and W5.
+int64_t HotDocumentOf(const WorkloadSettings& settings) { return settings.documents; }
+int64_t DeepDocumentOf(const WorkloadSettings& settings, size_t depth) {
+  return settings.documents + 2 + static_cast<int64_t>(depth);
+}
 
-void RunWorkloads(const std::string& system, Peer& peer, const WorkloadSettings& settings,
-                  const std::function<void(const Measurement&)>& take) {
-  // After the population: the documents of W2, then those of W4 and W5.
-  const int64_t hot = settings.documents;
-  const int64_t deep = hot + 2;
+Population PreparePopulation(Peer& peer, const WorkloadSettings& settings) {
   Population population;
-  population.versions.resize(static_cast<size_t>(deep));
+  population.versions.resize(static_cast<size_t>(DeepDocumentOf(settings, 0)));
   Fill fill(population);
   Prepare(peer, fill, kSlots);
   population.versions.resize(static_cast<size_t>(settings.documents));
   for (size_t i = 0; i < kDepths.size(); ++i) {
-    Deepen deepen(population.bodies, deep + static_cast<int64_t>(i), kDepths[i]);
+    Deepen deepen(population.bodies, DeepDocumentOf(settings, i), kDepths[i]);
     Prepare(peer, deepen, 1);
   }
   peer.Loaded();
+  return population;
+}
 
+}  // namespace
+
+void RunWorkloads(const std::string& system, Peer& peer, const WorkloadSettings& settings,
+                  const std::function<void(const Measurement&)>& take) {
+  Population population = PreparePopulation(peer, settings);
   const auto measure = [&](Workload& workload, int in_flight) {
     Measurement one = Loop(peer, workload, in_flight, settings.warm_up, settings.duration).Run();
     one.system = system;
@@ -464,19 +471,19 @@ void RunWorkloads(const std::string& system, Peer& peer, const WorkloadSettings&
     }
     take(one);
   };
-  HotOverwrite overwrite(population.bodies, hot);
+  HotOverwrite overwrite(population.bodies, HotDocumentOf(settings));
   measure_hot(overwrite);
-  HotCompareAndSwap compare_and_swap(population.bodies, hot + 1);
+  HotCompareAndSwap compare_and_swap(population.bodies, HotDocumentOf(settings) + 1);
   measure_hot(compare_and_swap);
 
   GetAtRandom gets(population, settings.seed);
   take(measure(gets, kSlots));
   for (size_t i = 0; i < kDepths.size(); ++i) {
-    GetOldVersion old(deep + static_cast<int64_t>(i), kDepths[i], settings.seed);
+    GetOldVersion old(DeepDocumentOf(settings, i), kDepths[i], settings.seed);
     take(measure(old, kSlots));
   }
   for (size_t i = 0; i < kDepths.size(); ++i) {
-    NewestTen newest(deep + static_cast<int64_t>(i), kDepths[i]);
+    NewestTen newest(DeepDocumentOf(settings, i), kDepths[i]);
     take(measure(newest, kSlots));
   }
 }

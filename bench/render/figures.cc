@@ -154,6 +154,11 @@ Where Both(const Where& where, const Where& more) {
   return both;
 }
 
+std::string Figure::ParameterOr(const std::string& parameter, const std::string& otherwise) const {
+  const auto found = parameters.find(parameter);
+  return found == parameters.end() ? otherwise : found->second;
+}
+
 absl::Status Figures::Read(std::istream& in, std::string_view file) {
   int number = 0;
   for (std::string line; std::getline(in, line);) {
@@ -164,7 +169,7 @@ absl::Status Figures::Read(std::istream& in, std::string_view file) {
           absl::StrCat(std::string(file), ":", number, ": ", figure.status().message()));
     }
     const auto [place, added] =
-        places_.emplace(std::pair(figure->name, figure->parameters), all_.size());
+        places_.emplace(std::tuple(figure->name, figure->parameters, figure->program), all_.size());
     if (added) {
       all_.push_back(*std::move(figure));
     } else {
@@ -175,8 +180,10 @@ absl::Status Figures::Read(std::istream& in, std::string_view file) {
 }
 
 const Figure* Figures::Find(const std::string& name, const Where& parameters) const {
-  const auto found = places_.find({name, parameters});
-  return found == places_.end() ? nullptr : &all_[found->second];
+  const auto found = places_.lower_bound({name, parameters, ""});
+  if (found == places_.end()) return nullptr;
+  const Figure& figure = all_[found->second];
+  return figure.name == name && figure.parameters == parameters ? &figure : nullptr;
 }
 
 std::optional<double> Figures::Value(const std::string& name, const Where& parameters) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,18 +28,21 @@ struct Figure {
   Unit unit = Unit::kCount;
   std::string text;
   std::optional<Spread> spread;
+
+  std::string ParameterOr(const std::string& parameter, const std::string& otherwise) const;
 };
 
 class Figures {
  public:
-  // Adds what `in` has, a line each. A later line replaces an earlier one of the same figure and
-  // parameters. INVALID_ARGUMENT "file:7: why" if a line is malformed; `file` is said in errors.
+  // Adds what `in` has, a line each. A later line replaces an earlier one of the same program,
+  // figure and parameters. INVALID_ARGUMENT "file:7: why" if a line is malformed; `file` is said in
+  // errors.
   absl::Status Read(std::istream& in, std::string_view file);
 
   // In the order of the lines.
   const std::vector<Figure>& all() const { return all_; }
 
-  // The figure with these parameters and no others; null if it was not measured.
+  // The figure with these parameters and no others, whoever measured it; null if nobody did.
   const Figure* Find(const std::string& name, const Where& parameters) const;
   // Its value; nothing if it was not measured or is a text.
   std::optional<double> Value(const std::string& name, const Where& parameters) const;
@@ -48,7 +52,8 @@ class Figures {
 
  private:
   std::vector<Figure> all_;
-  std::map<std::pair<std::string, Where>, size_t> places_;  // in all_
+  // In all_, by name, parameters and program.
+  std::map<std::tuple<std::string, Where, std::string>, size_t> places_;
 };
 
 }  // namespace strata::bench

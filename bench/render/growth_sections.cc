@@ -83,7 +83,8 @@ void AddVersions(const Figures& figures, std::vector<Section>& sections) {
   }
   for (const Figure& figure : figures.all()) {
     if (figure.name != "end") continue;
-    section.notes.push_back(absl::StrCat(figure.parameters.at("strategy"), " ", figure.text, "."));
+    section.notes.push_back(
+        absl::StrCat(figure.ParameterOr("strategy", "?"), " ", figure.text, "."));
   }
   Add(std::move(section),
       {MakeTable(figures, {.keys = {{"strategy", "strategy"},

@@ -56,14 +56,10 @@ table { border-collapse: collapse; width: 100%; font-size: 15px;
   font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: 9px 12px; border-bottom: 1px solid var(--rule);
   vertical-align: top; }
-th:first-child, td:first-child, td.words { text-align: left; }
+th:first-child, td:first-child { text-align: left; }
 th { font-size: 13px; font-weight: 600; color: var(--muted); }
 table { table-layout: fixed; min-width: 640px; } th:first-child { width: 26%; }
 td small { display: block; }
-td.words { font-size: 14px; }
-table.words th { text-align: left; }
-table.goals th:first-child { width: 46%; } table.goals th:last-child { width: 12%; }
-table.words th:first-child { width: 17%; } table.words th:nth-child(2) { width: 12%; }
 .note { margin-top: 10px; }
 .met { color: var(--good); font-weight: 600; } .missed { color: var(--bad); font-weight: 600; }
 details { margin-top: 28px; } summary { cursor: pointer; font-weight: 600; }

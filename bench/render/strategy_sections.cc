@@ -70,7 +70,7 @@ Section BytesSection(const Figures& figures) {
       "engine has no files. Headers: what the same histories take with empty contents. Contents "
       "alone: put under their keys without a strategy.";
   const auto part = [](const char* name) {
-    return BarView::Part{name, "bytes_per_version", {{"part", name}}};
+    return Reference{name, "bytes_per_version", {{"part", name}}};
   };
   const auto column = [](const char* name) {
     return Column{.heading = name, .figure = "bytes_per_version", .where = {{"part", name}}};
@@ -82,7 +82,7 @@ Section BytesSection(const Figures& figures) {
                   .bar = "strategy",
                   .where = where,
                   .parts = {part("contents"), part("headers"), part("requests"), part("ledger")},
-                  .reference = BarView::Part{"contents alone", "raw_bytes_per_version", where},
+                  .reference = Reference{"contents alone", "raw_bytes_per_version", where},
                   .caption = "Bytes per version of the real histories."});
     if (bars) section.plots.push_back(*bars);
     AddTable(MakeTable(figures, {.keys = {{"strategy", engine}},
@@ -102,59 +102,48 @@ Section BytesSection(const Figures& figures) {
   return section;
 }
 
-// A plot an engine.
-Section GrowthSection(const Figures& figures, LineView view, const std::string& title,
-                      const std::string& words) {
+// What is plotted against the number of versions, a plot an engine.
+struct Growth {
+  const char* title;
+  const char* figure;
+  const char* operation;  // empty: the figure is of none
+  const char* words;
+};
+constexpr Growth kGrowth[] = {
+    {"Update", "latency_p50", "update",
+     "One update with hash chain, request record and ledger entry, durable where the engine is: "
+     "median. Beside it what fdatasync alone takes."},
+    {"Fetch one", "latency_p50", "fetch one", "The current version of one document: median."},
+    {"Fetch many", "latency_p50", "fetch many",
+     "A list of current documents, for each of them: median."},
+    {"Old version", "latency_p50", "old version",
+     "One version, drawn from all that a document has: median."},
+    {"History page", "latency_p50", "history page",
+     "The newest ten versions of a document with their contents: median."},
+    {"Recovery after a crash", "recovery", "",
+     "From the start after a kill to the first read, the log replayed."},
+    {"Bytes per version, with more versions", "bytes_per_version", "",
+     "Everything that is stored, compacted."}};
+
+Section GrowthSection(const Figures& figures, const Growth& growth) {
   Section section;
-  section.title = title;
-  section.words = words;
+  section.title = growth.title;
+  section.words = growth.words;
+  const std::string_view operation = growth.operation;
   std::vector<LineView> views;
-  view.x = "versions";
-  view.x_title = "versions of each document";
-  view.series = "strategy";
-  const Where where = view.where;
   for (const std::string& engine : Engines(figures)) {
+    LineView& view = views.emplace_back();
     view.title = engine;
-    view.where = Both(where, {{"engine", engine}});
-    view.reference_where = {{"engine", engine}};
-    views.push_back(view);
+    view.figure = growth.figure;
+    view.where = {{"engine", engine}};
+    view.x = "versions";
+    view.x_title = "versions of each document";
+    view.series = "strategy";
+    if (operation == "update") view.reference = {"fdatasync alone", "fdatasync", view.where};
+    if (!operation.empty()) view.where.emplace("operation", operation);
   }
   section.plots = MakeLinePlots(figures, views);
   return section;
-}
-
-std::vector<Section> GrowthPlots(const Figures& figures) {
-  struct Row {
-    const char* operation;
-    const char* title;
-    const char* words;
-  };
-  constexpr Row kRows[] = {
-      {"update", "Update",
-       "One update with hash chain, request record and ledger entry, durable where the engine is: "
-       "median against the number of versions. Beside it what fdatasync alone takes."},
-      {"fetch one", "Fetch one", "The current version of one document: median."},
-      {"fetch many", "Fetch many", "A list of current documents, for each of them: median."},
-      {"old version", "Old version", "One version, drawn from all that a document has: median."},
-      {"history page", "History page",
-       "The newest ten versions of a document with their contents: median."}};
-  std::vector<Section> sections;
-  for (const Row& row : kRows) {
-    LineView view{.figure = "latency_p50"};
-    view.where = {{"operation", row.operation}};
-    if (std::string_view(row.operation) == "update") {
-      view.reference_figure = "fdatasync";
-      view.reference_title = "fdatasync alone";
-    }
-    sections.push_back(GrowthSection(figures, view, row.title, row.words));
-  }
-  sections.push_back(
-      GrowthSection(figures, {.figure = "recovery"}, "Recovery after a crash",
-                    "From the start after a kill to the first read, the log replayed."));
-  sections.push_back(GrowthSection(figures, {.figure = "bytes_per_version"},
-                                   "Bytes per version, with more versions",
-                                   "Everything that is stored, compacted."));
-  return sections;
 }
 
 std::vector<Column> LatencyColumns(const char* figure) {
@@ -191,8 +180,8 @@ Section TablesSection(const Figures& figures) {
   }
   for (const Figure& figure : figures.all()) {
     if (figure.name != "limit") continue;
-    section.notes.push_back(absl::StrCat(figure.parameters.at("strategy"), " on ",
-                                         figure.parameters.at("engine"), " ", figure.text, "."));
+    section.notes.push_back(absl::StrCat(figure.ParameterOr("strategy", "?"), " on ",
+                                         figure.ParameterOr("engine", "?"), " ", figure.text, "."));
   }
   return section;
 }
@@ -219,7 +208,7 @@ Section CrashSection(const Figures& figures) {
 std::vector<Section> StrategySections(const Figures& figures) {
   if (Engines(figures).empty()) return {};
   std::vector<Section> sections = {ArticleSection(figures), BytesSection(figures)};
-  for (Section& section : GrowthPlots(figures)) sections.push_back(std::move(section));
+  for (const Growth& growth : kGrowth) sections.push_back(GrowthSection(figures, growth));
   sections.push_back(TablesSection(figures));
   sections.push_back(CrashSection(figures));
   return sections;

@@ -58,7 +58,8 @@ std::string ValueText(const Figure& figure, Shown shown) {
 
 // "1,000", "W3 get": numbers among the values of parameters as numbers.
 std::string ParameterText(const std::string& value) {
-  const bool is_number = value.find_first_not_of("0123456789") == std::string::npos;
+  const bool is_number =
+      !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
   return is_number ? Number(std::atof(value.c_str()), 0) : value;
 }
 
@@ -108,14 +109,15 @@ std::string Course(const std::vector<Line>& lines) {
                       rising.size() == lines.size() ? "." : "; nothing else doubles.");
 }
 
-// A point wherever there is a figure above zero, which a logarithmic axis needs.
+// A point wherever both are above zero, which logarithmic axes need.
 Line MakeLine(const Figures& figures, const LineView& view, const std::string& series,
               size_t style) {
   Line line{series, static_cast<int>(style), {}};
   for (const std::string& x : figures.ValuesOf(view.x, view.figure)) {
     const Where where = Both(view.where, {{view.series, series}, {view.x, x}});
     const std::optional<double> y = figures.Value(view.figure, where);
-    if (y && *y > 0) line.points.emplace_back(std::atof(x.c_str()), *y);
+    const double number = std::atof(x.c_str());
+    if (y && *y > 0 && number > 0) line.points.emplace_back(number, *y);
   }
   std::sort(line.points.begin(), line.points.end());
   return line;
@@ -123,15 +125,17 @@ Line MakeLine(const Figures& figures, const LineView& view, const std::string& s
 
 Line MakeReference(const Figures& figures, const LineView& view) {
   constexpr int kReferenceStyle = 5;
-  Line line{view.reference_title, kReferenceStyle, {}};
-  for (const std::string& x : figures.ValuesOf(view.x, view.reference_figure)) {
+  Line line{view.reference->title, kReferenceStyle, {}};
+  for (const std::string& x : figures.ValuesOf(view.x, view.reference->figure)) {
     std::vector<double> values;
-    for (const std::string& series : figures.ValuesOf(view.series, view.reference_figure)) {
-      const auto value = figures.Value(
-          view.reference_figure, Both(view.reference_where, {{view.series, series}, {view.x, x}}));
+    for (const std::string& series : figures.ValuesOf(view.series, view.reference->figure)) {
+      const auto value =
+          figures.Value(view.reference->figure,
+                        Both(view.reference->where, {{view.series, series}, {view.x, x}}));
       if (value) values.push_back(*value);
     }
-    if (values.size() < 2) continue;  // one strategy's own depth
+    // One strategy's own depth is no place for it, and logarithmic axes begin above zero.
+    if (values.size() < 2 || std::atof(x.c_str()) <= 0) continue;
     std::sort(values.begin(), values.end());
     line.points.emplace_back(std::atof(x.c_str()), values[values.size() / 2]);
   }
@@ -157,13 +161,13 @@ std::optional<Plot> MakeLinePlot(const Figures& figures, const LineView& view) {
   }
   if (plot.lines.empty()) return std::nullopt;
   const std::string course = Course(plot.lines);
-  if (!view.reference_figure.empty()) {
+  if (view.reference) {
     Line reference = MakeReference(figures, view);
     if (!reference.points.empty()) plot.lines.push_back(std::move(reference));
   }
   plot.x_ticks = Ticks(plot.lines);
   if (plot.x_ticks.size() < 2) return std::nullopt;  // nothing to see
-  return Plot{plot, view.caption.empty() ? course : view.caption + " " + course};
+  return Plot{plot, course};
 }
 
 }  // namespace
@@ -206,14 +210,14 @@ std::vector<Plot> MakeLinePlots(const Figures& figures, const std::vector<LineVi
 std::optional<Plot> MakeBarPlot(const Figures& figures, const BarView& view) {
   BarPlot plot;
   plot.title = view.title;
-  const auto add = [&](const std::string& name, const std::vector<BarView::Part>& parts,
+  const auto add = [&](const std::string& name, const std::vector<Reference>& parts,
                        const Where& where, bool reference) {
     Bar bar;
     bar.name = name;
     bar.reference = reference;
     double sum = 0;
     Unit unit = Unit::kCount;
-    for (const BarView::Part& part : parts) {
+    for (const Reference& part : parts) {
       const Figure* const figure = figures.Find(part.figure, Both(where, part.where));
       if (figure == nullptr || !figure->value) return;
       bar.parts.push_back(std::max(*figure->value, 0.0));
@@ -223,7 +227,7 @@ std::optional<Plot> MakeBarPlot(const Figures& figures, const BarView& view) {
     bar.text = WithUnit(sum, unit);
     plot.bars.push_back(std::move(bar));
   };
-  for (const BarView::Part& part : view.parts) plot.parts.push_back(part.title);
+  for (const Reference& part : view.parts) plot.parts.push_back(part.title);
   for (const std::string& name : figures.ValuesOf(view.bar, view.parts.front().figure)) {
     add(name, view.parts, Both(view.where, {{view.bar, name}}), false);
   }

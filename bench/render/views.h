@@ -37,34 +37,34 @@ struct TableView {
 // Nothing if it had no row.
 std::optional<Table> MakeTable(const Figures& figures, const TableView& view);
 
+// A figure that stands by itself among others.
+struct Reference {
+  std::string title;
+  std::string figure;
+  Where where{};
+};
+
 // A line for each value of the parameter `series`.
 struct LineView {
-  std::string title{};
+  std::string title;
   std::string figure;
   Where where{};
   std::string x{};  // the parameter
   std::string x_title{};
   std::string series{};
-  std::string caption{};
-  // A line besides: the median of what was measured beside the others.
-  std::string reference_figure{};
-  std::string reference_title{};
-  Where reference_where{};
+  // A line besides: at each x the median of what was measured beside the others.
+  std::optional<Reference> reference{};
 };
 // The views that have anything to show, all to one scale.
 std::vector<Plot> MakeLinePlots(const Figures& figures, const std::vector<LineView>& views);
 
+// A bar for each value of the parameter `bar`, in parts.
 struct BarView {
-  struct Part {
-    std::string title;
-    std::string figure;
-    Where where{};
-  };
   std::string title;
-  std::string bar;  // the parameter
+  std::string bar;
   Where where{};
-  std::vector<Part> parts;
-  std::optional<Part> reference{};  // a bar by itself, which needs no parameter `bar`
+  std::vector<Reference> parts;
+  std::optional<Reference> reference{};  // a bar besides
   std::string caption{};
 };
 std::optional<Plot> MakeBarPlot(const Figures& figures, const BarView& view);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
@@ -82,8 +83,9 @@ void FigureLines::Text(std::string_view figure, const Parameters& parameters,
 }
 
 void FigureLines::Wrong(std::string_view what) {
-  // Each is another: none replaces the one before.
-  Text("wrong", {{"number", ++wrong_}}, what);
+  // Each is another: none replaces one before, of another run in the same file either.
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  Text("wrong", {{"number", ++wrong_}, {"at_ns", std::chrono::nanoseconds(now).count()}}, what);
 }
 
 void FigureLines::Write(std::string_view figure, const Parameters& parameters,

@@ -122,12 +122,44 @@ TEST(Figures, ALaterLineReplacesAnEarlierOne) {
   EXPECT_EQ(figures.Value("resident_memory", {{"documents", "1000"}}), 2);
 }
 
+TEST(Figures, OfAnotherProgramStandBeside) {
+  const char* const lines =
+      R"({"program": "a", "figure": "measured_on", "text": "one machine"}
+{"program": "b", "figure": "measured_on", "text": "another"})";
+  EXPECT_EQ(ToText(MakeDocument(Read(lines))), "a: one machine\nb: another\n");
+}
+
+// A run that is appended to the file of another does not hide what went wrong in it.
+TEST(Figures, WhatWentWrongStays) {
+  const std::string path = testing::TempDir() + "/runs.jsonl";
+  std::remove(path.c_str());
+  for (const char* what : {"first run", "second run"}) FigureLines("p", path).Wrong(what);
+  std::ifstream in(path);
+  Figures figures;
+  ASSERT_TRUE(figures.Read(in, path).ok());
+  EXPECT_EQ(ToText(MakeDocument(figures)), "WRONG: p: first run\nWRONG: p: second run\n");
+}
+
 TEST(Figures, WhatWentWrongIsSaid) {
   const std::string line =
       R"({"program": "p", "figure": "wrong", "parameters": {"number": 1}, "text": "lost & <gone>"})";
   const Document document = MakeDocument(Read(line));
   EXPECT_THAT(ToText(document), HasSubstr("WRONG: p: lost & <gone>\n"));
   EXPECT_THAT(ToHtml(document), HasSubstr("<p class=\"missed\">p: lost &amp; &lt;gone&gt;</p>"));
+}
+
+// What no program writes is shown all the same.
+TEST(Figures, MayHaveAnyParameters) {
+  const std::string page = ToHtml(MakeDocument(
+      Read(Strategies() + Number("server_cpu", R"("call": "", "documents": "none")", -1, "us") +
+           Number("latency_p50",
+                  R"("engine": "rocksdb", "strategy": "", "operation": "update", "versions": 0)", 0,
+                  "us") +
+           R"({"program": "p", "figure": "limit", "text": "ends"})" + "\n" +
+           R"({"program": "p", "figure": "end", "text": "ends"})")));
+  EXPECT_THAT(page, HasSubstr("? on ? ends."));
+  EXPECT_THAT(page, Not(HasSubstr("nan")));
+  EXPECT_THAT(page, Not(HasSubstr("inf\"")));
 }
 
 TEST(MalformedLines, AreRefusedWithTheirNumber) {
@@ -197,7 +229,7 @@ TEST(FigureLines, AreReadAsTheyWereWritten) {
   ASSERT_TRUE(number->spread.has_value());
   EXPECT_EQ(number->spread->rounds, 3);
   EXPECT_EQ(figures.Find("t", {})->text, "\u00b5 <&>");
-  EXPECT_EQ(figures.Find("wrong", {{"number", "2"}})->text, "second");
+  EXPECT_THAT(ToText(MakeDocument(figures)), HasSubstr("WRONG: p\": first\nWRONG: p\": second\n"));
 }
 
 TEST(FigureLines, AMeasurementSaysBetweenWhichRoundsItLies) {
