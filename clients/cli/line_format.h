@@ -32,15 +32,15 @@ struct VersionLine {
   std::string content;  // BSON; empty if deleted.
 };
 
-// INVALID_ARGUMENT says what is wrong with the line.
-absl::StatusOr<VersionLine> ParseVersionLine(std::string_view line);
+// Reads one line, without its end. INVALID_ARGUMENT says what is wrong with it.
+absl::StatusOr<VersionLine> ParseVersionLine(std::string_view text);
 
 // The line, without its end; ParseVersionLine gives an equal one again, content to the byte.
 // Members that are empty are left out. INVALID_ARGUMENT if the content is damaged.
 absl::StatusOr<std::string> FormatVersionLine(const VersionLine& line);
 
-// "import-<16 hexadecimal digits>-<line number>": the digits are the first 64 bits of the SHA-256 of
-// the line's text. So the same content imported again, from whatever path, makes the same calls,
+// "import-<16 hexadecimal digits>-<line number>": the digits are the first 64 bits of the SHA-256
+// of the line's text. So the same content imported again, from whatever path, makes the same calls,
 // which the server knows for 24 hours; and equal lines at two places of a file stay two versions.
 // An id only has to differ from the others of one document and one day, for which 64 bits are
 // plenty; each further 64 would take 8 bytes in every ledger entry, and 16 in every version's

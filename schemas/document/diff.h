@@ -23,7 +23,7 @@ struct FieldChange {
   bool values_omitted = false;  // both are absent, because they are too large
 };
 
-// After a path longer than this, what changes inside a member is one change of the member. So a
+// Below a path longer than this, what changes inside a member is one change of the member. So a
 // member name as long as the document cannot be repeated for each of its thousands of members.
 inline constexpr size_t kDiffPathMax = 512;
 // An object that has a member with a longer name on either side is compared as a whole. So no path

@@ -1,14 +1,13 @@
 // From the wire form of google.protobuf.Struct to BSON.
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/base/strings.h"
 #include "schemas/document/bson_check.h"
 #include "schemas/document/bson_view.h"
 #include "schemas/document/content_error.h"
 #include "schemas/document/content_walk.h"
 #include "schemas/document/extended_json/wrapper.h"
+#include "schemas/document/open_structs.h"
 #include "schemas/document/struct_codec.h"
 #include "schemas/document/struct_message.h"
 #include "schemas/document/struct_wire.h"
@@ -26,7 +25,7 @@ class StructReader {
     out_.reserve(wire.size() + wire.size() / 8 + 16);
     const size_t entries_begin = 0;
     std::string_view wrapper_name;
-    if (!AddEntries(wire, wrapper_name)) return Refusal();
+    if (!open_.Open(wire, wrapper_name)) return Refusal();
     if (!wrapper_name.empty()) {
       Trail::Level level(walk_.trail());
       level.At(wrapper_name);
@@ -55,38 +54,18 @@ class StructReader {
   bool Fail(std::string_view problem, std::string_view advice) {
     return walk_.Refuse(problem, advice);
   }
-  bool FailWire() {
-    return Fail("is not well-formed as google.protobuf.Struct",
-                "send what a protobuf library writes");
-  }
-
-  // Puts a Struct's entries at the end of entries_ and tells the first name that only a wrapper may
-  // have.
-  bool AddEntries(std::string_view wire, std::string_view& wrapper_name) {
-    switch (entries_.Add(wire, wrapper_name)) {
-      case StructFault::kNone:
-        return true;
-      case StructFault::kMalformed:
-        return FailWire();
-      case StructFault::kNameNotUtf8:
-        return Fail("has a member whose name is not UTF-8", "write names in UTF-8");
-      case StructFault::kNameWithZero:
-        return Fail("has a member whose name contains a zero byte", "use a name without it");
-    }
-    return false;
-  }
 
   // Writes the entries from `entries_begin` on as a BSON document and takes them off.
   bool Object(size_t entries_begin, int depth) {
-    const size_t entries_end = entries_.size();
+    const size_t entries_end = open_.size();
     const size_t start = BeginDocument(out_);
     Trail::Level level(walk_.trail());
     for (size_t i = entries_begin; i < entries_end; ++i) {
-      const StructEntry entry = entries_[i];
+      const StructEntry entry = open_[i];
       level.At(entry.name);
       if (!Member(entry.name, entry.value, depth)) return false;
     }
-    entries_.Truncate(entries_begin);
+    open_.Close(entries_begin);
     EndDocument(start, out_);
     return true;
   }
@@ -105,7 +84,7 @@ class StructReader {
       index.Next();
     }
     level.Leave();
-    if (reader.failed()) return FailWire();
+    if (reader.failed()) return open_.RefuseWire();
     EndDocument(start, out_);
     return true;
   }
@@ -114,7 +93,7 @@ class StructReader {
   bool Member(std::string_view name, std::string_view wire, int depth) {
     if (!walk_.CountNode()) return false;
     ParsedValue value;
-    if (!ParseValue(wire, value)) return FailWire();
+    if (!ParseValue(wire, value)) return open_.RefuseWire();
     switch (value.tag) {
       case kNullTag:
         AppendMemberHead(kBsonNull, name, out_);
@@ -164,55 +143,18 @@ class StructReader {
   }
 
   bool ObjectOrWrapper(std::string_view name, std::string_view wire, int depth) {
-    const size_t entries_begin = entries_.size();
+    const size_t entries_begin = open_.size();
     std::string_view wrapper_name;
-    if (!AddEntries(wire, wrapper_name)) return false;
-    if (!wrapper_name.empty()) return Wrapper(name, wrapper_name, entries_begin);
+    if (!open_.Open(wire, wrapper_name)) return false;
+    if (!wrapper_name.empty()) {
+      Value value;
+      if (!open_.CloseWrapper(wrapper_name, entries_begin, value)) return false;
+      AppendMember(value.type, name, value.bytes, out_);
+      return true;
+    }
     if (!walk_.MayNest(depth)) return false;
     AppendMemberHead(kBsonObject, name, out_);
     return Object(entries_begin, depth + 1);
-  }
-
-  bool Wrapper(std::string_view name, std::string_view wrapper_name, size_t entries_begin) {
-    WrapperArgument argument;
-    if (entries_.size() - entries_begin != 1) return FailWrapper(wrapper_name);
-    if (!Argument(entries_[entries_begin].value, argument)) return false;
-    entries_.Truncate(entries_begin);
-    const std::optional<Value> value = ReadWrapper(wrapper_name, argument);
-    if (!value) return FailWrapper(wrapper_name);
-    AppendMember(value->type, name, value->bytes, out_);
-    return true;
-  }
-
-  bool Argument(std::string_view wire, WrapperArgument& argument) {
-    ParsedValue value;
-    if (!ParseValue(wire, value)) return FailWire();
-    argument.is_object = value.tag == kStructTag;
-    if (!argument.is_object) return Part({}, value, argument.scalar);
-    const size_t entries_begin = entries_.size();
-    std::string_view inner_wrapper;
-    if (!AddEntries(value.bytes, inner_wrapper)) return false;
-    for (size_t i = entries_begin; i < entries_.size(); ++i, ++argument.part_count) {
-      if (argument.part_count >= 2) continue;
-      ParsedValue inner;
-      if (!ParseValue(entries_[i].value, inner)) return FailWire();
-      if (!Part(entries_[i].name, inner, argument.parts[argument.part_count])) return false;
-    }
-    entries_.Truncate(entries_begin);
-    return true;
-  }
-
-  bool Part(std::string_view name, const ParsedValue& value, WrapperPart& part) {
-    part.name = name;
-    if (value.tag == kTextTag) {
-      if (!IsUtf8(value.bytes)) return Fail("is not UTF-8", "write text in UTF-8");
-      part.kind = WrapperPart::Kind::kString;
-      part.text = value.bytes;
-    } else if (value.tag == kNumberTag) {
-      part.kind = WrapperPart::Kind::kNumber;
-      part.number = value.number();
-    }
-    return true;
   }
 
   bool FailRounded() {
@@ -222,14 +164,10 @@ class StructReader {
         R"({"$numberDouble": "digits"})");
   }
 
-  bool FailWrapper(std::string_view wrapper_name) {
-    return Fail(WrapperProblem(wrapper_name), WrapperAdvice(wrapper_name));
-  }
-
   ContentWalk walk_;
+  OpenStructs open_{walk_};
   const std::string_view whole_;
   std::string out_;
-  StructEntries entries_;
 };
 
 absl::StatusOr<Value> WithinSize(absl::StatusOr<Value> value, const Limits& limits) {

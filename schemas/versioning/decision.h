@@ -68,9 +68,9 @@ class Decider {
   Decider(const store::Store& store, Collections& collections, const Clock& clock, Entropy& entropy,
           const WriteOptions& options);
 
-  // Reads the document's head and gives the writes of the round, in their order, an answer; those
-  // that change something have planned a version, and their answer and all after it hold once that
-  // is committed. Without an answer stay, at the end, those for which the round is too full.
+  // Reads the document's head and decides the writes of the round in their order. Each gets an
+  // answer. One that makes a version plans it: that answer, and all after it, hold once the version
+  // is committed. The last ones get none if the round is too full for them.
   void Decide(Round& round);
 
  private:
