@@ -20,7 +20,6 @@
 #include "grpcpp/security/credentials.h"
 #include "schemas/base/error.h"
 #include "service/app/executor.h"
-#include "service/engines/engines.h"
 #include "service/server/admission.h"
 #include "service/server/server_loop.h"
 
@@ -142,12 +141,11 @@ class Served {
   explicit Served(std::vector<Method> methods, LoopOptions options = {},
                   const std::shared_ptr<grpc::ChannelCredentials>& credentials =
                       grpc::InsecureChannelCredentials(),
-                  bool reads_block = false)
-      : store_(*engines::OpenEngine("memory", engines::OpenOptions())) {
+                  bool reads_block = false) {
     options.listen = "127.0.0.1:0";
     auto loop = ServerLoop::Start(
         options, std::move(methods),
-        {executor_, *store_, {&ends, &more_ends}, reads_block ? &readers_ : nullptr});
+        {executor_, /*committer=*/nullptr, {&ends, &more_ends}, reads_block ? &readers_ : nullptr});
     EXPECT_TRUE(loop.ok()) << loop.status();
     loop_ = *std::move(loop);
     grpc::ChannelArguments arguments;
@@ -208,7 +206,6 @@ class Served {
     context.set_deadline(std::chrono::system_clock::now() + kPatience);
   }
 
-  const std::unique_ptr<store::Store> store_;
   app::ThreadPool executor_{2};
   app::ThreadPool readers_{2};
   std::unique_ptr<ServerLoop> loop_;
