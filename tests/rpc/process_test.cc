@@ -183,6 +183,7 @@ std::string AwaitAddress(fault::ChildProcess& server) {
   return "";
 }
 
+// How many of so many writes were answered, up to the first that was not.
 int64_t WriteTimes(const std::string& address, int64_t times) {
   grpc::ChannelArguments own;
   own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -190,13 +191,13 @@ int64_t WriteTimes(const std::string& address, int64_t times) {
       grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), own));
   const auto request = Parse<v1::UpdateRequest>(R"({"collection": "c", "id": "x",
       "allow_missing": true, "patch": {"operations": [{"path": "/n", "increment": 1}]}})");
-  int64_t answered = 0;
-  for (int64_t i = 0; i < times; ++i) {
+  for (int64_t answered = 0; answered < times; ++answered) {
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
     v1::UpdateResponse response;
-    answered += stub->Update(&context, request, &response).ok() ? 1 : 0;
+    if (!stub->Update(&context, request, &response).ok()) return answered;
   }
-  return answered;
+  return times;
 }
 
 TEST_F(Process, AnswersWhenNobodyReadsItsLog) {
