@@ -144,7 +144,7 @@ class Served {
                       grpc::InsecureChannelCredentials(),
                   bool reads_block = false)
       : store_(*engines::OpenEngine("memory", engines::OpenOptions())) {
-    options.listen = "127.0.0.1:0";
+    options.listener.listen = "127.0.0.1:0";
     auto loop = ServerLoop::Start(
         options, std::move(methods),
         {executor_, *store_, {&ends, &more_ends}, reads_block ? &readers_ : nullptr});
