@@ -120,7 +120,8 @@ void AddDocuments(CLI::App& app, ServerOptions& server) {
 
 void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
   const std::string group = "Network";
-  Add(app, group, "listen", server.loop.listen, "address to serve on; port 0 picks a free one")
+  Add(app, group, "listen", server.loop.listener.listen,
+      "address to serve on; port 0 picks a free one")
       ->type_name("HOST:PORT");
   Add(app, group, "insecure", server.insecure,
       "allow an address that other machines reach, although\ntraffic is not encrypted");
@@ -140,6 +141,15 @@ void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
       "clients reconnect after this time, so that balancers can\nmove them; 0: never")
       ->type_name("SECONDS")
       ->check(CLI::Range(int64_t{0}, int64_t{864000}));
+  Add(app, group, "connections-max", server.loop.listener.connections_max,
+      "open connections; at most half of the descriptors that the\nprocess may have count; more "
+      "are reset")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000));
+  Add(app, group, "connections-per-address-max", server.loop.listener.connections_per_address_max,
+      "open connections from one address; 0: no limit of its own")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000));
   Add(app, group, "in-flight-mib-max", texts.in_flight_mib,
       "requests and answers in memory; beyond, calls are\nrefused as OVERLOADED")
       ->type_name("MIB")

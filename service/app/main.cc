@@ -7,23 +7,12 @@
 
 #include "schemas/base/strings.h"
 #include "service/app/flags.h"
+#include "service/app/process.h"
 
 namespace strata::app {
 namespace {
 
 constexpr int kExitFailure = 1;
-
-// Signals are taken by waiting for them, in one place; so every thread is started with them
-// blocked.
-sigset_t BlockSignals() {
-  signal(SIGPIPE, SIG_IGN);
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return signals;
-}
 
 void Await(const sigset_t& signals) {
   int number = 0;
@@ -32,6 +21,7 @@ void Await(const sigset_t& signals) {
 
 int Serve(const Flags& flags) {
   observability::ConfigureLog(flags.log_level, flags.log_format);
+  RaiseDescriptorLimit();
   const sigset_t signals = BlockSignals();
   auto server = Server::Start(flags.server);
   if (!server.ok()) {
@@ -57,6 +47,7 @@ int Serve(const Flags& flags) {
 }  // namespace strata::app
 
 int main(int argc, char** argv) {
+  strata::app::OpenStandardDescriptors();
   const auto parsed = strata::app::ParseFlags(argc, argv);
   if (const auto* const exit = std::get_if<strata::app::Exit>(&parsed)) {
     std::fputs(exit->text.c_str(), exit->status == 0 ? stdout : stderr);

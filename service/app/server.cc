@@ -67,10 +67,10 @@ versioning::DocumentsOptions ToDocumentsOptions(const ServerOptions& options) {
 }  // namespace
 
 absl::Status CheckOptions(const ServerOptions& options) {
-  const std::optional<Address> address = SplitAddress(options.loop.listen);
-  if (!address) return OptionError("listen", "not HOST:PORT: " + options.loop.listen);
+  const std::optional<Address> address = SplitAddress(options.loop.listener.listen);
+  if (!address) return OptionError("listen", "not HOST:PORT: " + options.loop.listener.listen);
   if (!IsLoopback(address->host) && !options.insecure) {
-    return OptionError("listen", options.loop.listen +
+    return OptionError("listen", options.loop.listener.listen +
                                      " is reachable from other machines and traffic is not "
                                      "encrypted; use a loopback address, or say --insecure");
   }
@@ -147,7 +147,7 @@ absl::Status Server::Parts::Serve() {
   ASSIGN_OR_RETURN(
       loop, server::ServerLoop::Start(options.loop, rpc::AllMethods(*services),
                                       {executor, store->cooperative(), {&access_log}, readers}));
-  address = SplitAddress(options.loop.listen)->host + ":" + std::to_string(loop->port());
+  address = SplitAddress(options.loop.listener.listen)->host + ":" + std::to_string(loop->port());
   WatchClock();
   health->SetServing(true);
   return absl::OkStatus();

@@ -1,6 +1,7 @@
 #include "service/observability/access_log.h"
 
 #include <string>
+#include <utility>
 
 #include "schemas/base/error.h"
 #include "service/observability/log.h"
@@ -27,9 +28,29 @@ LogLevel LevelOf(const absl::Status& status) {
 
 }  // namespace
 
+bool AccessLog::MayTell(CallEnd::Time now) {
+  int64_t untold = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (now - second_ >= std::chrono::seconds(1)) {
+      second_ = now;
+      told_ = 0;
+      untold = std::exchange(untold_, 0);
+    }
+    if (told_ == kFailuresASecondMax) {
+      ++untold_;
+      return false;
+    }
+    ++told_;
+  }
+  if (untold > 0) Log(LogLevel::kWarning, "failed calls were not told", {{"calls", untold}});
+  return true;
+}
+
 void AccessLog::OnEnd(const CallEnd& end) {
   const LogLevel level = LevelOf(end.status);
   if (!LogsAt(level)) return;
+  if (!end.status.ok() && !MayTell(end.end)) return;
   const std::string code = absl::StatusCodeToString(end.status.code());
   const std::optional<ErrorReason> reason = ReasonOf(end.status);
   // The message stays out: it may name a path or an id, or be a driver's.

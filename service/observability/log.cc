@@ -1,18 +1,22 @@
 #include "service/observability/log.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <memory>
+
+#include "service/observability/log_sink.h"
 
 namespace strata::observability {
 namespace {
 
+std::string SayDropped(int64_t lines);
+
 struct State {
   std::shared_ptr<spdlog::logger> logger = std::make_shared<spdlog::logger>(
-      "stratad", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+      "stratad", std::make_shared<LogSink>(STDERR_FILENO, &SayDropped));
   std::atomic<LogLevel> level = LogLevel::kWarning;
   std::atomic<LogFormat> format = LogFormat::kText;
 
@@ -51,11 +55,19 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::off;
 }
 
-// A JSON string; good in text lines too, where a value needs quotes.
+// Where the texts of a line end, so that the line stays one that a reader can parse: numbers,
+// quotes and the line's beginning still fit.
+constexpr size_t kTextsEnd = LogSink::kLineBytesMax - 512;
+
+// A JSON string; good in text lines too, where a value needs quotes. Cut where the line gets full.
 void AppendQuoted(std::string_view text, std::string& line) {
   constexpr char kHex[] = "0123456789abcdef";
   line += '"';
   for (const char c : text) {
+    if (line.size() >= kTextsEnd) {
+      line += "...";
+      break;
+    }
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       line += '\\';
@@ -83,9 +95,9 @@ bool NeedsQuotes(std::string_view text) {
 
 void AppendField(const LogField& field, LogFormat format, std::string& line) {
   if (format == LogFormat::kJson) {
-    line += ',';
-    AppendQuoted(field.key(), line);
-    line += ':';
+    line += ",\"";
+    line += field.key();
+    line += "\":";
   } else {
     line += ' ';
     line += field.key();
@@ -96,8 +108,27 @@ void AppendField(const LogField& field, LogFormat format, std::string& line) {
   } else if (format == LogFormat::kJson || NeedsQuotes(field.text())) {
     AppendQuoted(field.text(), line);
   } else {
-    line += field.text();
+    line += field.text().substr(0, kTextsEnd - std::min(kTextsEnd, line.size()));
   }
+}
+
+// What stands after time and level.
+std::string Payload(LogFormat format, std::string_view event,
+                    std::initializer_list<LogField> fields) {
+  std::string line;
+  if (format == LogFormat::kJson) {
+    line += "\"event\":";
+    AppendQuoted(event, line);
+  } else {
+    line += event;
+  }
+  for (const LogField& field : fields) AppendField(field, format, line);
+  return line;
+}
+
+std::string SayDropped(int64_t lines) {
+  return Payload(GlobalState().format.load(std::memory_order_relaxed),
+                 "lines were dropped that nobody read", {{"lines", lines}});
 }
 
 }  // namespace
@@ -126,15 +157,7 @@ bool LogsAt(LogLevel level) {
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
   if (!LogsAt(level)) return;
   State& state = GlobalState();
-  const LogFormat format = state.format.load(std::memory_order_relaxed);
-  std::string line;
-  if (format == LogFormat::kJson) {
-    line += "\"event\":";
-    AppendQuoted(event, line);
-  } else {
-    line += event;
-  }
-  for (const LogField& field : fields) AppendField(field, format, line);
+  const std::string line = Payload(state.format.load(std::memory_order_relaxed), event, fields);
   state.logger->log(ToSpdlog(level), spdlog::string_view_t(line.data(), line.size()));
 }
 

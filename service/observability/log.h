@@ -1,4 +1,5 @@
-// The server's log: one line an event, on stderr, as text or as JSON.
+// The server's log: one line an event, on stderr, as text or as JSON. It never waits for whoever
+// reads there: what does not fit is dropped and counted (log_sink.h).
 //
 // What goes in is an event's name and facts about it. Document content, document ids and the text
 // of drivers' errors stay out.
@@ -25,7 +26,7 @@ void ConfigureLog(LogLevel level, LogFormat format);
 // Whether a line of this level is written: ask before work that only the log needs.
 bool LogsAt(LogLevel level);
 
-// One fact: a text or a number.
+// One fact: a text or a number. Keys are words of letters and underscores.
 class LogField {
  public:
   LogField(std::string_view key, std::string_view text) : key_(key), text_(text) {}

@@ -8,6 +8,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
 #include "service/observability/log.h"
 #include "service/server/event_queue.h"
 
@@ -42,7 +43,7 @@ class LoopServer final : public ServerLoop {
   }
 
   absl::Status Listen();
-  int port() const override { return port_; }
+  int port() const override { return listener_->port(); }
   void Shutdown(std::chrono::milliseconds grace) override;
 
  private:
@@ -53,8 +54,10 @@ class LoopServer final : public ServerLoop {
   std::map<std::string, std::unique_ptr<RawService>> services_;
   grpc::AsyncGenericService unknown_methods_;
   std::vector<std::unique_ptr<EventQueue>> queues_;
+  // One EMFILE ends gRPC's own listener for ever, and nothing caps its connections.
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
-  int port_ = 0;
   bool stopped_ = false;
 };
 
@@ -90,13 +93,14 @@ void LoopServer::Configure(grpc::ServerBuilder& builder) const {
   // RESOURCE_EXHAUSTED without a reason, as when it resets a call: a caller that repeats what may
   // have taken effect would repeat it for ever. So Admission looks, and gives the reason.
   builder.SetMaxReceiveMessageSize(-1);
-  // Otherwise a second server on the same port takes half of the connections, silently.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
                              static_cast<int>(options.metadata_bytes_max));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_per_connection_max);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, millis(options.keepalive_time));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, millis(options.keepalive_timeout));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, millis(options.connection_idle_max));
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             millis(options.handshake_timeout));
   if (options.connection_age_max.count() > 0) {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, millis(options.connection_age_max));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
@@ -111,11 +115,13 @@ absl::Status LoopServer::Listen() {
   gpr_set_log_function(LogOfGrpc);
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   google::protobuf::SetLogHandler(LogOfProtobuf);
+  ASSIGN_OR_RETURN(listener_, Listener::Open(state_->options.listener));
   grpc::ServerBuilder builder;
   Configure(builder);
   const std::shared_ptr<grpc::ServerCredentials>& credentials = state_->options.credentials;
-  builder.AddListeningPort(state_->options.listen,
-                           credentials ? credentials : grpc::InsecureServerCredentials(), &port_);
+  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      credentials ? credentials : grpc::InsecureServerCredentials());
   for (const auto& [name, service] : services_) builder.RegisterService(service.get());
   builder.RegisterAsyncGenericService(&unknown_methods_);
   for (int i = 0; i < state_->options.threads; ++i) {
@@ -123,12 +129,13 @@ absl::Status LoopServer::Listen() {
         std::make_unique<EventQueue>(state_, unknown_methods_, builder.AddCompletionQueue()));
   }
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr || port_ <= 0) {
-    return Error(ErrorReason::kStoreUnavailable,
-                 "cannot listen on " + state_->options.listen +
-                     ": the address is in use, not of this machine, or not HOST:PORT");
-  }
+  if (server_ == nullptr) return Error(ErrorReason::kInternal, "gRPC does not start");
   for (const auto& queue : queues_) queue->Start();
+  listener_->Start([this](int socket) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = socket;
+    acceptor_->HandleNewConnection(&connection);
+  });
   return absl::OkStatus();
 }
 
@@ -141,6 +148,7 @@ void LoopServer::Shutdown(std::chrono::milliseconds grace) {
   for (const auto& queue : queues_) {
     queue->EndStreams(Error(ErrorReason::kDraining, "server is draining"));
   }
+  listener_->Stop();
   server_->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
   for (const auto& queue : queues_) queue->Stop();
 }

@@ -23,6 +23,7 @@
 #include "schemas/base/executor.h"
 #include "schemas/store/cooperative.h"
 #include "service/observability/call_observer.h"
+#include "service/server/listener.h"
 #include "service/server/method.h"
 
 namespace grpc {
@@ -32,7 +33,7 @@ class ServerCredentials;
 namespace strata::server {
 
 struct LoopOptions {
-  std::string listen = "127.0.0.1:50051";      // port 0 picks one
+  ListenerOptions listener{.listen = "127.0.0.1:50051"};
   int threads = 1;                             // completion queues, one thread each
   size_t request_bytes_max = size_t{4} << 20;  // or one message of a stream
   size_t metadata_bytes_max = size_t{8} << 10;
@@ -43,6 +44,8 @@ struct LoopOptions {
   std::chrono::seconds keepalive_time{60};
   std::chrono::seconds keepalive_timeout{20};
   std::chrono::seconds connection_age_max{0};  // 0: no end
+  std::chrono::seconds connection_idle_max{900};
+  std::chrono::seconds handshake_timeout{5};  // up to a connection's first HTTP/2 settings
 
   // Null: traffic is not encrypted, and nobody is vouched for.
   std::shared_ptr<grpc::ServerCredentials> credentials;

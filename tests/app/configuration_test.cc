@@ -78,7 +78,7 @@ class Configuration : public testing::Test {
 
 TEST_F(Configuration, HasDefaults) {
   const Flags flags = Taken({});
-  EXPECT_EQ(flags.server.loop.listen, "127.0.0.1:50051");
+  EXPECT_EQ(flags.server.loop.listener.listen, "127.0.0.1:50051");
   EXPECT_EQ(flags.server.engine, "rocksdb");
   EXPECT_EQ(flags.server.data, "./data");
   EXPECT_EQ(flags.server.default_strategy, "deltas");

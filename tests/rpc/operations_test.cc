@@ -363,7 +363,7 @@ TEST(Limits, DocumentsMayBeAsLargeAsTheServerSays) {
 TEST(Listening, TwoServersDoNotShareAPort) {
   TestServer first;
   app::ServerOptions options = TestOptions();
-  options.loop.listen = first.server().address();
+  options.loop.listener.listen = first.server().address();
   const auto second = app::Server::Start(options);
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(std::string(second.status().message()), testing::HasSubstr(first.server().address()));
@@ -373,15 +373,15 @@ TEST(Listening, TwoServersDoNotShareAPort) {
 TEST(Listening, BeyondLoopbackOnlyIfToldSo) {
   app::ServerOptions options = TestOptions();
   for (const char* listen : {"0.0.0.0:0", "[::]:0", "example.com:1", "10.0.0.1:0"}) {
-    options.loop.listen = listen;
+    options.loop.listener.listen = listen;
     EXPECT_FALSE(app::CheckOptions(options).ok()) << listen;
   }
   for (const char* listen : {"nonsense", ":1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536"}) {
-    options.loop.listen = listen;
+    options.loop.listener.listen = listen;
     options.insecure = true;
     EXPECT_FALSE(app::CheckOptions(options).ok()) << listen;
   }
-  options.loop.listen = "0.0.0.0:0";
+  options.loop.listener.listen = "0.0.0.0:0";
   TestServer open(options);
   EXPECT_GT(open.server().port(), 0);
 }

@@ -4,8 +4,11 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
+#include <thread>
 
 #include "tests/fault/server_process.h"
 #include "tests/rpc/test_server.h"
@@ -14,8 +17,10 @@
 namespace strata::rpc_test {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::MatchesRegex;
+using testing::Not;
 
 constexpr std::chrono::seconds kPatience{60};
 
@@ -157,7 +162,109 @@ TEST_F(Process, LogsAsJsonWithoutContent) {
   const std::string log = fault::ReadFile(errors_);
   EXPECT_THAT(log, HasSubstr(R"("method":"strata.v1.DocumentService/Create","code":"OK")"));
   EXPECT_THAT(log, HasSubstr(R"("reason":"DOCUMENT_EXISTS")"));
-  EXPECT_THAT(log, testing::Not(HasSubstr("secret")));
+  EXPECT_THAT(log, Not(HasSubstr("secret")));
+}
+
+// The command of a shell that starts the server with its descriptors changed.
+std::vector<std::string> InShell(const std::vector<std::string>& command,
+                                 const std::string& redirections) {
+  std::string line = "exec";
+  for (const std::string& word : command) line += " '" + word + "'";
+  return {"/bin/sh", "-c", line + " " + redirections};
+}
+
+constexpr std::string_view kOpening = "stratad: serving strata.v1 on ";
+
+std::string AwaitAddress(fault::ChildProcess& server) {
+  while (const std::optional<std::string> line = server.ReadLine(kPatience)) {
+    if (!line->starts_with(kOpening)) continue;
+    return line->substr(kOpening.size(), line->find(" (") - kOpening.size());
+  }
+  return "";
+}
+
+// How many of so many writes were answered, up to the first that was not.
+int64_t WriteTimes(const std::string& address, int64_t times) {
+  grpc::ChannelArguments own;
+  own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const auto stub = v1::DocumentService::NewStub(
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), own));
+  const auto request = Parse<v1::UpdateRequest>(R"({"collection": "c", "id": "x",
+      "allow_missing": true, "patch": {"operations": [{"path": "/n", "increment": 1}]}})");
+  for (int64_t answered = 0; answered < times; ++answered) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    v1::UpdateResponse response;
+    if (!stub->Update(&context, request, &response).ok()) return answered;
+  }
+  return times;
+}
+
+TEST_F(Process, AnswersWhenNobodyReadsItsLog) {
+  fault::ChildProcess server(
+      InShell(Command({"--listen=127.0.0.1:0", "--engine=memory", "--log-level=debug"}), "2>&1"),
+      errors_);
+  const std::string address = AwaitAddress(server);
+  constexpr int64_t kWrites = 7500;
+  std::vector<std::future<int64_t>> writers;
+  for (int i = 0; i < 4; ++i) {
+    writers.push_back(std::async(std::launch::async, WriteTimes, address, kWrites));
+  }
+  for (std::future<int64_t>& writer : writers) EXPECT_EQ(writer.get(), kWrites);
+  while (server.ReadLine(std::chrono::milliseconds(10))) {
+  }
+  EXPECT_EQ(WriteTimes(address, 1), 1);
+  EXPECT_THAT(server.ReadLine(kPatience).value_or(""),
+              ContainsRegex("lines were dropped that nobody read lines=[0-9]+"));
+  WriteTimes(address, 5000);  // it is full again
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+void ExpectNoLogIn(const std::string& directory) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    const std::string text = fault::ReadFile(entry.path());
+    EXPECT_THAT(text, Not(HasSubstr("stratad"))) << entry.path();
+    EXPECT_THAT(text, Not(HasSubstr("DocumentService"))) << entry.path();
+  }
+  EXPECT_GT(files, 3);
+}
+
+TEST_F(Process, WithoutAnErrorOutputItKeepsItsLogOutOfTheData) {
+  fault::ChildProcess server(
+      InShell(Command({"--listen=127.0.0.1:0", "--data", data_, "--log-level=debug"}), "<&- 2>&-"),
+      errors_);
+  EXPECT_EQ(WriteTimes(AwaitAddress(server), 10), 10);
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  ExpectNoLogIn(data_);
+}
+
+TEST_F(Process, WithoutAnOutputItKeepsWhatItSaysOutOfTheData) {
+  fault::ChildProcess server(InShell(Command({"--listen=127.0.0.1:0", "--data", data_}), "<&- >&-"),
+                             errors_);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (fault::ReadFile(errors_).find("serving") == std::string::npos) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::yield();
+  }
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  ExpectNoLogIn(data_);
+}
+
+TEST_F(Process, GoesOnAtSignalsThatAreNotForIt) {
+  fault::ChildProcess server(Command({"--listen=127.0.0.1:0", "--engine=memory"}), errors_);
+  const std::string address = AwaitAddress(server);
+  for (const int signal : {SIGHUP, SIGUSR1, SIGUSR2}) {
+    server.Signal(signal);
+    EXPECT_EQ(WriteTimes(address, 1), 1) << signal;
+  }
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ std::unique_ptr<app::Server> Take(absl::StatusOr<std::unique_ptr<app::Server>> s
 app::ServerOptions TestOptions() {
   app::ServerOptions options;
   options.engine = "memory";
-  options.loop.listen = "127.0.0.1:0";
+  options.loop.listener.listen = "127.0.0.1:0";
   options.executor_threads = 2;
   return options;
 }

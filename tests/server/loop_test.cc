@@ -142,7 +142,7 @@ class Served {
                   const std::shared_ptr<grpc::ChannelCredentials>& credentials =
                       grpc::InsecureChannelCredentials(),
                   bool reads_block = false) {
-    options.listen = "127.0.0.1:0";
+    options.listener.listen = "127.0.0.1:0";
     auto loop = ServerLoop::Start(
         options, std::move(methods),
         {executor_, /*committer=*/nullptr, {&ends, &more_ends}, reads_block ? &readers_ : nullptr});

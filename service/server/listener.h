@@ -1,0 +1,89 @@
+// The listening socket: accepts connections itself, so that neither how many there are nor a want
+// of descriptors ever ends it, and hands them on.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace strata::server {
+
+struct ListenerOptions {
+  std::string listen;  // HOST:PORT; port 0 picks one
+  // Open at once; at most half of the descriptors that the process may have count.
+  int connections_max = 10'000;
+  int connections_per_address_max = 1'000;  // 0: as many as there may be at all
+};
+
+// What is beyond its limits is accepted and reset at once: a caller hears so right away, instead of
+// waiting in the backlog.
+class Listener {
+ public:
+  // Takes over a connected, non-blocking socket.
+  using Take = std::function<void(int socket)>;
+
+  // Binds and listens; callers wait in the backlog until Start. STORE_UNAVAILABLE, naming the
+  // address.
+  static absl::StatusOr<std::unique_ptr<Listener>> Open(const ListenerOptions& options);
+  // As Stop.
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  int port() const { return port_; }
+  // Of all hosts that the name stands for, the sockets.
+  const std::vector<int>& sockets() const { return sockets_; }
+
+  // Accepts on a thread of its own, on which `take` is called too. Once.
+  void Start(Take take);
+  // Stops listening. What was handed on stays open. May be called again.
+  void Stop();
+
+  // As of the last look: each second, and whenever there seem to be too many.
+  int64_t open() const { return open_.load(std::memory_order_relaxed); }
+  // Since the start.
+  int64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+
+ private:
+  // Whoever took a connection closes it without a word. The kernel never gives a socket's cookie to
+  // another, so a descriptor with another one, or none, is another file.
+  struct Connection {
+    int descriptor = -1;
+    uint64_t cookie = 0;
+    std::string address;
+  };
+
+  explicit Listener(const ListenerOptions& options);
+  absl::Status Bind();
+  void Run();
+  void AcceptAll(int listening);
+  void AcceptOne(int socket, std::string address);
+  void Refuse(int socket);
+  void RefuseWithoutDescriptors(int listening);
+  bool IsFull(const std::string& address) const;
+  void ForgetClosed();
+  void Report();
+
+  const ListenerOptions options_;
+  const int64_t connections_max_;
+  int port_ = 0;
+  std::vector<int> sockets_;
+  int stop_ = -1;     // an eventfd
+  int reserve_ = -1;  // given up to accept, and reset, when no other descriptor is left
+  Take take_;
+  std::vector<Connection> connections_;
+  std::map<std::string, int> by_address_;
+  std::atomic<int64_t> open_ = 0;
+  std::atomic<int64_t> refused_ = 0;
+  int64_t reported_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace strata::server

@@ -1,0 +1,205 @@
+// The listener by itself: its caps, and a process without descriptors.
+#include "service/server/listener.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schemas/base/error.h"
+#include "tests/support/status_matchers.h"
+
+namespace strata::server {
+namespace {
+
+using test_support::IsOk;
+using testing::HasSubstr;
+
+constexpr std::chrono::seconds kPatience{30};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  Descriptor(Descriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// A connection from 127.0.0.`host`.
+Descriptor Connect(int port, int host = 1) {
+  Descriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in from{};
+  from.sin_family = AF_INET;
+  from.sin_addr.s_addr = htonl((127U << 24) | static_cast<uint32_t>(host));
+  EXPECT_EQ(bind(made.get(), reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(static_cast<uint16_t>(port));
+  EXPECT_EQ(connect(made.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  return made;
+}
+
+// Whether the other side reset it, which has to come within the patience; false if it greeted.
+bool IsReset(const Descriptor& connection) {
+  pollfd wait = {connection.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&wait, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count())), 1);
+  char byte = 0;
+  return read(connection.get(), &byte, 1) <= 0;
+}
+
+// Greets whom the listener hands it, and keeps them until it is told to let go.
+class ListenerTest : public testing::Test {
+ protected:
+  void Open(ListenerOptions options) {
+    options.listen = "127.0.0.1:0";
+    auto listener = Listener::Open(options);
+    ASSERT_THAT(listener, IsOk());
+    listener_ = *std::move(listener);
+    listener_->Start([this](int socket) {
+      EXPECT_EQ(write(socket, "!", 1), 1);
+      EXPECT_NE(fcntl(socket, F_GETFL) & O_NONBLOCK, 0);
+      const std::lock_guard lock(mutex_);
+      taken_.emplace_back(socket);
+    });
+  }
+  void LetAllGo() {
+    const std::lock_guard lock(mutex_);
+    taken_.clear();
+  }
+  Descriptor ConnectFrom(int host = 1) { return Connect(listener_->port(), host); }
+
+  std::mutex mutex_;
+  std::vector<Descriptor> taken_;
+  std::unique_ptr<Listener> listener_;
+};
+
+TEST_F(ListenerTest, ResetsWhatIsBeyondItsCapUntilOthersAreGone) {
+  Open({.connections_max = 3, .connections_per_address_max = 0});
+  std::vector<Descriptor> connections;
+  for (int i = 0; i < 5; ++i) {
+    connections.push_back(ConnectFrom());
+    EXPECT_EQ(IsReset(connections.back()), i >= 3) << i;
+  }
+  EXPECT_EQ(listener_->open(), 3);
+  EXPECT_EQ(listener_->refused(), 2);
+  LetAllGo();
+  EXPECT_FALSE(IsReset(ConnectFrom()));  // it looked before it refused
+  EXPECT_EQ(listener_->open(), 1);
+}
+
+TEST_F(ListenerTest, CapsEachAddressByItself) {
+  Open({.connections_max = 100, .connections_per_address_max = 2});
+  std::vector<Descriptor> connections;
+  for (const int host : {2, 2, 3, 3}) {
+    connections.push_back(ConnectFrom(host));
+    EXPECT_FALSE(IsReset(connections.back()));
+  }
+  EXPECT_TRUE(IsReset(ConnectFrom(2)));
+  EXPECT_FALSE(IsReset(ConnectFrom(4)));
+  LetAllGo();
+  EXPECT_FALSE(IsReset(ConnectFrom(2)));
+}
+
+// Descriptors of closed connections come back for other files and other connections.
+TEST_F(ListenerTest, TakesNoOtherFileForAConnection) {
+  Open({.connections_max = 2, .connections_per_address_max = 0});
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_FALSE(IsReset(ConnectFrom())) << round;
+    EXPECT_FALSE(IsReset(ConnectFrom())) << round;
+    LetAllGo();
+    const Descriptor file(open("/dev/null", O_RDONLY));
+    const Descriptor other(socket(AF_INET, SOCK_STREAM, 0));
+  }
+  EXPECT_EQ(listener_->refused(), 0);
+}
+
+// A limit of descriptors below which the test takes all there are.
+class Scarcity {
+ public:
+  Scarcity() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit lower = before_;
+    lower.rlim_cur = 256;
+    setrlimit(RLIMIT_NOFILE, &lower);
+  }
+  ~Scarcity() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(ListenerTest, GoesOnWhenTheProcessHasHadNoDescriptor) {
+  Open({.connections_max = 1000, .connections_per_address_max = 0});
+  std::vector<Descriptor> clients;  // made before descriptors are scarce
+  for (int i = 0; i < 10; ++i) clients.emplace_back(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(static_cast<uint16_t>(listener_->port()));
+  {
+    const Scarcity scarcity;
+    std::vector<Descriptor> hoard;
+    for (int made = 0; (made = open("/dev/null", O_RDONLY)) >= 0;) hoard.emplace_back(made);
+    for (const Descriptor& client : clients) {
+      ASSERT_EQ(connect(client.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+      EXPECT_TRUE(IsReset(client));
+    }
+  }
+  EXPECT_FALSE(IsReset(ConnectFrom()));
+  EXPECT_EQ(listener_->refused(), 10);
+}
+
+TEST_F(ListenerTest, HalfOfTheDescriptorsAreNotForConnections) {
+  std::optional<Scarcity> scarcity(std::in_place);
+  Open({.connections_max = 1000, .connections_per_address_max = 0});
+  scarcity.reset();
+  std::vector<Descriptor> connections;
+  for (int i = 0; i < 130; ++i) {
+    connections.push_back(ConnectFrom());
+    EXPECT_EQ(IsReset(connections.back()), i >= 128) << i;
+  }
+}
+
+TEST_F(ListenerTest, RefusesAnAddressThatItCannotHave) {
+  Open({});
+  for (const auto& [address, why] : std::vector<std::pair<std::string, std::string>>{
+           {"127.0.0.1:" + std::to_string(listener_->port()), "in use"},
+           {"192.0.2.1:0", "not of this machine"},
+           {"127.0.0.1", "HOST:PORT"}}) {
+    const auto refused = Listener::Open({.listen = address});
+    ASSERT_EQ(ReasonOf(refused.status()), ErrorReason::kStoreUnavailable) << address;
+    EXPECT_THAT(std::string(refused.status().message()),
+                testing::AllOf(HasSubstr("cannot listen on " + address), HasSubstr(why)));
+  }
+}
+
+TEST_F(ListenerTest, ListensOnAllThatANameStandsFor) {
+  const auto listener = Listener::Open({.listen = "localhost:0"});
+  ASSERT_THAT(listener, IsOk());
+  EXPECT_GT((*listener)->port(), 0);
+  Connect((*listener)->port());
+}
+
+}  // namespace
+}  // namespace strata::server
