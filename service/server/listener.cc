@@ -162,7 +162,7 @@ absl::Status Listener::Bind() {
   }
   if (sockets_.empty()) return failure("the address is not of this machine");
   stop_ = eventfd(0, EFD_CLOEXEC);
-  reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC);  // NOLINT
+  reserve_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);  // NOLINT
   if (stop_ < 0 || reserve_ < 0) return failure(std::strerror(errno));
   return absl::OkStatus();
 }
@@ -250,7 +250,7 @@ void Listener::RefuseWithoutDescriptors(int listening) {
   close(std::exchange(reserve_, -1));
   const int socket = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
   if (socket >= 0) Refuse(socket);
-  reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC);  // NOLINT
+  reserve_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);  // NOLINT
   // Another thread took what was free: nothing can be accepted, nor refused, for a moment.
   if (reserve_ < 0 || socket < 0) poll(nullptr, 0, static_cast<int>(kPause.count()));
 }
