@@ -105,7 +105,7 @@ class VersionsMeasurement {
     subject.versions = *std::min_element(versions.begin(), versions.end());
     if (subject.versions < size.versions) {
       WriteEnd("was stopped at " + std::to_string(subject.versions) + " versions of 300 B after " +
-               std::to_string(kFillMax.count()) + " s of filling, as each update writes them all");
+               std::to_string(kFillMax.count()) + " s of filling");
     }
     if (subject.versions > 0) subjects_.push_back(std::move(subject));
   }
