@@ -116,11 +116,11 @@ rocksdb::ColumnFamilyOptions KeyspaceOptions(store::Keyspace keyspace,
     // Its keys only grow, so each is looked for from where the last one went.
     options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(1));
   }
-  if (entry.traits.expires) {
-    options.compaction_filter = expiry;
-    // What expires lives for a day; files that no write touches would else keep it for ever.
-    options.periodic_compaction_seconds = kDaySeconds;
-  }
+  // Also where nothing expires: without a filter, compacting everything moves files instead of
+  // rewriting them, a way that is not tried beside a failing disk.
+  options.compaction_filter = entry.traits.append_only ? nullptr : expiry;
+  // What expires lives for a day; files that no write touches would else keep it for ever.
+  if (entry.traits.expires) options.periodic_compaction_seconds = kDaySeconds;
   return options;
 }
 
