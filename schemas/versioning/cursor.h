@@ -1,8 +1,9 @@
 // A walk over versions, documents or findings whose items the caller pulls.
 #pragma once
 
+#include <memory>
+#include <new>
 #include <optional>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,32 +24,30 @@ class Cursor {
 
   // Moves to the next item; false at the end and after an error, and from then on.
   bool Next() {
-    if (ended_) return false;
-    absl::StatusOr<std::optional<Item>> next = Produce();
-    if (next.ok()) {
-      item_ = *std::move(next);
-    } else {
-      item_.reset();
-      status_ = std::move(next).status();
-    }
-    ended_ = !item_.has_value();
-    return !ended_;
+    if (!more_) return false;
+    // Made where it stays: versions are large to move.
+    std::destroy_at(&next_);
+    ::new (&next_) Produced(Produce());
+    more_ = next_.ok() && next_->has_value();
+    return more_;
   }
 
   // Lives until the next Next; may be moved from. REQUIRES: the last Next returned true.
-  Item& item() { return *item_; }
-  const Item& item() const { return *item_; }
+  Item& item() { return **next_; }
+  const Item& item() const { return **next_; }
 
   // Why the walk ended: OK at the end, and while it goes on.
-  const absl::Status& status() const { return status_; }
+  const absl::Status& status() const { return next_.status(); }
 
  private:
-  // The next item; nothing at the end. Not called again after it returned nothing or an error.
+  using Produced = absl::StatusOr<std::optional<Item>>;
+
+  // The next item; nothing at the end. Called while there is no item(), and not again after it
+  // returned nothing or an error.
   virtual absl::StatusOr<std::optional<Item>> Produce() = 0;
 
-  std::optional<Item> item_;
-  bool ended_ = false;
-  absl::Status status_;
+  Produced next_ = std::optional<Item>();
+  bool more_ = true;
 };
 
 }  // namespace strata::versioning

@@ -115,11 +115,12 @@ class DeltaHeaders final : public VersionsAndHead {
       : VersionsAndHead(head, range, Part::kHeader), walk_(context, document, below()) {}
 
  private:
-  absl::StatusOr<StoredVersion> ProduceBelow() override {
+  absl::StatusOr<std::optional<StoredVersion>> ProduceBelow() override {
     if (!walk_.Next()) return walk_.status();
-    ASSIGN_OR_RETURN(VersionRecord record, DecodeExpected(walk_.bytes(), walk_.position(),
-                                                          Part::kHeader, walk_.version()));
-    return std::move(record.version);
+    absl::StatusOr<VersionRecord> record =
+        DecodeExpected(walk_.bytes(), walk_.position(), Part::kHeader, walk_.version());
+    if (!record.ok()) return record.status();
+    return std::move(record->version);
   }
 
   VersionWalk walk_;
@@ -137,7 +138,7 @@ class DeltasDownward final : public VersionsAndHead {
         wanted_(range.wanted > 0 ? range.wanted : left_.last - left_.first + 1) {}
 
  private:
-  absl::StatusOr<StoredVersion> ProduceBelow() override {
+  absl::StatusOr<std::optional<StoredVersion>> ProduceBelow() override {
     if (index_ == 0) RETURN_IF_ERROR(ReadNextChain());
     return chain_->At(--index_);
   }
@@ -169,7 +170,7 @@ class DeltasUpward final : public VersionsAndHead {
       : VersionsAndHead(head, range, Part::kContent), context_(context), document_(document) {}
 
  private:
-  absl::StatusOr<StoredVersion> ProduceBelow() override {
+  absl::StatusOr<std::optional<StoredVersion>> ProduceBelow() override {
     if (!walk_) {
       walk_.emplace(context_, document_,
                     VersionRange{.first = below().first + 1, .last = below().last});

@@ -143,7 +143,7 @@ class EmbeddedVersions final : public VersionsAndHead {
         next_(range.newest_first ? below().last : below().first) {}
 
  private:
-  absl::StatusOr<StoredVersion> ProduceBelow() override {
+  absl::StatusOr<std::optional<StoredVersion>> ProduceBelow() override {
     if (elements_.empty()) {
       ASSIGN_OR_RETURN(elements_, Elements(head()));
     }

@@ -87,10 +87,10 @@ class GreatestVersions final : public HeadCursor {
     if (!context_.capabilities.fresh_scans) {
       RETURN_IF_ERROR(Confirm(context_.reader, key->document, greatest));
     }
-    ASSIGN_OR_RETURN(
-        StoredVersion version,
-        DecodeWhole(greatest.record.value, greatest.record.position, part_, greatest.version));
-    return CurrentVersion{std::move(key->document.id), std::move(version)};
+    absl::StatusOr<StoredVersion> version =
+        DecodeWhole(greatest.record.value, greatest.record.position, part_, greatest.version);
+    if (!version.ok()) return version.status();
+    return CurrentVersion{std::move(key->document.id), *std::move(version)};
   }
 
   // From the document's first record to its last, and on to the next document.
@@ -129,10 +129,12 @@ class HeadRecords final : public HeadCursor {
     for (Move(); cursor_->Valid(); Move()) {
       std::optional<DocumentKey> document = store::ParseHeadKey(cursor_->key());
       if (!document) return Error(ErrorReason::kRecordCorrupt, "not a head's key");
-      ASSIGN_OR_RETURN(const std::optional<Record> record, ReadRecord());
-      if (!record) continue;
-      ASSIGN_OR_RETURN(StoredVersion version, decode_(*record, part_));
-      return CurrentVersion{std::move(document->id), std::move(version)};
+      const absl::StatusOr<std::optional<Record>> record = ReadRecord();
+      if (!record.ok()) return record.status();
+      if (!*record) continue;
+      absl::StatusOr<StoredVersion> version = decode_(**record, part_);
+      if (!version.ok()) return version.status();
+      return CurrentVersion{std::move(document->id), *std::move(version)};
     }
     RETURN_IF_ERROR(cursor_->status());
     return std::nullopt;
@@ -166,7 +168,7 @@ class WholeVersions final : public VersionsAndHead {
       : VersionsAndHead(head, range, part), walk_(context, document, below()) {}
 
  private:
-  absl::StatusOr<StoredVersion> ProduceBelow() override {
+  absl::StatusOr<std::optional<StoredVersion>> ProduceBelow() override {
     if (!walk_.Next()) return walk_.status();
     return DecodeWhole(walk_.bytes(), walk_.position(), part(), walk_.version());
   }

@@ -132,8 +132,8 @@ class VersionsAndHead : public VersionCursor {
 
  private:
   absl::StatusOr<std::optional<StoredVersion>> Produce() final;
-  // The next of below(), in its direction. Called once for each of them.
-  virtual absl::StatusOr<StoredVersion> ProduceBelow() = 0;
+  // The next of below(), in its direction, never nothing. Called once for each of them.
+  virtual absl::StatusOr<std::optional<StoredVersion>> ProduceBelow() = 0;
 
   const Head& head_;
   const Part part_;
