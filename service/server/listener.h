@@ -16,7 +16,7 @@
 namespace strata::server {
 
 struct ListenerOptions {
-  std::string listen;  // HOST:PORT; port 0 picks one
+  std::string listen{};  // HOST:PORT; port 0 picks one
   // Open at once; at most half of the descriptors that the process may have count.
   int connections_max = 10'000;
   int connections_per_address_max = 1'000;  // 0: as many as there may be at all
