@@ -77,10 +77,10 @@ class ListenerTest : public testing::Test {
     ASSERT_THAT(listener, IsOk());
     listener_ = *std::move(listener);
     listener_->Start([this](int socket) {
-      EXPECT_EQ(write(socket, "!", 1), 1);
-      EXPECT_NE(fcntl(socket, F_GETFL) & O_NONBLOCK, 0);
       const std::lock_guard lock(mutex_);
       taken_.emplace_back(socket);
+      EXPECT_NE(fcntl(socket, F_GETFL) & O_NONBLOCK, 0);
+      EXPECT_EQ(write(socket, "!", 1), 1);
     });
   }
   void LetAllGo() {
