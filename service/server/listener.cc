@@ -242,8 +242,8 @@ void Listener::AcceptOne(int socket, std::string address) {
 }
 
 void Listener::Refuse(int socket) {
-  Reset(socket);
   ++refused_;
+  Reset(socket);
 }
 
 void Listener::RefuseWithoutDescriptors(int listening) {
