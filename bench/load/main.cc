@@ -116,7 +116,7 @@ Trial::~Trial() {
     v1::DeleteCollectionResponse response;
     grpc::ClientContext context;
     const grpc::Status status = stub->DeleteCollection(&context, request, &response);
-    if (!status.ok()) std::cerr << name << " is left behind: " << status.error_message() << "\n";
+    if (!status.ok()) std::cerr << name << " is left: " << status.error_message() << "\n";
   }
 }
 

@@ -40,7 +40,7 @@ Recovery RecoverOnce(const engines::Engine& engine, const versioning::StrategyEn
 Recovery Recover(const engines::Engine& engine, const versioning::StrategyEntry& strategy,
                  const std::filesystem::path& directory, const Written& written) {
   std::vector<Recovery> recoveries;
-  // A start after the kill mends what was left, so each start gets a copy of its own.
+  // A start after the kill repairs what was left, so each start gets a copy of its own.
   const std::filesystem::path copy = directory.string() + "-copy";
   for (int i = 0; i < kRecoveries; ++i) {
     std::filesystem::copy(directory, copy, std::filesystem::copy_options::recursive);

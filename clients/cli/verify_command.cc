@@ -76,7 +76,7 @@ std::string ClosingLine(const v1::VerifyResponse& last, const Counts& counts) {
     found.append(" ").append(what);
   };
   add(counts.broken, "BROKEN");
-  add(counts.recoverable, "recoverable (the next update or --repair mends them)");
+  add(counts.recoverable, "recoverable (the next update or --repair repairs them)");
   add(counts.repaired, "repaired");
   return line + (found.empty() ? "whole" : found);
 }

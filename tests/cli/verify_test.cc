@@ -101,7 +101,7 @@ TEST_F(VerifyCommand, WhatIsRecoverableIsListedAndNoFailure) {
             "b          9  EARLY_COPY  a copy                         recoverable\n");
   EXPECT_EQ(outcome.err,
             "3 documents, 1,500 versions, 1 ledger entry: 1 recoverable (the next update or "
-            "--repair mends them), 1 repaired\n");
+            "--repair repairs them), 1 repaired\n");
 }
 
 TEST_F(VerifyCommand, WhatIsBrokenFails) {

@@ -31,7 +31,7 @@ enum class Outcome { kRefusedAtOpen, kRefusedAtRead, kHarmless };
 
 class DamageTest : public testing::Test {
  protected:
-  // Tables of two generations, and a log behind them.
+  // Tables of two generations, and a log after them.
   void MakeDatabase(bool closed) {
     std::mt19937_64 chance(seed_);
     world_.options.beacon_behind_max = std::chrono::milliseconds(1);

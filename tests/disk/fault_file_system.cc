@@ -114,7 +114,7 @@ struct FaultFileSystem::NameChange {
   }
 };
 
-// One call: holds the mutex, and lets the power go behind the call at which it is to go.
+// One call: holds the mutex, and lets the power go after the call at which it is to go.
 class FaultFileSystem::Access {
  public:
   Access(const FaultFileSystem& files, CallKind kind, std::string_view path)

@@ -40,7 +40,7 @@ class StoredCommits {
   store::CommitPosition possible() const { return possible_; }
   bool failed() const { return failed_; }
 
-  // What the commits up to `position` leave. REQUIRES: nothing was acknowledged behind it.
+  // What the commits up to `position` leave. REQUIRES: nothing was acknowledged after it.
   State StateAt(store::CommitPosition position) const;
   // The store was opened anew and holds all up to `position`: the rest never was.
   void RestartAt(store::CommitPosition position);
@@ -68,7 +68,7 @@ class StoredCommits {
   const size_t value_bytes_max_;
   State base_;  // as of base_position_
   store::CommitPosition base_position_ = 0;
-  std::vector<std::vector<Change>> commits_;  // behind it
+  std::vector<std::vector<Change>> commits_;  // after it
   State newest_;                              // after all of them
   store::CommitPosition acknowledged_ = 0;
   store::CommitPosition possible_ = 0;

@@ -257,7 +257,7 @@ TEST_P(ExactlyOnceTest, ACrashBetweenAnyTwoWritesIsMendedByTheRepeatedCall) {
   EXPECT_GT(crashes, 30);
 }
 
-// The answer of a commit that took effect is lost; the caller tries again, at once or behind
+// The answer of a commit that took effect is lost; the caller tries again, at once or after
 // another writer.
 TEST_P(ExactlyOnceTest, AnUnknownOutcomeIsSettledByTheRepeatedCall) {
   ASSERT_THAT(world->Create(Request(), Number(1)), IsOk());

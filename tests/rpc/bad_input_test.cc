@@ -1,5 +1,5 @@
 // Bad input over all RPCs: each row says what is called, which reason and field the answer must
-// name, and what it must say to the one who has to mend it. After each, what is stored is as it
+// name, and what it must say to the one who has to correct it. After each, what is stored is as it
 // was.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
@@ -377,9 +377,9 @@ TEST_F(BadInput, BsonCutAtEveryByte) {
     // As it is, and with a length that agrees.
     CheckRow({"Create", CreateBson(whole.substr(0, size)), kContent, "content", "", true});
     if (size < 5) continue;
-    std::string mended = whole.substr(0, size);
-    mended.replace(0, 4, Int(static_cast<int32_t>(size)));
-    CheckRow({"Create", CreateBson(mended), kContent, "content", "", true});
+    std::string corrected = whole.substr(0, size);
+    corrected.replace(0, 4, Int(static_cast<int32_t>(size)));
+    CheckRow({"Create", CreateBson(corrected), kContent, "content", "", true});
   }
 }
 

@@ -63,7 +63,7 @@ std::string Bytes(std::initializer_list<int> bytes) {
   return made;
 }
 
-// Everything behind the hash.
+// Everything after the hash.
 std::string Body(const LedgerBlockWriter::Block& block) { return block.value.substr(32); }
 
 TEST(LedgerBlock, TheLiteralBytes) {
@@ -278,7 +278,7 @@ TEST(LedgerBlock, WhatWasNeverWrittenIsRefused) {
   const std::string next = Bytes({2, 1, 1, 1, 1, 0});
   EXPECT_TRUE(Reads(with_body(least + Bytes({1}) + next)));
   EXPECT_FALSE(Reads(with_body(least + Bytes({0}) + next)));  // the same position
-  EXPECT_FALSE(Reads(with_body(least + Bytes({2}) + next)));  // behind the block's last
+  EXPECT_FALSE(Reads(with_body(least + Bytes({2}) + next)));  // after the block's last
 }
 
 TEST(LedgerBlock, AnyBytesAreReadWithinTheirBounds) {

@@ -43,7 +43,7 @@ TEST(RecordFormat, WhatWasNeverWrittenIsRefused) {
   EXPECT_FALSE(ParseRecord(std::string(1, '\0')));
   EXPECT_FALSE(ParseRecord(std::string("\0\0", 2)));  // no position is 0
   EXPECT_FALSE(ParseRecord("\x02\x01"));              // an unknown flag
-  EXPECT_FALSE(ParseRecord("\x01\x01"));              // no expiry behind its flag
+  EXPECT_FALSE(ParseRecord("\x01\x01"));              // no expiry after its flag
   EXPECT_FALSE(ParseRecord(std::string("\x01\x01\0", 3)));
   EXPECT_FALSE(ParseRecord(std::string(1, '\0') + std::string(9, '\xFF')));
   EXPECT_FALSE(ParsePosition(""));

@@ -28,7 +28,7 @@ inline store::LedgerEntry EntryThatSays(std::string_view reason) {
 // Where an entry stands, and what it says.
 using SaidAt = std::tuple<store::CommitPosition, uint32_t, std::string>;
 
-// The whole ledger. Empty behind the first block that is damaged, or that does not hash on from the
+// The whole ledger. Empty after the first block that is damaged, or that does not hash on from the
 // one before.
 inline std::vector<SaidAt> LedgerOf(const store::Reader& reader) {
   std::vector<SaidAt> said;

@@ -176,7 +176,7 @@ store::CommitResult SingleRecordStore::Apply(const store::WriteBatch& batch) {
       alone.set_deadline(batch.deadline());  // the batch is begun with its first write
     const store::CommitResult single = AwaitCommit(inner(), std::move(alone));
     if (!single.status.ok()) {
-      // The version stands or falls with the commit point; behind it there is only clean-up. Before
+      // The version stands or falls with the commit point; after it there is only clean-up. Before
       // it, "nothing was written" would be a lie from the second write on.
       if (result.committed) return result;
       result.status = index == 0 ? single.status

@@ -123,11 +123,11 @@ TEST(SingleRecordStore, StopsAtTheFirstGuardThatFailsAndKeepsThePrefix) {
   EXPECT_EQ(ValueAt(store, "b"), "taken");
   EXPECT_EQ(ValueAt(store, "c"), "(none)");
 
-  store::WriteBatch behind;
-  behind.Put(Keyspace::kMeta, "a", "4");
-  behind.MarkCommitPoint();
-  behind.Insert(Keyspace::kMeta, "b", "5");
-  result = AwaitCommit(store, behind);
+  store::WriteBatch after;
+  after.Put(Keyspace::kMeta, "a", "4");
+  after.MarkCommitPoint();
+  after.Insert(Keyspace::kMeta, "b", "5");
+  result = AwaitCommit(store, after);
   EXPECT_TRUE(result.committed);
   EXPECT_EQ(result.applied, 1u);
 }

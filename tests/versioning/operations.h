@@ -29,7 +29,7 @@ document::Content ContentOf(std::string_view json);
 std::string JsonOf(std::string_view bson);
 
 Operation Create(std::string name, std::string_view json);
-// Sets one member, in its place or behind all others, to the one member of `json`.
+// Sets one member, in its place or after all others, to the one member of `json`.
 Operation Set(std::string name, std::string_view json);
 Operation Remove(std::string name, std::string member);
 Operation Delete(std::string name);
@@ -55,7 +55,7 @@ StoredVersion NextVersion(std::string_view collection, std::string_view id,
 std::string CheckHistory(std::string_view collection, std::string_view id,
                          std::span<const StoredVersion> history);
 
-// Empty if the versions of `history` behind the first `known` are made by the operations, each used
+// Empty if the versions of `history` after the first `known` are made by the operations, each used
 // at most once and each computed from the version right below its own; `used` is told which were.
 std::string CheckMadeBy(std::span<const StoredVersion> history, size_t known,
                         std::span<const Operation> operations, std::vector<bool>& used);

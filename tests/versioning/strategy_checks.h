@@ -76,7 +76,7 @@ class StrategyChecks {
   ~StrategyChecks();
 
   // For each kind of write: the process dies between every two of its writes; reading then answers
-  // the state before or after; the next writer dies too, at each of its points; and the one behind
+  // the state before or after; the next writer dies too, at each of its points; and the one after
   // it succeeds.
   std::string Crashes();
 
