@@ -88,7 +88,8 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env,
   options.max_open_files = 512;
   options.max_background_jobs = 2;
   // A store whose write failed writes no more until it is opened again, so there is nothing to
-  // resume; and closing waits for ever for a resumption that it has told to end before it began.
+  // resume; and closing waits for ever for a resumption that it has told to end before it began
+  // (facebook/rocksdb#11440).
   options.max_bgerror_resume_count = 0;
   // One committer writes; nothing to do at once.
   options.allow_concurrent_memtable_write = false;
