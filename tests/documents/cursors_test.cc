@@ -7,10 +7,15 @@
 #include <algorithm>
 #include <functional>
 #include <future>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "schemas/store/forwarding_store.h"
 #include "tests/documents/world.h"
 #include "tests/support/status_matchers.h"
 
@@ -279,9 +284,9 @@ TEST_P(CursorsTest, WhatIsRefusedStaysRefused) {
 STRATA_ALL_COMBINATIONS(CursorsTest);
 
 // An engine without snapshots whose scans see at each move what is there by then.
-class LiveStore final : public store::Store {
+class LiveStore final : public store::ForwardingStore {
  public:
-  explicit LiveStore(store::Store& inner) : inner_(inner) {}
+  explicit LiveStore(store::Store& inner) : ForwardingStore(inner) {}
 
   // Is called once, before the next record of that keyspace is asked for by its key.
   void BeforeGet(store::Keyspace keyspace, std::function<void()> hook) {
@@ -290,48 +295,28 @@ class LiveStore final : public store::Store {
   }
 
   store::Capabilities capabilities() const override {
-    store::Capabilities capabilities = inner_.capabilities();
+    store::Capabilities capabilities = inner().capabilities();
     capabilities.snapshots = false;
     return capabilities;
   }
   absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
                                                    std::string_view key) const override {
     if (hook_ && keyspace == keyspace_) std::exchange(hook_, nullptr)();
-    return inner_.Get(keyspace, key);
+    return inner().Get(keyspace, key);
+  }
+  std::vector<absl::StatusOr<std::optional<store::Record>>> GetMany(
+      std::span<const store::RecordKey> keys) const override {
+    return Reader::GetMany(keys);
   }
   std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
                                       const store::Range& range) const override {
-    return std::make_unique<LiveCursor>(inner_, keyspace, range);
+    return std::make_unique<LiveCursor>(inner(), keyspace, range);
   }
   std::unique_ptr<store::Reader> Snapshot() const override {
-    return std::make_unique<LiveReader>(*this);
+    return std::make_unique<store::ForwardingReader>(*this);
   }
-  void Commit(store::WriteBatch batch, store::CommitCallback done) override {
-    inner_.Commit(std::move(batch), std::move(done));
-  }
-  store::RangeEstimate Estimate(store::Keyspace keyspace,
-                                const store::Range& range) const override {
-    return inner_.Estimate(keyspace, range);
-  }
-  store::CommitPosition LastPosition() const override { return inner_.LastPosition(); }
 
  private:
-  class LiveReader final : public store::Reader {
-   public:
-    explicit LiveReader(const LiveStore& store) : store_(store) {}
-    absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
-                                                     std::string_view key) const override {
-      return store_.Get(keyspace, key);
-    }
-    std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
-                                        const store::Range& range) const override {
-      return store_.Scan(keyspace, range);
-    }
-
-   private:
-    const LiveStore& store_;
-  };
-
   class LiveCursor final : public store::Cursor {
    public:
     LiveCursor(const store::Store& store, store::Keyspace keyspace, const store::Range& range)
@@ -361,7 +346,6 @@ class LiveStore final : public store::Store {
     std::unique_ptr<store::Cursor> at_;
   };
 
-  store::Store& inner_;
   store::Keyspace keyspace_ = store::Keyspace::kHeads;
   mutable std::function<void()> hook_;
 };
