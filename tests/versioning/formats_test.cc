@@ -153,6 +153,8 @@ TEST_P(FormatsTest, IsWholeAndGoesOn) {
     EXPECT_EQ(count, 8);
     if (round > 0) break;
     for (const StrategyEntry& strategy : AllStrategies()) {
+      // Younger strategies have no collection in it.
+      if (!documents_->collections().Get(strategy.name).ok()) continue;
       WriteRequest request;
       request.name = {std::string(strategy.name), "css/selectors/highlight"};
       request.request_id = "after-migration";
