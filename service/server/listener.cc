@@ -30,6 +30,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLookInterval{1000};
 // After an error that accepting again at once would only repeat.
 constexpr std::chrono::milliseconds kPause{10};
+// Looking because of the caps takes at most one part in so many of the thread's time.
+constexpr int kLookShare = 20;
 constexpr int kBacklog = SOMAXCONN;
 constexpr int kAcceptsInARow = 64;
 
@@ -88,7 +90,8 @@ int ListenOn(const addrinfo& address) {
   SetOption(made, SOL_SOCKET, SO_REUSEADDR, 1);
   // What is accepted inherits it.
   SetOption(made, IPPROTO_TCP, TCP_NODELAY, 1);
-  if (address.ai_family == AF_INET6) SetOption(made, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+  // "[::]" stands for all addresses of the machine, those of IPv4 too.
+  if (address.ai_family == AF_INET6) SetOption(made, IPPROTO_IPV6, IPV6_V6ONLY, 0);
   if (bind(made, address.ai_addr, address.ai_addrlen) == 0 && listen(made, kBacklog) == 0) {
     return made;
   }
@@ -232,7 +235,7 @@ void Listener::AcceptAll(int listening) {
 }
 
 void Listener::AcceptOne(int socket, std::string address) {
-  if (IsFull(address)) ForgetClosed();
+  if (IsFull(address)) ForgetClosedUnlessJustDone();
   const std::optional<uint64_t> cookie = CookieOf(socket);
   if (IsFull(address) || !cookie) return Refuse(socket);
   ++by_address_[address];
@@ -270,6 +273,15 @@ void Listener::ForgetClosed() {
     return true;
   });
   open_ = static_cast<int64_t>(connections_.size());
+}
+
+// A flood beyond the caps must not make the thread do nothing but look at all who are inside.
+void Listener::ForgetClosedUnlessJustDone() {
+  const Clock::time_point begin = Clock::now();
+  if (begin < next_look_) return;
+  ForgetClosed();
+  const Clock::time_point end = Clock::now();
+  next_look_ = end + kLookShare * (end - begin);
 }
 
 void Listener::Report() {

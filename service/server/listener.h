@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -38,15 +39,13 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   int port() const { return port_; }
-  // Of all hosts that the name stands for, the sockets.
-  const std::vector<int>& sockets() const { return sockets_; }
 
   // Accepts on a thread of its own, on which `take` is called too. Once.
   void Start(Take take);
   // Stops listening. What was handed on stays open. May be called again.
   void Stop();
 
-  // As of the last look: each second, and whenever there seem to be too many.
+  // As of the last look: each second, and when there seem to be too many.
   int64_t open() const { return open_.load(std::memory_order_relaxed); }
   // Since the start.
   int64_t refused() const { return refused_.load(std::memory_order_relaxed); }
@@ -69,6 +68,7 @@ class Listener {
   void RefuseWithoutDescriptors(int listening);
   bool IsFull(const std::string& address) const;
   void ForgetClosed();
+  void ForgetClosedUnlessJustDone();
   void Report();
 
   const ListenerOptions options_;
@@ -80,6 +80,7 @@ class Listener {
   Take take_;
   std::vector<Connection> connections_;
   std::map<std::string, int> by_address_;
+  std::chrono::steady_clock::time_point next_look_{};  // because of the caps
   std::atomic<int64_t> open_ = 0;
   std::atomic<int64_t> refused_ = 0;
   int64_t reported_ = 0;

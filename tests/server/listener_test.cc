@@ -194,6 +194,14 @@ TEST_F(ListenerTest, RefusesAnAddressThatItCannotHave) {
   }
 }
 
+TEST_F(ListenerTest, AllAddressesAreThoseOfIpv4Too) {
+  const Descriptor ipv6(socket(AF_INET6, SOCK_STREAM, 0));
+  if (ipv6.get() < 0) GTEST_SKIP() << "this machine has no IPv6";
+  const auto listener = Listener::Open({.listen = "[::]:0"});
+  ASSERT_THAT(listener, IsOk());
+  Connect((*listener)->port());
+}
+
 TEST_F(ListenerTest, ListensOnAllThatANameStandsFor) {
   const auto listener = Listener::Open({.listen = "localhost:0"});
   ASSERT_THAT(listener, IsOk());
