@@ -30,8 +30,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLookInterval{1000};
 // After an error that accepting again at once would only repeat.
 constexpr std::chrono::milliseconds kPause{10};
-// Looking because of the caps takes at most one part in so many of the thread's time.
-constexpr int kLookShare = 20;
+// Of those inside, for each that finds no room: a flood must not make the thread do nothing else.
+constexpr int kLooksForRoom = 64;
 constexpr int kBacklog = SOMAXCONN;
 constexpr int kAcceptsInARow = 64;
 
@@ -235,7 +235,7 @@ void Listener::AcceptAll(int listening) {
 }
 
 void Listener::AcceptOne(int socket, std::string address) {
-  if (IsFull(address)) ForgetClosedUnlessJustDone();
+  LookForRoom(address);
   const std::optional<uint64_t> cookie = CookieOf(socket);
   if (IsFull(address) || !cookie) return Refuse(socket);
   ++by_address_[address];
@@ -266,22 +266,27 @@ bool Listener::IsFull(const std::string& address) const {
 }
 
 void Listener::ForgetClosed() {
-  std::erase_if(connections_, [this](const Connection& connection) {
-    if (CookieOf(connection.descriptor) == connection.cookie) return false;
-    const auto counted = by_address_.find(connection.address);
-    if (--counted->second == 0) by_address_.erase(counted);
-    return true;
-  });
+  for (size_t i = 0; i < connections_.size();) {
+    if (!ForgetIfClosed(i)) ++i;
+  }
   open_ = static_cast<int64_t>(connections_.size());
 }
 
-// A flood beyond the caps must not make the thread do nothing but look at all who are inside.
-void Listener::ForgetClosedUnlessJustDone() {
-  const Clock::time_point begin = Clock::now();
-  if (begin < next_look_) return;
-  ForgetClosed();
-  const Clock::time_point end = Clock::now();
-  next_look_ = end + kLookShare * (end - begin);
+void Listener::LookForRoom(const std::string& address) {
+  for (int i = 0; i < kLooksForRoom && IsFull(address) && !connections_.empty(); ++i) {
+    if (next_look_ >= connections_.size()) next_look_ = 0;
+    if (!ForgetIfClosed(next_look_)) ++next_look_;
+  }
+}
+
+bool Listener::ForgetIfClosed(size_t index) {
+  Connection& connection = connections_[index];
+  if (CookieOf(connection.descriptor) == connection.cookie) return false;
+  const auto counted = by_address_.find(connection.address);
+  if (--counted->second == 0) by_address_.erase(counted);
+  std::swap(connection, connections_.back());
+  connections_.pop_back();
+  return true;
 }
 
 void Listener::Report() {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -45,7 +44,7 @@ class Listener {
   // Stops listening. What was handed on stays open. May be called again.
   void Stop();
 
-  // As of the last look: each second, and when there seem to be too many.
+  // As of the last look, each second, but for those who came since.
   int64_t open() const { return open_.load(std::memory_order_relaxed); }
   // Since the start.
   int64_t refused() const { return refused_.load(std::memory_order_relaxed); }
@@ -68,7 +67,10 @@ class Listener {
   void RefuseWithoutDescriptors(int listening);
   bool IsFull(const std::string& address) const;
   void ForgetClosed();
-  void ForgetClosedUnlessJustDone();
+  // Forgets closed ones only until there is room, and looks at a few only.
+  void LookForRoom(const std::string& address);
+  // If so, another stands in its place.
+  bool ForgetIfClosed(size_t index);
   void Report();
 
   const ListenerOptions options_;
@@ -80,7 +82,7 @@ class Listener {
   Take take_;
   std::vector<Connection> connections_;
   std::map<std::string, int> by_address_;
-  std::chrono::steady_clock::time_point next_look_{};  // because of the caps
+  size_t next_look_ = 0;  // for room
   std::atomic<int64_t> open_ = 0;
   std::atomic<int64_t> refused_ = 0;
   int64_t reported_ = 0;
