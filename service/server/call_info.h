@@ -2,10 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "service/server/caller.h"
 
 namespace strata::server {
 
@@ -13,8 +16,9 @@ namespace strata::server {
 struct CallInfo {
   using Time = std::chrono::steady_clock::time_point;
 
-  std::string_view method;  // "strata.v1.DocumentService/Get"; lives as long as the call
-  std::string peer;         // "ipv4:10.0.0.7:51234", as far as the connection tells
+  std::string_view method;         // "strata.v1.DocumentService/Get"; lives as long as the call
+  std::string peer;                // "ipv4:10.0.0.7:51234", as far as the connection tells
+  std::shared_ptr<Caller> caller;  // never null
   // Names in lower case, in the order of LoopOptions::metadata_told; one may come several times.
   std::vector<std::pair<std::string, std::string>> metadata;
   std::string identity;  // whom the connection's credentials vouch for

@@ -49,11 +49,13 @@ int RawService::Add(const char* path, bool stream) {
   return methods_++;
 }
 
-void LoopState::Describe(const Endpoint& endpoint, const grpc::ServerContext& context,
-                         CallInfo& info) const {
+void EventQueue::Describe(const Endpoint& endpoint, const grpc::ServerContext& context,
+                          CallInfo& info) {
   info.method = endpoint.log_name;
   info.deadline = ToSteady(context.raw_deadline());
-  if (options.peer_told) info.peer = context.peer();
+  info.peer = context.peer();
+  info.caller = callers_seen_.Of(info.peer);
+  const LoopOptions& options = state_->options;
   for (const std::string& name : options.metadata_told) {
     const auto [first, last] = context.client_metadata().equal_range(name);
     for (auto it = first; it != last; ++it) {

@@ -89,15 +89,13 @@ struct LoopState {
   const LoopParts parts;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   Admission admission;
+  Callers callers;
 
   // What handles the method; null: the loop's own threads.
   Executor* HandledOn(const Method& method) const {
     if (method.kind == Method::Kind::kScan) return &parts.executor;
     return method.operational ? nullptr : parts.readers;
   }
-
-  // What the caller's side tells.
-  void Describe(const Endpoint& endpoint, const grpc::ServerContext& context, CallInfo& info) const;
 
   // Tells the observers.
   void Report(const observability::CallEnd& end) const {
@@ -125,6 +123,9 @@ class EventQueue {
   void EndStreams(const absl::Status& status);
   // Waits for all calls to be over and ends the thread; once the server is shut down.
   void Stop();
+
+  // What the caller's side tells. Only on the queue's thread.
+  void Describe(const Endpoint& endpoint, const grpc::ServerContext& context, CallInfo& info);
 
   const std::shared_ptr<LoopState>& state() const { return state_; }
   grpc::ServerCompletionQueue& queue() { return *queue_; }
@@ -155,6 +156,7 @@ class EventQueue {
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::atomic<int64_t> calls_ = 0;
   UnaryCalls waiting_;
+  CallersSeen callers_seen_{state_->callers};
 
   std::mutex streams_mutex_;
   std::list<StreamCall*> streams_;

@@ -50,8 +50,7 @@ struct LoopOptions {
   // Null: traffic is not encrypted, and nobody is vouched for.
   std::shared_ptr<grpc::ServerCredentials> credentials;
 
-  // What CallInfo tells besides; each costs something with every call.
-  bool peer_told = false;
+  // What CallInfo tells of a call's metadata; each costs something with every call.
   std::vector<std::string> metadata_told;  // names, in lower case
 };
 

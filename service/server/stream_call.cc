@@ -39,7 +39,7 @@ void StreamCall::OnStart(bool ok) {
   RegisterStreamCall(queue_, endpoint_);
   arrival_ = std::chrono::steady_clock::now();
   const LoopState& state = *queue_.state();
-  state.Describe(endpoint_, context_, info_);
+  queue_.Describe(endpoint_, context_, info_);
   // First, so that a drain that begins now either is seen by admission or ends this stream.
   queue_.AddStream(*this);
   absl::Status admitted = state.admission.Admit(endpoint_.method, info_);

@@ -64,7 +64,7 @@ void UnaryCall::OnStart(bool ok) {
 void UnaryCall::Begin() {
   arrival_ = std::chrono::steady_clock::now();
   expiry_ = arrival_ + state_->options.unary_deadline;
-  state_->Describe(endpoint_, *context_, info_);
+  queue_.Describe(endpoint_, *context_, info_);
   info_.deadline = std::min(info_.deadline, expiry_);
   request_size_ = request_bytes_.Length();
   state_->UnaryBegins();

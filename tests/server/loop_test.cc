@@ -36,6 +36,8 @@ using testing::Field;
 using testing::IsEmpty;
 using testing::Lt;
 using testing::Pair;
+using testing::Pointee;
+using testing::Property;
 using testing::StartsWith;
 using testing::UnorderedElementsAre;
 
@@ -251,7 +253,6 @@ std::vector<Told> ToldWith(const LoopOptions& options,
 
 TEST(CallInfos, TellHandlersOfBothKindsWhoCallsAndWhatWasAskedFor) {
   LoopOptions options;
-  options.peer_told = true;
   options.metadata_told = {"x-name", "x-absent"};
   const std::vector<Told> told = ToldWith(options);
   const auto says = [](const char* method) {
@@ -259,6 +260,8 @@ TEST(CallInfos, TellHandlersOfBothKindsWhoCallsAndWhatWasAskedFor) {
         Field(&Told::method, method),
         Field(&Told::info,
               AllOf(Field(&CallInfo::peer, StartsWith("ipv4:127.0.0.1:")),
+                    Field(&CallInfo::caller,
+                          Pointee(Property(&Caller::address, std::string("127.0.0.1")))),
                     Field(&CallInfo::metadata,
                           UnorderedElementsAre(Pair("x-name", "one"), Pair("x-name", "two"))),
                     Field(&CallInfo::identity, IsEmpty()),
@@ -268,9 +271,8 @@ TEST(CallInfos, TellHandlersOfBothKindsWhoCallsAndWhatWasAskedFor) {
 }
 
 TEST(CallInfos, TellNothingThatNobodyAskedFor) {
-  const auto says_little = Field(
-      &Told::info, AllOf(Field(&CallInfo::peer, IsEmpty()), Field(&CallInfo::metadata, IsEmpty()),
-                         Field(&CallInfo::identity, IsEmpty())));
+  const auto says_little = Field(&Told::info, AllOf(Field(&CallInfo::metadata, IsEmpty()),
+                                                    Field(&CallInfo::identity, IsEmpty())));
   EXPECT_THAT(ToldWith({}), ElementsAre(says_little, says_little));
 }
 
