@@ -65,6 +65,12 @@ absl::Status CheckPrecondition(const StoredVersion* current, const PendingWrite&
   return absl::OkStatus();
 }
 
+absl::Status AdmitContent(const WriteRequest& request,
+                          const std::optional<document::Content>& content) {
+  if (!request.admit_content || !content) return absl::OkStatus();
+  return request.admit_content(content->size());
+}
+
 // The answer to a write that made `version` before.
 absl::StatusOr<WriteResult> Replayed(const PendingWrite& write, StoredVersion version) {
   const WriteRequest& request = write.request;
@@ -77,6 +83,7 @@ absl::StatusOr<WriteResult> Replayed(const PendingWrite& write, StoredVersion ve
         .With("version", version.header.version)
         .ToStatus();
   }
+  RETURN_IF_ERROR(AdmitContent(request, version.content));
   WriteResult result;
   result.name = request.name;
   result.version = std::move(version);
@@ -156,6 +163,10 @@ void Decider::DecideOne(Round& round, PendingWrite& write) {
     const bool no_collection =
         !round.collection && mutation.status().code() == absl::StatusCode::kNotFound;
     write.answer = no_collection ? CollectionNotFound(request.name.collection) : mutation.status();
+    return;
+  }
+  if (absl::Status refusal = AdmitContent(request, mutation->content); !refusal.ok()) {
+    write.answer = std::move(refusal);
     return;
   }
   PlanVersion(round, write, current, *std::move(mutation));

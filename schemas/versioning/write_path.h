@@ -61,6 +61,10 @@ struct WriteRequest {
   bool keep_unchanged =
       false;  // a result that says the same as the current content makes a version all the same
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  // Asked before the write is decided with a result whose content has so many bytes; what it
+  // answers but OK refuses the write. Perhaps several times, on any thread, one call at a time, and
+  // never after the answer. Empty: as if OK.
+  std::function<absl::Status(size_t content_bytes)> admit_content;
 };
 
 struct WriteResult {

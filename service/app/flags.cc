@@ -40,6 +40,7 @@ struct FlagTexts {
   int64_t connection_age_seconds = 1800;
   int64_t deadline_seconds = 30;
   int64_t in_flight_mib = 256;
+  int event_loops = 0;  // 0: as EventLoopsFor says
 };
 
 // The flags that are options of engines, by name.
@@ -125,9 +126,11 @@ void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
       ->type_name("HOST:PORT");
   Add(app, group, "insecure", server.insecure,
       "allow an address that other machines reach, although\ntraffic is not encrypted");
-  Add(app, group, "event-loops", server.loop.threads, "event loops, one thread each")
+  Add(app, group, "event-loops", texts.event_loops,
+      "event loops, one thread each (default: 2 where other\nmachines can connect, else 1)")
       ->type_name("N")
-      ->check(CLI::Range(1, 64));
+      ->check(CLI::Range(1, 64))
+      ->default_str("");
   Add(app, group, "deadline", texts.deadline_seconds, "longest time of a call")
       ->type_name("SECONDS")
       ->check(CLI::Range(int64_t{1}, int64_t{3600}));
@@ -173,6 +176,8 @@ void AddLog(CLI::App& app, FlagTexts& texts) {
 void Interpret(const FlagTexts& texts, Flags& flags) {
   flags.log_level = *observability::ParseLogLevel(texts.log_level);
   flags.log_format = *observability::ParseLogFormat(texts.log_format);
+  flags.server.loop.threads =
+      texts.event_loops != 0 ? texts.event_loops : EventLoopsFor(flags.server.loop.listener.listen);
   flags.server.grace = std::chrono::seconds(texts.grace_seconds);
   flags.server.loop.unary_deadline = std::chrono::seconds(texts.deadline_seconds);
   flags.server.loop.keepalive_time = std::chrono::seconds(texts.keepalive_seconds);

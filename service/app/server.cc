@@ -85,6 +85,11 @@ absl::Status CheckOptions(const ServerOptions& options) {
   return absl::OkStatus();
 }
 
+int EventLoopsFor(const std::string& listen) {
+  const std::optional<Address> address = SplitAddress(listen);
+  return address && !IsLoopback(address->host) ? 2 : 1;
+}
+
 // Threads for what others wait for: they go on with write queues, after a pause or a large write,
 // and know the time.
 constexpr int kPromptThreads = 2;

@@ -43,6 +43,11 @@ struct ServerOptions {
 // INVALID_FIELD, naming the option as its flag without dashes; OK if a server may be started so.
 absl::Status CheckOptions(const ServerOptions& options);
 
+// How many event loops serve an address if nobody says: two where other machines can connect, so
+// that what one of them does to the loop that it is on leaves the others another; a Get costs a
+// little more then.
+int EventLoopsFor(const std::string& listen);
+
 class Server {
  public:
   // Opens storage and serves. INVALID_FIELD as CheckOptions; STORE_UNAVAILABLE (the directory

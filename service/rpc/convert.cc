@@ -6,6 +6,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/document/struct_codec.h"
+#include "service/rpc/answer_size.h"
 
 namespace strata::rpc {
 namespace {
@@ -268,6 +269,11 @@ absl::StatusOr<versioning::WriteRequest> MakeWriteRequest(
   made.validate_only = validate_only;
   made.deadline = call.deadline();
   return made;
+}
+
+absl::Status ReserveForContent(const Call& call, size_t content_bytes) {
+  const size_t answer = AnswerBytesOf(content_bytes);
+  return answer <= kSmallAnswerBytes ? absl::OkStatus() : call.Reserve(answer);
 }
 
 void FillTimestamp(UnixMicros time, google::protobuf::Timestamp& wire_time) {

@@ -91,6 +91,9 @@ absl::StatusOr<versioning::WriteRequest> MakeWriteRequest(
     int32_t max_attempts, const wire::ChangeInfo& change, const std::string& request_id,
     bool validate_only, const Call& call);
 
+// Keeps room for an answer with a content of so many bytes, if it is larger than usual. OVERLOADED.
+absl::Status ReserveForContent(const Call& call, size_t content_bytes);
+
 template <typename Request>
 absl::StatusOr<versioning::WriteRequest> ToWriteRequest(const Request& request, const Call& call) {
   const wire::Precondition* precondition = nullptr;
@@ -104,6 +107,12 @@ absl::StatusOr<versioning::WriteRequest> ToWriteRequest(const Request& request, 
                        request.change(), request.request_id(), request.validate_only(), call);
   if constexpr (requires { request.keep_unchanged(); }) {
     if (made.ok()) made->keep_unchanged = request.keep_unchanged();
+  }
+  if constexpr (requires { request.omit_content(); }) {
+    if (made.ok() && !request.omit_content()) {
+      // The call lives until the write is answered.
+      made->admit_content = [&call](size_t bytes) { return ReserveForContent(call, bytes); };
+    }
   }
   return made;
 }

@@ -6,14 +6,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "service/rpc/answer_size.h"
 #include "service/rpc/convert.h"
 
 namespace strata::rpc {
 
 inline constexpr int kPageSizeDefault = 100;
 inline constexpr int kPageSizeMax = 1000;
-// Clients refuse messages of more than 4 MiB, and the items are not all of a message.
-inline constexpr size_t kPageBytesMax = size_t{3} << 20;
 
 // The number of items asked for. INVALID_FIELD.
 inline absl::StatusOr<int> ToPageSize(int32_t page_size) {

@@ -1,6 +1,8 @@
 // How the handlers of a service become rows of the method table.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "service/rpc/answer_size.h"
 #include "service/rpc/context.h"
 #include "service/rpc/public_name.h"
 #include "service/server/method.h"
@@ -62,9 +65,25 @@ class Rows {
     return row;
   }
 
+  // The largest answer that there may be: a page, or a document. A write's is small, unless its
+  // content turns out large (ReserveForContent).
+  size_t AnswerBytes(Method::Kind kind) const {
+    const size_t document = AnswerBytesOf(services_.documents.limits().bytes_max);
+    switch (kind) {
+      case Method::Kind::kRead:
+        return document;
+      case Method::Kind::kScan:
+        return std::max(kPageBytesMax, document);
+      case Method::Kind::kWrite:
+        return kSmallAnswerBytes;
+    }
+    return document;
+  }
+
   template <typename Request, typename Response>
   Method UnaryRow(Method::Kind kind, std::string_view name) const {
     Method row = BareRow(kind, name);
+    row.answer_bytes = AnswerBytes(kind);
     row.request = PublicName<Request>();
     row.make_request = &Make<Request>;
     row.make_response = &Make<Response>;

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "service/server/call_info.h"
@@ -16,9 +18,9 @@ class Admission {
   Admission(size_t message_bytes_max, size_t bytes_in_flight_max)
       : message_bytes_max_(message_bytes_max), bytes_in_flight_max_(bytes_in_flight_max) {}
 
-  // OK, or how the call is answered instead of being handled: DRAINING, OVERLOADED. Operational
-  // methods are always admitted.
-  absl::Status Admit(const Method& method, const CallInfo& info) const;
+  // OK, or how the call is answered instead of being handled: DRAINING. Operational methods are
+  // always admitted.
+  absl::Status Admit(const Method& method) const;
 
   // OK, or why a request, or one message of a stream, is not even decoded: INVALID_MESSAGE if it is
   // larger than any may be.
@@ -28,15 +30,45 @@ class Admission {
   void Drain() { draining_ = true; }
   bool draining() const { return draining_; }
 
-  // Requests being handled and answers being sent, of all unary calls together.
-  void Enter(size_t bytes) { bytes_in_flight_.fetch_add(bytes, std::memory_order_relaxed); }
-  void Leave(size_t bytes) { bytes_in_flight_.fetch_sub(bytes, std::memory_order_relaxed); }
+  // What all calls hold now.
+  size_t bytes_in_flight() const { return bytes_in_flight_.load(std::memory_order_relaxed); }
 
  private:
+  friend class InFlight;
+
   const size_t message_bytes_max_;
   const size_t bytes_in_flight_max_;
   std::atomic<bool> draining_ = false;
   std::atomic<size_t> bytes_in_flight_ = 0;
+};
+
+// What one call holds of the bytes in flight: its request, what was decoded of it, room reserved
+// for its answer, then the answer until it has left. Thread-safe.
+class InFlight {
+ public:
+  explicit InFlight(Admission& admission) : admission_(admission) {}
+  ~InFlight() { SetTo(0); }
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+
+  // Whose they are; before anything else.
+  void BelongTo(std::shared_ptr<Caller> caller) { caller_ = std::move(caller); }
+
+  // Takes so many more, or nothing and OVERLOADED: all calls together would hold more than they
+  // may; or they hold more than half of it, and this caller's more than a quarter (metadata:
+  // share). Whoever is alone is never refused.
+  absl::Status Take(size_t bytes);
+  // Whatever others hold.
+  void SetTo(size_t bytes);
+
+  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  void Move(size_t from, size_t to);
+
+  Admission& admission_;
+  std::shared_ptr<Caller> caller_;
+  std::atomic<size_t> bytes_ = 0;
 };
 
 }  // namespace strata::server

@@ -25,6 +25,10 @@ class Call {
   // Nobody waits for the answer any more: a long walk may stop. The deadline passed, or the caller
   // gave up, which only scans are told of (Method::Kind).
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
+  // Keeps room for an answer of so many bytes, where Method::answer_bytes are not enough, as is
+  // known only when the answer is; OVERLOADED: there is none. Before anything is done that an
+  // answer must tell of. One call at a time.
+  virtual absl::Status Reserve(size_t bytes) const = 0;
 
  protected:
   Call() = default;
@@ -122,9 +126,9 @@ class StreamHandler {
   virtual int64_t unanswered_max() const { return 1; }
   // The bytes of one message.
   virtual void OnMessage(std::string_view bytes) = 0;
-  // A message is larger than any may be, and not there. Whether the handler answers it with the
-  // refusal and goes on; otherwise the stream ends so.
-  virtual bool OnTooLarge(const absl::Status& /*refusal*/) { return false; }
+  // A message is larger than any may be, or there is no room for it (OVERLOADED), and it is gone.
+  // Whether the handler answers it with the refusal and goes on; otherwise the stream ends so.
+  virtual bool OnRefused(const absl::Status& /*refusal*/) { return false; }
   // The caller sends no more.
   virtual void OnLastMessage() = 0;
   // All that was sent has left for the caller, as far as it lets it.

@@ -5,6 +5,7 @@
 
 #include "schemas/base/error.h"
 #include "service/server/send_coalescer.h"
+#include "service/server/standby.h"
 #include "service/server/stream_call.h"
 #include "service/server/unary_call.h"
 
@@ -19,9 +20,14 @@ constexpr int kUnknownCallsAhead = 2;
 
 // While commits wait. An event costs some 10 us.
 constexpr int kEventsBeforeCommit = 64;
-const gpr_timespec kNow = gpr_time_0(GPR_CLOCK_MONOTONIC);
+// How soon the owner gets its queue back.
+constexpr std::chrono::milliseconds kStandbyWait{1};
+
+constexpr std::chrono::seconds kStreamsLookInterval{1};
 
 gpr_timespec ToGpr(Call::Time time) {
+  if (time == Call::Time::max()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+  if (time == Call::Time::min()) return gpr_time_0(GPR_CLOCK_MONOTONIC);
   const auto since_start = time.time_since_epoch();
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_start);
   gpr_timespec result;
@@ -95,69 +101,111 @@ void EventQueue::Start() {
 }
 
 // Commits between its events: when none is there right now, or after a few, so that a stream of
-// reads cannot keep writes waiting.
+// reads cannot keep writes waiting. However slow the disk is then, the events do not wait for it.
 void EventQueue::Run() {
   store::CooperativeCommitter* const committer = state_->parts.committer;
-  if (committer != nullptr) committer->Join();
+  if (committer == nullptr) return ServeAll();
+  committer->Join();
+  Standby standby([this] {
+    SendCoalescer sends;
+    Serve(std::chrono::steady_clock::now() + kStandbyWait, sends);
+  });
+  standby.TakeBaton();
   SendCoalescer sends;
-  void* tag = nullptr;
   int events_left = kEventsBeforeCommit;
-  for (;;) {
-    const bool commits_wait = committer != nullptr && committer->WorkWaits();
+  for (bool serving = true; serving;) {
+    const bool commits_wait = committer->WorkWaits();
     if (!commits_wait) {
       events_left = kEventsBeforeCommit;
     } else if (events_left <= 0) {
       sends.Flush();  // a commit may take long
-      {
+      standby.AwayFor([&] {
         const SendCoalescer::Scope answering(sends);
         committer->CommitOneGroup();
-      }
+      });
       sends.Flush();
       events_left = kEventsBeforeCommit;
       continue;
     }
-    bool ok = false;
-    switch (queue_->AsyncNext(&tag, &ok, commits_wait || sends.Holds() ? kNow : NextSweep())) {
+    switch (Serve(commits_wait ? Call::Time::min() : Call::Time::max(), sends)) {
       case grpc::CompletionQueue::SHUTDOWN:
-        if (committer != nullptr) committer->Leave();
-        return;
-      case grpc::CompletionQueue::GOT_EVENT: {
-        const SendCoalescer::Scope answering(sends);
-        static_cast<Event*>(tag)->Proceed(ok);
-        --events_left;
-        sends.FlushIfDue();
+        serving = false;
         break;
-      }
+      case grpc::CompletionQueue::GOT_EVENT:
+        --events_left;
+        break;
       case grpc::CompletionQueue::TIMEOUT:
-        sends.Flush();
         events_left = 0;
         break;
     }
-    Sweep();
   }
+  standby.PutBatonDown();
+  committer->Leave();
 }
 
-gpr_timespec EventQueue::NextSweep() const {
-  if (waiting_.empty()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
-  return ToGpr(waiting_.front()->expiry());
+void EventQueue::ServeAll() {
+  SendCoalescer sends;
+  while (Serve(Call::Time::max(), sends) != grpc::CompletionQueue::SHUTDOWN) continue;
+}
+
+// One event, or none until the deadline, and what is due besides. Does not wait while sends are
+// kept.
+grpc::CompletionQueue::NextStatus EventQueue::Serve(Call::Time deadline, SendCoalescer& sends) {
+  void* tag = nullptr;
+  bool ok = false;
+  const Call::Time until = sends.Holds() ? Call::Time::min() : std::min(deadline, NextSweep());
+  const grpc::CompletionQueue::NextStatus next = queue_->AsyncNext(&tag, &ok, ToGpr(until));
+  if (next == grpc::CompletionQueue::GOT_EVENT) {
+    const SendCoalescer::Scope answering(sends);
+    static_cast<Event*>(tag)->Proceed(ok);
+    sends.FlushIfDue();
+  } else {
+    sends.Flush();
+  }
+  if (next != grpc::CompletionQueue::SHUTDOWN) Sweep();
+  return next;
+}
+
+Call::Time EventQueue::NextSweep() const {
+  Call::Time next = Call::Time::max();
+  if (!waiting_.empty()) next = waiting_.front()->expiry();
+  if (!late_.empty()) {
+    next = std::min(next, late_.front()->expiry() + state_->options.late_answer_max);
+  }
+  if (streams_open_.load(std::memory_order_relaxed) > 0) next = std::min(next, next_look_);
+  return next;
 }
 
 // All calls have the same time to live, so the oldest expires first. (Callers' own, shorter
 // deadlines are gRPC's to enforce.)
 void EventQueue::Sweep() {
-  if (waiting_.empty()) return;
+  const Call::Time next = NextSweep();
+  if (next == Call::Time::max()) return;
   const Call::Time now = std::chrono::steady_clock::now();
+  if (now < next) return;
   while (!waiting_.empty() && waiting_.front()->expiry() <= now) waiting_.front()->Expire();
+  while (!late_.empty() && late_.front()->expiry() + state_->options.late_answer_max <= now) {
+    late_.front()->GiveUp();
+  }
+  if (next_look_ <= now) LookAtStreams(now);
+}
+
+void EventQueue::LookAtStreams(Call::Time now) {
+  next_look_ = now + kStreamsLookInterval;
+  const std::lock_guard lock(streams_mutex_);
+  for (StreamCall* const stream : streams_) stream->GiveUpIfStuck(now);
 }
 
 void EventQueue::AddStream(StreamCall& stream) {
   const std::lock_guard lock(streams_mutex_);
   streams_.push_back(&stream);
+  ++streams_open_;
 }
 
 void EventQueue::RemoveStream(StreamCall& stream) {
   const std::lock_guard lock(streams_mutex_);
   streams_.remove(&stream);
+  --streams_open_;
 }
 
 void EventQueue::EndStreams(const absl::Status& status) {

@@ -24,6 +24,7 @@
 
 namespace strata::server {
 
+class SendCoalescer;
 class UnaryCall;
 class StreamCall;
 
@@ -136,30 +137,40 @@ class EventQueue {
   void CallBegins() { ++calls_; }
   void CallEnds();
 
-  // The calls that wait for their answer, oldest first. Only on the queue's thread.
+  // The calls whose answer has not left yet, oldest first; apart from them those that are late,
+  // because the server's deadline has passed. Only on the queue's thread.
   using UnaryCalls = std::list<UnaryCall*>;
   UnaryCalls::iterator AddWaiting(UnaryCall& call) {
     return waiting_.insert(waiting_.end(), &call);
   }
-  void RemoveWaiting(UnaryCalls::iterator place) { waiting_.erase(place); }
+  void MoveToLate(UnaryCalls::iterator place) { late_.splice(late_.end(), waiting_, place); }
+  void RemoveWaiting(UnaryCalls::iterator place, bool late) {
+    (late ? late_ : waiting_).erase(place);
+  }
 
   void AddStream(StreamCall& stream);
   void RemoveStream(StreamCall& stream);
 
  private:
   void Run();
-  gpr_timespec NextSweep() const;
+  void ServeAll();
+  grpc::CompletionQueue::NextStatus Serve(Call::Time deadline, SendCoalescer& sends);
+  Call::Time NextSweep() const;
   void Sweep();
+  void LookAtStreams(Call::Time now);
 
   const std::shared_ptr<LoopState> state_;
   grpc::AsyncGenericService& unknown_methods_;
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::atomic<int64_t> calls_ = 0;
   UnaryCalls waiting_;
+  UnaryCalls late_;
   CallersSeen callers_seen_{state_->callers};
 
   std::mutex streams_mutex_;
   std::list<StreamCall*> streams_;
+  std::atomic<int64_t> streams_open_ = 0;
+  Call::Time next_look_{};  // at the streams; only on the queue's thread
 
   std::thread thread_;
 };

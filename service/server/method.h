@@ -1,6 +1,7 @@
 // The table of methods that the event loop serves.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,7 @@ struct Method {
   google::protobuf::MessageLite* (*make_request)(google::protobuf::Arena* arena) = nullptr;
   google::protobuf::MessageLite* (*make_response)(google::protobuf::Arena* arena) = nullptr;
   std::function<void(CallHandle call)> handle;
+  size_t answer_bytes = 0;  // room that is kept for an answer while it is made
 
   // Streams.
   std::function<std::unique_ptr<StreamHandler>(Stream& stream)> open;

@@ -41,6 +41,10 @@ struct LoopOptions {
   // Requests being handled and answers being sent, of all calls together.
   size_t bytes_in_flight_max = size_t{256} << 20;
   std::chrono::milliseconds unary_deadline{30'000};
+  // How long beyond that an answer may take to leave, and how long a stream's message: then the
+  // call is cancelled.
+  std::chrono::milliseconds late_answer_max{5'000};
+  std::chrono::milliseconds stream_message_max{60'000};
   std::chrono::seconds keepalive_time{60};
   std::chrono::seconds keepalive_timeout{20};
   std::chrono::seconds connection_age_max{0};  // 0: no end

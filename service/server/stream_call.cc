@@ -8,6 +8,9 @@
 namespace strata::server {
 namespace {
 
+// What a stream costs besides its messages, gRPC's part included.
+constexpr size_t kStreamBytes = size_t{16} << 10;
+
 grpc::ByteBuffer Serialize(const google::protobuf::MessageLite& message) {
   const size_t size = message.ByteSizeLong();
   grpc_slice bytes = grpc_slice_malloc(size);
@@ -23,7 +26,10 @@ void RegisterStreamCall(EventQueue& queue, const Endpoint& endpoint) {
 }
 
 StreamCall::StreamCall(EventQueue& queue, const Endpoint& endpoint)
-    : queue_(queue), endpoint_(endpoint), handled_on_(queue.state()->HandledOn(endpoint.method)) {
+    : queue_(queue),
+      endpoint_(endpoint),
+      handled_on_(queue.state()->HandledOn(endpoint.method)),
+      in_flight_(queue.state()->admission) {
   queue_.CallBegins();
   context_.AsyncNotifyWhenDone(&done_event_);
   endpoint_.service->RequestStream(endpoint_.index, context_, stream_, queue_.queue(),
@@ -42,7 +48,9 @@ void StreamCall::OnStart(bool ok) {
   queue_.Describe(endpoint_, context_, info_);
   // First, so that a drain that begins now either is seen by admission or ends this stream.
   queue_.AddStream(*this);
-  absl::Status admitted = state.admission.Admit(endpoint_.method, info_);
+  absl::Status admitted = state.admission.Admit(endpoint_.method);
+  in_flight_.BelongTo(info_.caller);
+  if (admitted.ok()) admitted = TakeRoom(kStreamBytes);
   if (!admitted.ok()) return Finish(admitted);
   handler_ = endpoint_.method.open(*this);
   unanswered_max_ = handler_->unanswered_max();
@@ -55,6 +63,7 @@ void StreamCall::Send(const google::protobuf::MessageLite& message) {
   if (end_ || done_) return;
   outbox_.push_back(Serialize(message));
   response_bytes_ += outbox_.back().Length();
+  in_flight_.SetTo(in_flight_.bytes() + outbox_.back().Length());
   WriteNext();
 }
 
@@ -70,6 +79,21 @@ void StreamCall::Finish(const absl::Status& status) {
   WriteNext();
 }
 
+void StreamCall::GiveUpIfStuck(std::chrono::steady_clock::time_point now) {
+  const Lock lock(mutex_);
+  const bool leaving = writing_ || (finishing_ && !finished_);
+  if (leaving && !done_ && now - writing_since_ >= queue_.state()->options.stream_message_max) {
+    context_.TryCancel();
+  }
+}
+
+// Whoever runs the server is served however much is in flight.
+absl::Status StreamCall::TakeRoom(size_t bytes) {
+  if (!endpoint_.method.operational) return in_flight_.Take(bytes);
+  in_flight_.SetTo(in_flight_.bytes() + bytes);
+  return absl::OkStatus();
+}
+
 void StreamCall::ReadNext() {
   if (reading_ || read_all_ || end_ || done_) return;
   if (unanswered_ >= unanswered_max_) return;
@@ -81,9 +105,11 @@ void StreamCall::WriteNext() {
   if (writing_ || finishing_ || done_) return;
   if (!outbox_.empty()) {
     writing_ = true;
+    writing_since_ = std::chrono::steady_clock::now();
     stream_.Write(outbox_.front(), &written_event_);
   } else if (end_) {
     finishing_ = true;
+    writing_since_ = std::chrono::steady_clock::now();
     Report(*end_);
     stream_.Finish(ToGrpc(*end_), &finished_event_);
   }
@@ -97,12 +123,15 @@ void StreamCall::OnRead(bool ok) {
     return Tell(std::move(lock), [this] { handler_->OnLastMessage(); });
   }
   ++unanswered_;
-  request_bytes_ += message_.Length();
-  absl::Status admitted = queue_.state()->admission.AdmitMessage(message_.Length());
+  const size_t size = message_.Length();
+  request_bytes_ += size;
+  absl::Status admitted = queue_.state()->admission.AdmitMessage(size);
+  if (admitted.ok()) admitted = TakeRoom(size);
+  unanswered_sizes_.push_back(admitted.ok() ? size : 0);
   if (!admitted.ok()) {
     message_.Clear();
     return Tell(std::move(lock), [this, admitted = std::move(admitted)] {
-      if (!handler_->OnTooLarge(admitted)) Finish(admitted);
+      if (!handler_->OnRefused(admitted)) Finish(admitted);
     });
   }
   grpc::Slice bytes;
@@ -116,7 +145,13 @@ void StreamCall::OnWritten(bool ok) {
   Lock lock(mutex_);
   writing_ = false;
   --unanswered_;
+  size_t left = outbox_.front().Length();
   outbox_.pop_front();
+  if (!unanswered_sizes_.empty()) {
+    left += unanswered_sizes_.front();
+    unanswered_sizes_.pop_front();
+  }
+  in_flight_.SetTo(in_flight_.bytes() - left);
   if (!ok) outbox_.clear();
   WriteNext();
   ReadNext();

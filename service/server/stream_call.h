@@ -20,6 +20,9 @@ class StreamCall final : public Stream {
   size_t waiting() const override;
   void Finish(const absl::Status& status) override;
 
+  // Cancels the call if its caller has not taken a message in for too long.
+  void GiveUpIfStuck(std::chrono::steady_clock::time_point now);
+
  private:
   using Lock = std::unique_lock<std::mutex>;
 
@@ -30,6 +33,8 @@ class StreamCall final : public Stream {
   void OnWritten(bool ok);
   void OnFinished(bool ok);
   void OnDone(bool ok);
+
+  absl::Status TakeRoom(size_t bytes);
 
   // With the lock held.
   void ReadNext();
@@ -59,6 +64,8 @@ class StreamCall final : public Stream {
 
   mutable std::mutex mutex_;  // guards what follows
   std::deque<grpc::ByteBuffer> outbox_;
+  std::deque<size_t> unanswered_sizes_;  // of messages taken in, oldest first
+  InFlight in_flight_;
   size_t request_bytes_ = 0;
   size_t response_bytes_ = 0;
   int64_t unanswered_ = 0;           // messages taken in, less those that have left
@@ -66,6 +73,7 @@ class StreamCall final : public Stream {
   bool reading_ = false;
   bool read_all_ = false;
   bool writing_ = false;
+  std::chrono::steady_clock::time_point writing_since_;
   bool finishing_ = false;
   bool finished_ = false;
   bool done_ = false;

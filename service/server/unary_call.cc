@@ -15,6 +15,9 @@ namespace {
 // milliseconds, in which the loop answers hundreds of others.
 constexpr size_t kLoopRequestBytesMax = size_t{64} << 10;
 
+// What a call costs besides its messages, gRPC's part included.
+constexpr size_t kCallBytes = size_t{8} << 10;
+
 google::protobuf::ArenaOptions ArenaIn(char* block, size_t size) {
   google::protobuf::ArenaOptions options;
   options.initial_block = block;
@@ -32,6 +35,7 @@ UnaryCall::UnaryCall(EventQueue& queue, const Endpoint& endpoint)
     : queue_(queue),
       state_(queue.state()),
       endpoint_(endpoint),
+      in_flight_(state_->admission),
       arena_(ArenaIn(first_block_, sizeof(first_block_))) {
   queue_.CallBegins();
   context_.emplace();
@@ -45,7 +49,7 @@ UnaryCall::UnaryCall(EventQueue& queue, const Endpoint& endpoint)
                                   queue_.queue(), start_event_);
 }
 
-UnaryCall::~UnaryCall() { state_->admission.Leave(bytes_in_flight_); }
+UnaryCall::~UnaryCall() = default;
 
 // To hear that the caller gave up costs an event. It is worth it only where that ends long work.
 bool UnaryCall::WantsDoneEvent() const { return state_->HandledOn(endpoint_.method) != nullptr; }
@@ -66,6 +70,7 @@ void UnaryCall::Begin() {
   expiry_ = arrival_ + state_->options.unary_deadline;
   queue_.Describe(endpoint_, *context_, info_);
   info_.deadline = std::min(info_.deadline, expiry_);
+  in_flight_.BelongTo(info_.caller);
   request_size_ = request_bytes_.Length();
   state_->UnaryBegins();
   waiting_ = queue_.AddWaiting(*this);
@@ -84,20 +89,29 @@ void UnaryCall::Begin() {
 
 absl::Status UnaryCall::Admit() {
   absl::Status admitted = state_->admission.AdmitMessage(request_size_);
-  if (admitted.ok()) {
-    CountInFlight(request_size_);
-    admitted = state_->admission.Admit(endpoint_.method, info_);
-  }
+  if (admitted.ok()) admitted = state_->admission.Admit(endpoint_.method);
+  if (admitted.ok()) admitted = TakeRoom(kCallBytes + request_size_);
   if (!admitted.ok()) request_bytes_.Clear();
   return admitted;
 }
 
-void UnaryCall::CountInFlight(size_t bytes) {
-  bytes_in_flight_ += bytes;
-  state_->admission.Enter(bytes);
+// Whoever runs the server is served however much is in flight.
+absl::Status UnaryCall::TakeRoom(size_t bytes) {
+  if (!endpoint_.method.operational) return in_flight_.Take(bytes);
+  in_flight_.SetTo(in_flight_.bytes() + bytes);
+  return absl::OkStatus();
+}
+
+absl::Status UnaryCall::Reserve(size_t bytes) const {
+  if (bytes <= reserved_) return absl::OkStatus();
+  absl::Status taken = in_flight_.Take(bytes - reserved_);
+  if (taken.ok()) reserved_ = bytes;
+  return taken;
 }
 
 void UnaryCall::Handle(CallHandle handle) {
+  reserved_ = endpoint_.method.answer_bytes;
+  if (absl::Status taken = TakeRoom(reserved_); !taken.ok()) return Answer(taken);
   request_ = endpoint_.method.make_request(&arena_);
   response_ = endpoint_.method.make_response(&arena_);
   if (!Parse()) {
@@ -105,6 +119,9 @@ void UnaryCall::Handle(CallHandle handle) {
                         "not a " + endpoint_.method.request +
                             "; send what a protobuf library writes, and text in UTF-8"));
   }
+  // What was decoded may be many times what came.
+  const size_t decoded = arena_.SpaceAllocated();
+  if (decoded > kFirstBlockBytes) in_flight_.SetTo(in_flight_.bytes() + decoded);
   endpoint_.method.handle(std::move(handle));
 }
 
@@ -136,7 +153,6 @@ void UnaryCall::Answer(const absl::Status& status) {
 
 grpc::ByteBuffer UnaryCall::SerializeResponse() {
   response_size_ = response_->ByteSizeLong();
-  CountInFlight(response_size_);
   grpc_slice bytes = grpc_slice_malloc(response_size_);
   response_->SerializeWithCachedSizesToArray(GRPC_SLICE_START_PTR(bytes));
   const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
@@ -148,15 +164,19 @@ void UnaryCall::Report(const absl::Status& status) const {
                   response_size_});
 }
 
+// Only the bytes of the answer are left.
 void UnaryCall::Release() {
   if (!answered_.load(std::memory_order_acquire)) {
     Answer(Error(ErrorReason::kInternal, "a handler gave no answer"));
   }
+  arena_.Reset();
+  in_flight_.SetTo(kCallBytes + response_size_);
   Unref();
 }
 
 void UnaryCall::Expire() {
-  StopWaiting();
+  queue_.MoveToLate(*waiting_);
+  late_ = true;
   closed_ = true;
   Answer(Error(
       ErrorReason::kDeadlineExceeded,
@@ -164,6 +184,12 @@ void UnaryCall::Expire() {
           std::to_string(
               std::chrono::duration_cast<std::chrono::milliseconds>(expiry_ - arrival_).count()) +
           " ms passed"));
+}
+
+// Its caller takes nothing in.
+void UnaryCall::GiveUp() {
+  StopWaiting();
+  context_->TryCancel();
 }
 
 void UnaryCall::OnSent(bool /*ok*/) {
@@ -197,7 +223,7 @@ void UnaryCall::EndIfOver() {
 
 void UnaryCall::StopWaiting() {
   if (!waiting_) return;
-  queue_.RemoveWaiting(*waiting_);
+  queue_.RemoveWaiting(*waiting_, late_);
   waiting_.reset();
 }
 

@@ -19,8 +19,10 @@ class UnaryCall final : public Call {
 
   // When the server's own deadline passes.
   Time expiry() const { return expiry_; }
-  // Answers DEADLINE_EXCEEDED. On the queue's thread.
+  // Answers DEADLINE_EXCEEDED, unless another answer is on its way. On the queue's thread.
   void Expire();
+  // Cancels a call whose answer does not leave. On the queue's thread.
+  void GiveUp();
 
  private:
   ~UnaryCall() override;
@@ -33,10 +35,11 @@ class UnaryCall final : public Call {
   Executor* HandledOn() const;
   void Begin();
   absl::Status Admit();
-  void CountInFlight(size_t bytes);
+  absl::Status TakeRoom(size_t bytes);
   bool Parse();
   void Handle(CallHandle handle);
 
+  absl::Status Reserve(size_t bytes) const override;
   void Answer(const absl::Status& status) override;
   void Release() override;
 
@@ -59,7 +62,8 @@ class UnaryCall final : public Call {
   grpc::ByteBuffer request_bytes_;
   size_t request_size_ = 0;
   size_t response_size_ = 0;
-  size_t bytes_in_flight_ = 0;  // as Admission knows
+  mutable InFlight in_flight_;
+  mutable size_t reserved_ = 0;  // of it, for the answer
   Time arrival_;
   Time expiry_;
 
@@ -70,6 +74,7 @@ class UnaryCall final : public Call {
   bool sent_ = false;  // or never to be
   bool done_ = false;  // or nobody asked to hear of it
   std::optional<EventQueue::UnaryCalls::iterator> waiting_;
+  bool late_ = false;  // waits with those whose deadline has passed
 
   EventOf<UnaryCall, &UnaryCall::OnStart> start_event_{*this};
   EventOf<UnaryCall, &UnaryCall::OnSent> sent_event_{*this};

@@ -263,6 +263,17 @@ TEST_F(Configuration, TheCommandLineSaysWhatIsWrong) {
   EXPECT_FALSE(Taken({"--no-create-collections"}).server.create_collections);
 }
 
+TEST_F(Configuration, WhereStrangersCanConnectTwoLoopsServe) {
+  const auto loops = [this](std::vector<std::string> arguments) {
+    return Taken(std::move(arguments)).server.loop.threads;
+  };
+  EXPECT_EQ(loops({}), 1);
+  EXPECT_EQ(loops({"--listen=[::1]:0"}), 1);
+  EXPECT_EQ(loops({"--listen=0.0.0.0:0", "--insecure"}), 2);
+  EXPECT_EQ(loops({"--listen=0.0.0.0:0", "--insecure", "--event-loops=1"}), 1);
+  EXPECT_EQ(loops({"--event-loops=3"}), 3);
+}
+
 // Whoever gives it: the flag, the environment, the file.
 TEST_F(Configuration, AnOptionOfAnotherEngineIsRefused) {
   const std::string why =

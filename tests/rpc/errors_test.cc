@@ -284,16 +284,5 @@ TEST(LayoutLimit, IsNamedByTheStrategyThatHasIt) {
   EXPECT_TRUE(server.Get(R"({"collection": "c", "id": "x"})").ok());
 }
 
-TEST(Overload, IsRefusedBeforeWorkIsDone) {
-  app::ServerOptions options = TestOptions();
-  options.loop.bytes_in_flight_max = 1000;
-  TestServer server(options);
-  const auto large =
-      server.Create(R"({"collection": "c", "content": {"json": {"a": ")" + Text(2000) + R"("}}})");
-  ExpectError(large.status, ErrorReason::kOverloaded);
-  EXPECT_TRUE(server.Create(R"({"collection": "c", "content": {"json": {}}})").ok());
-  EXPECT_TRUE(server.CallByName("grpc.health.v1.Health/Check", "{}").ok());
-}
-
 }  // namespace
 }  // namespace strata::rpc_test

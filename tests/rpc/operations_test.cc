@@ -286,6 +286,55 @@ TEST(Deadlines, ACallerThatGaveUpDoesNotDisturb) {
   EXPECT_TRUE(held.server->Get(R"({"collection": "c", "id": "x"})").ok());
 }
 
+// Nothing is done for it, and whoever runs the server is served.
+TEST(Limits, WhatFindsNoRoomIsRefused) {
+  app::ServerOptions options = TestOptions();
+  options.loop.bytes_in_flight_max = 200'000;
+  TestServer server(options);
+  // Whoever is alone finds room, so somebody else is there.
+  const auto stub = grpc::health::v1::Health::NewStub(server.channel());
+  grpc::ClientContext context;
+  LimitTime(context);
+  const auto watch = stub->Watch(&context, HealthCheckRequest());
+  HealthCheckResponse state;
+  ASSERT_TRUE(watch->Read(&state));
+  const auto refused = server.Create(R"({"collection": "c", "content": {"json": {"a": ")" +
+                                     std::string(200'000, 'x') + R"("}}})");
+  EXPECT_EQ(refused.details().reason, "OVERLOADED");
+  EXPECT_TRUE(refused.details().Has("google.rpc.RetryInfo"));
+  EXPECT_TRUE(server.CallByName("grpc.health.v1.Health/Check", "{}").ok());
+  const auto made = server.Create(R"({"collection": "c", "content": {"json": {}}})");
+  EXPECT_TRUE(made.ok());
+  EXPECT_EQ(made.response.document().version(), 1);
+  context.TryCancel();
+}
+
+// A patch of a few bytes has a large answer: there must be room for it before it is written.
+TEST(Limits, AWriteWhoseAnswerFindsNoRoomWritesNothing) {
+  app::ServerOptions options = TestOptions();
+  options.loop.bytes_in_flight_max = size_t{3} << 20;
+  TestServer server(options);
+  ASSERT_TRUE(server
+                  .Create(R"({"collection": "c", "id": "x", "omit_content": true,
+                              "content": {"json": {"a": ")" +
+                          std::string(900'000, 'x') + R"("}}})")
+                  .ok());
+  const auto stub = grpc::health::v1::Health::NewStub(server.channel());
+  grpc::ClientContext context;
+  LimitTime(context);
+  const auto watch = stub->Watch(&context, HealthCheckRequest());
+  HealthCheckResponse state;
+  ASSERT_TRUE(watch->Read(&state));
+  const std::string patch =
+      R"("collection": "c", "id": "x", "patch": {"operations": [{"path": "/b", "set": 1}]}})";
+  const auto refused = server.Update("{" + patch);
+  EXPECT_EQ(refused.details().reason, "OVERLOADED");
+  const auto made = server.Update(R"({"omit_content": true, )" + patch);
+  EXPECT_TRUE(made.ok());
+  EXPECT_EQ(made.response.document().version(), 2);
+  context.TryCancel();
+}
+
 TEST(Limits, AMessageThatIsTooLargeIsRefused) {
   TestServer server;
   const auto refused = server.Create(R"({"collection": "c", "content": {"json": {"a": ")" +

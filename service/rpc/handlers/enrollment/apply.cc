@@ -119,7 +119,7 @@ class Apply final : public StreamHandler {
         });
   }
 
-  bool OnTooLarge(const absl::Status& refusal) override {
+  bool OnRefused(const absl::Status& refusal) override {
     answers_->Give(answers_->Begin(), refusal);
     return true;
   }
