@@ -164,13 +164,14 @@ void UnaryCall::Report(const absl::Status& status) const {
                   response_size_});
 }
 
-// Only the bytes of the answer are left.
+// Only the bytes of the answer are left; of what was not admitted, nothing that would take room from
+// others.
 void UnaryCall::Release() {
   if (!answered_.load(std::memory_order_acquire)) {
     Answer(Error(ErrorReason::kInternal, "a handler gave no answer"));
   }
   arena_.Reset();
-  in_flight_.SetTo(kCallBytes + response_size_);
+  if (in_flight_.bytes() > 0) in_flight_.SetTo(kCallBytes + response_size_);
   Unref();
 }
 
