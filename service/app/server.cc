@@ -145,8 +145,10 @@ absl::Status Server::Parts::Serve() {
   documents->collections().ResumeSweeps();
   Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
   ASSIGN_OR_RETURN(
-      loop, server::ServerLoop::Start(options.loop, rpc::AllMethods(*services),
-                                      {executor, store->cooperative(), {&access_log}, readers}));
+      loop,
+      server::ServerLoop::Start(
+          options.loop, rpc::AllMethods(*services),
+          {executor, store->cooperative(), {&access_log}, readers, options.executor_threads}));
   address = SplitAddress(options.loop.listener.listen)->host + ":" + std::to_string(loop->port());
   WatchClock();
   health->SetServing(true);

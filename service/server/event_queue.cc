@@ -160,6 +160,17 @@ void EventQueue::RemoveStream(StreamCall& stream) {
   streams_.remove(&stream);
 }
 
+// On the queue's thread, which alone knows them.
+void EventQueue::EndUnaryCalls() {
+  CallBegins();  // so that the queue is there when the event comes
+  end_unary_alarm_.Set(queue_.get(), kNow, &end_unary_event_);
+}
+
+void EventQueue::OnEndUnaryCalls(bool /*ok*/) {
+  while (!waiting_.empty()) waiting_.front()->Drain();
+  CallEnds();
+}
+
 void EventQueue::EndStreams(const absl::Status& status) {
   const std::lock_guard lock(streams_mutex_);
   for (StreamCall* const stream : streams_) stream->Finish(status);

@@ -21,6 +21,8 @@ class UnaryCall final : public Call {
   Time expiry() const { return expiry_; }
   // Answers DEADLINE_EXCEEDED. On the queue's thread.
   void Expire();
+  // Answers that the server ends. On the queue's thread.
+  void Drain();
 
  private:
   ~UnaryCall() override;
@@ -30,8 +32,9 @@ class UnaryCall final : public Call {
   void OnDone(bool ok);
 
   bool WantsDoneEvent() const;
-  Executor* HandledOn() const;
   void Begin();
+  void HandleElsewhere(CallHandle&& handle);
+  void End(const absl::Status& status);
   absl::Status Admit();
   void CountInFlight(size_t bytes);
   bool Parse();
