@@ -109,6 +109,7 @@ absl::StatusOr<versioning::ListQuery> ToListQuery(const RosterQuery& query) {
   list.collection = query.collection;
   list.after_id = query.after_id;
   list.at_time = query.at_time;
+  list.stopped = query.stopped;
   ASSIGN_OR_RETURN(list.filter, InClass(query.set, query.class_name));
   return list;
 }
@@ -245,6 +246,7 @@ absl::StatusOr<std::vector<std::string>> Enrollments::FindTombstones(const Purge
   versioning::ListQuery query;
   query.collection = request.collection;
   query.after_id = request.after_id;
+  query.stopped = request.stopped;
   std::vector<std::string> affected;
   versioning::ListCursor students = documents_.List(std::move(query));
   while (students.Next() && found.examined < kPurgeExaminedMax) {

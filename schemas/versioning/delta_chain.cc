@@ -175,6 +175,7 @@ absl::Status DeltaChain::FillBlock(size_t block, size_t count) {
   contents_.clear();
   std::optional<Content> content = below_blocks_[block];
   for (size_t i = begin_; i < begin_ + count; ++i) {
+    if (limits_ != nullptr && Stopped(limits_->stopped)) return StoppedError();
     if (links_[i].whole()) {
       content = WholeContent(i);
     } else {
@@ -185,8 +186,10 @@ absl::Status DeltaChain::FillBlock(size_t block, size_t count) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<DeltaChain> ReadChain(const ReadContext& context, const DocumentKey& document,
-                                     const VersionRange& range, int64_t wanted) {
+namespace {
+
+absl::StatusOr<DeltaChain> ReadUnlimited(const ReadContext& context, const DocumentKey& document,
+                                         const VersionRange& range, int64_t wanted) {
   absl::StatusOr<std::optional<DeltaChain>> chain = ReadAhead(context, document, range, wanted);
   if (chain.ok() && *chain) return **std::move(chain);
   // The way down finds what is wrong with them, if it is in the way.
@@ -196,6 +199,15 @@ absl::StatusOr<DeltaChain> ReadChain(const ReadContext& context, const DocumentK
   VersionWalk walk(context, document, {.first = 1, .last = range.last, .newest_first = true});
   if (!walk.Next()) return walk.status();
   return DeltaChain::GatherDownward(walk);
+}
+
+}  // namespace
+
+absl::StatusOr<DeltaChain> ReadChain(const ReadContext& context, const DocumentKey& document,
+                                     const VersionRange& range, int64_t wanted) {
+  ASSIGN_OR_RETURN(DeltaChain chain, ReadUnlimited(context, document, range, wanted));
+  chain.Limit(context.limits);
+  return chain;
 }
 
 absl::StatusOr<StoredVersion> ReadRebuilt(const ReadContext& context, const DocumentKey& document,

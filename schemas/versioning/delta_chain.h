@@ -79,6 +79,9 @@ class DeltaChain {
   // what is read, and it comes out wrong if anything below it is.
   absl::StatusOr<StoredVersion> At(size_t index);
 
+  // Those that hold while contents are rebuilt. Must outlive the chain.
+  void Limit(const ReadLimits* limits) { limits_ = limits; }
+
  private:
   int64_t VersionOf(size_t index) const { return first_ + static_cast<int64_t>(index); }
   absl::StatusOr<StoredVersion> DecodeHeader(size_t index) const;
@@ -90,6 +93,7 @@ class DeltaChain {
   std::vector<DeltaLink> links_;  // upward
   size_t begin_ = 0;              // the index of the first content below
   std::vector<std::optional<document::Content>> contents_;
+  const ReadLimits* limits_ = nullptr;  // of the context that it was read through
   // The content right below each block; none below the first.
   std::vector<std::optional<document::Content>> below_blocks_;
 };

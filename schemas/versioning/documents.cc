@@ -118,7 +118,8 @@ absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At&
   RETURN_IF_ERROR(CheckAtTime(at.time, clock_));
   RETURN_IF_ERROR(ValidateName(name));
   StoredVersion found;
-  CollectionReader reader(store_, *collections_);
+  const ReadLimits limits;
+  CollectionReader reader(store_, *collections_, limits);
   RETURN_IF_ERROR(reader.Read(name.collection, [&]() -> absl::Status {
     std::optional<DocumentView> document;
     RETURN_IF_ERROR(DocumentView::Open(name, reader, document));
@@ -146,7 +147,8 @@ absl::StatusOr<DiffEnd> Documents::Diff(const DiffQuery& query,
                                         const document::ChangeVisitor& visitor) const {
   RETURN_IF_ERROR(ValidateName(query.name));
   DiffEnd end;
-  CollectionReader reader(store_, *collections_);
+  const ReadLimits limits{query.stopped};
+  CollectionReader reader(store_, *collections_, limits);
   RETURN_IF_ERROR(reader.Read(query.name.collection, [&]() -> absl::Status {
     std::optional<DocumentView> document;
     RETURN_IF_ERROR(DocumentView::Open(query.name, reader, document));

@@ -40,6 +40,7 @@ struct DiffQuery {
   int64_t from_version = 0;
   int64_t to_version = 0;  // 0: the current one
   int64_t skip = 0;        // so many changes are passed over
+  StopCheck stopped = {};  // asked while versions are rebuilt; then CANCELLED
 };
 struct DiffEnd {
   int64_t from_version = 0;
