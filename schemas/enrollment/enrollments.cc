@@ -69,6 +69,7 @@ versioning::WriteRequest ToWrite(const DocumentName& student, const versioning::
   write.change = change;
   write.max_attempts = kAttemptsMax;
   write.deadline = deadline;
+  write.brief = true;
   return write;
 }
 
@@ -143,10 +144,11 @@ void Enrollments::Apply(ApplyRequest request, ApplyCallback done) {
 }
 
 absl::StatusOr<StudentEnrollments> Enrollments::Get(const DocumentName& student,
-                                                    const std::string& set) const {
+                                                    const std::string& set,
+                                                    const versioning::ReadLimits& limits) const {
   RETURN_IF_ERROR(CheckStudentId(student.id));
   RETURN_IF_ERROR(ValidateSet(set));
-  const absl::StatusOr<versioning::StoredVersion> version = documents_.Get(student, {});
+  const absl::StatusOr<versioning::StoredVersion> version = documents_.Get(student, {}, limits);
   StudentEnrollments found;
   if (ReasonOf(version.status()) == ErrorReason::kDocumentNotFound) return found;
   if (ReasonOf(version.status()) == ErrorReason::kDocumentDeleted) {

@@ -118,8 +118,10 @@ class Enrollments {
   void Apply(ApplyRequest request, ApplyCallback done);
 
   // A student without document, or with a deleted one, has no enrollments. ENROLLMENT_SHAPE.
+  // TakesLong past the limits.
   absl::StatusOr<StudentEnrollments> Get(const versioning::DocumentName& student,
-                                         const std::string& set) const;
+                                         const std::string& set,
+                                         const versioning::ReadLimits& limits = {}) const;
 
   RosterCursor Roster(const RosterQuery& query) const { return {documents_, query}; }
 

@@ -114,11 +114,11 @@ void Documents::Restore(WriteRequest request, int64_t version, WriteCallback don
 
 // Reads.
 
-absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At& at) const {
+absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At& at,
+                                             const ReadLimits& limits) const {
   RETURN_IF_ERROR(CheckAtTime(at.time, clock_));
   RETURN_IF_ERROR(ValidateName(name));
   StoredVersion found;
-  const ReadLimits limits;
   CollectionReader reader(store_, *collections_, limits);
   RETURN_IF_ERROR(reader.Read(name.collection, [&]() -> absl::Status {
     std::optional<DocumentView> document;
@@ -138,7 +138,7 @@ absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At&
       ASSIGN_OR_RETURN(found, document->Read(version, Part::kContent));
     }
     if (found.deleted()) return DocumentDeleted(name, found.header.version);
-    return absl::OkStatus();
+    return found.content->size() > limits.document_bytes_max ? TakesLong() : absl::OkStatus();
   }));
   return found;
 }

@@ -83,8 +83,10 @@ class Documents {
   // Any other function on the only write path.
   void Modify(WriteRequest request, Mutator mutator, WriteCallback done);
 
-  // VERSION_NOT_FOUND, DOCUMENT_DELETED; INVALID_FIELD for a time in the future.
-  absl::StatusOr<StoredVersion> Get(const DocumentName& name, const At& at) const;
+  // VERSION_NOT_FOUND, DOCUMENT_DELETED; INVALID_FIELD for a time in the future. TakesLong past
+  // the limits.
+  absl::StatusOr<StoredVersion> Get(const DocumentName& name, const At& at,
+                                    const ReadLimits& limits = {}) const;
 
   // Visits what changed from one version to another, until the visitor answers false, which did not
   // take that change. VERSION_NOT_FOUND.

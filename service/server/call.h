@@ -11,12 +11,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "schemas/base/waiter.h"
 #include "service/server/call_info.h"
 
 namespace strata::server {
 
 // One unary call. Thread-safe but for the messages, which belong to whoever handles the call.
-class Call {
+class Call : public Waiter {
  public:
   using Time = CallInfo::Time;
 
@@ -25,6 +26,9 @@ class Call {
   // Nobody waits for the answer any more: a long walk may stop. The deadline passed, or the caller
   // gave up, which only scans are told of (Method::Kind).
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
+  bool gone() const final { return closed(); }
+  // Whether the handler may take long where it was called: it is the caller's turn.
+  bool at_length() const { return at_length_; }
 
  protected:
   Call() = default;
@@ -38,6 +42,7 @@ class Call {
 
   CallInfo info_;
   std::atomic<bool> closed_ = false;
+  bool at_length_ = false;
   google::protobuf::MessageLite* request_ = nullptr;   // on an arena that lives as long as the call
   google::protobuf::MessageLite* response_ = nullptr;  // as the request
 
@@ -87,6 +92,17 @@ class Reply {
   void Ok() const { call_.Answer(absl::OkStatus()); }
   // REQUIRES: `status` is not OK.
   void Fail(const absl::Status& status) const { call_.Answer(status); }
+
+  // Answers with what `work`, which takes long and fills the response, returns when it is the
+  // caller's turn: OVERLOADED if that never comes. What it works with lives as long as the reply.
+  template <typename Work>
+  void Later(Work work) const {
+    const absl::Status taken = call().Defer([reply = *this, work = std::move(work)] {
+      if (reply.call().closed()) return;
+      reply.call_.Answer(work());
+    });
+    if (!taken.ok()) Fail(taken);
+  }
 
  private:
   CallHandle call_;

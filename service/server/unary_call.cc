@@ -86,12 +86,17 @@ void UnaryCall::HandleElsewhere(CallHandle&& handle) {
   Executor* const readers = state_->HandledOn(endpoint_.method);
   if (!takes_long && readers == nullptr) return Handle(std::move(handle));
   // `handle` stays, so that a call which is refused is not taken for one without an answer.
-  auto work = [own = handle, this]() mutable {
+  auto work = [own = handle, this, takes_long]() mutable {
+    at_length_ = takes_long;
     if (!closed()) Handle(std::move(own));
   };
   if (!takes_long) return readers->Schedule(std::move(work));
-  const absl::Status taken = state_->turns->Schedule(info_.caller, std::move(work));
+  const absl::Status taken = Defer(std::move(work));
   if (!taken.ok()) Answer(taken);
+}
+
+absl::Status UnaryCall::Defer(std::function<void()> work) const {
+  return state_->turns->Schedule(info_.caller, std::move(work));
 }
 
 absl::Status UnaryCall::Admit() {

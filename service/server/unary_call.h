@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -23,6 +24,8 @@ class UnaryCall final : public Call {
   void Expire();
   // Answers that the server ends. On the queue's thread.
   void Drain();
+
+  absl::Status Defer(std::function<void()> work) const override;
 
  private:
   ~UnaryCall() override;
