@@ -51,6 +51,7 @@ struct DiffEnd {
 struct DocumentsOptions {
   document::Limits limits;
   WriteOptions write;
+  int64_t collections_max = kCollectionsMaxDefault;
   // For writes alone, which callers wait for; null: the executor of all else. Outlives what that
   // does.
   Executor* write_executor = nullptr;
