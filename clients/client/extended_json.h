@@ -42,8 +42,8 @@ absl::StatusOr<std::string> JsonFromBson(std::string_view bson, JsonStyle style,
 absl::StatusOr<std::string> JsonFromBsonValue(std::string_view bson, JsonStyle style,
                                               int indent = 0);
 
-// Appends `text` as a JSON string, quotes included. Everything but quotes, backslashes and control
-// characters stays as it is.
+// Appends `text` as a JSON string, quotes included. Everything but quotes, backslashes and what
+// terminals obey (printable.h) stays as it is.
 void AppendJsonString(std::string_view text, std::string& json);
 
 // Whether `text` is well-formed UTF-8.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "clients/client/extended_json.h"
+#include "clients/client/printable.h"
 #include "schemas/document/bson_view.h"
 #include "schemas/document/extended_json/scalar_text.h"
 #include "schemas/document/extended_json/wrapper.h"
@@ -170,25 +171,46 @@ absl::StatusOr<std::string> JsonFromBsonValue(std::string_view bson, JsonStyle s
   return json;
 }
 
+namespace {
+
+// The first character of `rest`, whose lead byte needs a look: how it is escaped, if it has to be.
+// A terminal would obey some beyond what JSON itself forbids.
+CodePoint ToEscape(std::string_view rest) {
+  const CodePoint code = FirstCodePoint(rest);
+  const bool forbidden = code.value == '"' || code.value == '\\';
+  if (code.length == 0 || !(forbidden || IsObeyed(code.value))) return {};
+  return code;
+}
+
+void AppendEscaped(uint32_t code_point, std::string& json) {
+  constexpr std::string_view kCharacters = "\"\\\b\f\n\r\t";
+  constexpr std::string_view kNames = "\"\\bfnrt";
+  const size_t named =
+      code_point < 0x80 ? kCharacters.find(static_cast<char>(code_point)) : std::string_view::npos;
+  json.push_back('\\');
+  if (named != std::string_view::npos) return json.push_back(kNames[named]);
+  char escape[12];  // all are of four digits
+  std::snprintf(escape, sizeof escape, "u%04x", code_point);
+  json.append(escape);
+}
+
+}  // namespace
+
 void AppendJsonString(std::string_view text, std::string& json) {
   json.push_back('"');
   size_t plain = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = 0; i < text.size();) {
     const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 0x20 && c != '"' && c != '\\') continue;
-    json.append(text, plain, i - plain);
-    plain = i + 1;
-    constexpr std::string_view kCharacters = "\"\\\b\f\n\r\t";
-    constexpr std::string_view kNames = "\"\\bfnrt";
-    const size_t named = kCharacters.find(text[i]);
-    json.push_back('\\');
-    if (named != std::string_view::npos) {
-      json.push_back(kNames[named]);
-    } else {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "u%04x", c);
-      json.append(escape);
+    const bool is_plain = c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+    const CodePoint code = is_plain ? CodePoint() : ToEscape(text.substr(i));
+    if (code.length == 0) {
+      ++i;
+      continue;
     }
+    json.append(text, plain, i - plain);
+    AppendEscaped(code.value, json);
+    i += code.length;
+    plain = i;
   }
   json.append(text, plain, text.size() - plain);
   json.push_back('"');

@@ -5,14 +5,7 @@
 #include <cstdio>
 
 namespace strata::client {
-namespace {
-
-struct CodePoint {
-  uint32_t value = 0;
-  size_t length = 0;  // 0: not UTF-8.
-};
-
-CodePoint Decode(std::string_view text) {
+CodePoint FirstCodePoint(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
   if (lead < 0x80) return {lead, 1};
@@ -25,6 +18,15 @@ CodePoint Decode(std::string_view text) {
   }
   return {value, length};
 }
+
+bool IsObeyed(uint32_t code_point) {
+  return code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0) || code_point == 0x061C ||
+         code_point == 0x200E || code_point == 0x200F ||
+         (code_point >= 0x202A && code_point <= 0x202E) ||
+         (code_point >= 0x2066 && code_point <= 0x2069);
+}
+
+namespace {
 
 struct Range {
   uint32_t first;
@@ -46,13 +48,6 @@ bool InOneOf(const Range (&ranges)[n], uint32_t value) {
   return false;
 }
 
-// Whether the terminal would act on it, or lines would change their direction (bidirectional
-// overrides can make one reason look like another).
-bool IsControl(uint32_t value) {
-  return value < 0x20 || (value >= 0x7F && value < 0xA0) || (value >= 0x202A && value <= 0x202E) ||
-         (value >= 0x2066 && value <= 0x2069);
-}
-
 void AppendEscapes(std::string_view bytes, std::string& out) {
   for (const char c : bytes) {
     char escape[8];
@@ -67,11 +62,11 @@ std::string Printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const CodePoint code = Decode(text);
+    const CodePoint code = FirstCodePoint(text);
     const std::string_view bytes = text.substr(0, code.length == 0 ? 1 : code.length);
     if (code.value == '\n' || code.value == '\t' || code.value == '\r') {
       out += ' ';
-    } else if (code.length == 0 || IsControl(code.value)) {
+    } else if (code.length == 0 || IsObeyed(code.value)) {
       AppendEscapes(bytes, out);
     } else {
       out += bytes;
@@ -84,7 +79,7 @@ std::string Printable(std::string_view text) {
 size_t DisplayWidth(std::string_view text) {
   size_t width = 0;
   while (!text.empty()) {
-    const CodePoint code = Decode(text);
+    const CodePoint code = FirstCodePoint(text);
     if (!InOneOf(kCombining, code.value)) width += InOneOf(kWide, code.value) ? 2 : 1;
     text.remove_prefix(code.length == 0 ? 1 : code.length);
   }

@@ -46,6 +46,9 @@ constexpr ReasonAdvice kAdvice[] = {
     {"INVALID_PAGE_TOKEN", "The listing changed under way: start again."},
     {"REQUEST_ID_REUSED", "Choose another --request-id: this one belongs to another change."},
     {"LAYOUT_LIMIT", "Export the collection and import it with another --strategy."},
+    {"COLLECTION_LIMIT",
+     "Delete collections that nobody needs (strata collections), or have the server's operator "
+     "raise --collections-max."},
     {"ENROLLMENT_SHAPE",
      "The document has something else where enrollments are kept: see it with strata get; --set "
      "names another member."},

@@ -13,8 +13,31 @@
 namespace strata::document {
 namespace {
 
-bool MatchesObject(const FilterNode& node, std::string_view object);
-bool MatchesElement(const FilterNode& node, const Element& element);
+// Whether an evaluation goes on. Once it does not, every condition counts as met without a look, so
+// that all that is under way comes to its end at once; the result then means nothing.
+class Interruption {
+ public:
+  explicit Interruption(const StopCheck& stopped) : stopped_(stopped) {}
+
+  // Asks.
+  bool Ended() { return ended_ = ended_ || Stopped(stopped_); }
+  // For what is much quicker than asking: asks now and then.
+  bool EndedByNow() {
+    if (--unasked_ > 0) return ended_;
+    unasked_ = kUnaskedMax;
+    return Ended();
+  }
+
+ private:
+  static constexpr int kUnaskedMax = 64;
+
+  const StopCheck& stopped_;
+  int unasked_ = kUnaskedMax;
+  bool ended_ = false;
+};
+
+bool MatchesObject(const FilterNode& node, std::string_view object, Interruption& interruption);
+bool MatchesElement(const FilterNode& node, const Element& element, Interruption& interruption);
 
 // Whether the element compares as the node asks, once both are known to be of different types.
 bool ComparesAcrossTypes(FilterKind kind, TypeBracket element, TypeBracket operand) {
@@ -57,15 +80,15 @@ bool Compares(const FilterNode& node, const Element& element) {
   }
 }
 
-bool MatchesPattern(const FilterNode& node, const Element& element) {
+bool MatchesPattern(const FilterNode& node, const Element& element, Interruption& interruption) {
   if (element.type != kBsonString && element.type != kBsonRegex) return false;
   return std::any_of(node.patterns.begin(), node.patterns.end(), [&](const Pattern& pattern) {
-    return element.type == kBsonString ? pattern.Finds(StringText(element.value))
-                                       : pattern.Equals(element.value);
+    if (element.type != kBsonString) return pattern.Equals(element.value);
+    return interruption.Ended() || pattern.Finds(StringText(element.value));
   });
 }
 
-bool IsIn(const FilterNode& node, Element element) {
+bool IsIn(const FilterNode& node, Element element, Interruption& interruption) {
   if (element.type == kMissingType) element.type = kBsonNull;  // which are the same in a list
   const auto found = std::lower_bound(node.values.begin(), node.values.end(), element,
                                       [](const Element& a, const Element& b) {
@@ -75,7 +98,7 @@ bool IsIn(const FilterNode& node, Element element) {
       Compare(found->type, found->value, element.type, element.value) == 0) {
     return true;
   }
-  return MatchesPattern(node, element);
+  return MatchesPattern(node, element, interruption);
 }
 
 bool HasSize(std::string_view array, int64_t size) {
@@ -87,7 +110,8 @@ bool HasSize(std::string_view array, int64_t size) {
   return count == size;
 }
 
-bool HasMatchingElement(const FilterNode& node, std::string_view array) {
+bool HasMatchingElement(const FilterNode& node, std::string_view array,
+                        Interruption& interruption) {
   const bool objects = node.kind == FilterKind::kElementObject;
   Member member;
   for (MemberReader reader(array); reader.Next(member);) {
@@ -95,8 +119,8 @@ bool HasMatchingElement(const FilterNode& node, std::string_view array) {
     if (objects && !IsContainer(member.type)) continue;
     const bool matches =
         std::all_of(node.children.begin(), node.children.end(), [&](const FilterNode& child) {
-          return objects ? MatchesObject(child, member.value)
-                         : MatchesElement(child, {member.type, member.value});
+          return objects ? MatchesObject(child, member.value, interruption)
+                         : MatchesElement(child, {member.type, member.value}, interruption);
         });
     if (matches) return true;
   }
@@ -105,21 +129,22 @@ bool HasMatchingElement(const FilterNode& node, std::string_view array) {
 
 // Whether the element itself meets the condition; its own elements are not asked.
 // REQUIRES: a node of one element.
-bool Meets(const FilterNode& node, const Element& element) {
+bool Meets(const FilterNode& node, const Element& element, Interruption& interruption) {
+  if (interruption.EndedByNow()) return true;
   switch (node.kind) {
     case FilterKind::kIn:
-      return IsIn(node, element);
+      return IsIn(node, element, interruption);
     case FilterKind::kExists:
       return element.type != kMissingType;
     case FilterKind::kType:
       return element.type != kMissingType && (node.types & TypeBit(element.type)) != 0;
     case FilterKind::kPattern:
-      return MatchesPattern(node, element);
+      return MatchesPattern(node, element, interruption);
     case FilterKind::kSize:
       return element.type == kBsonArray && HasSize(element.value, node.size);
     case FilterKind::kElementObject:
     case FilterKind::kElementValue:
-      return element.type == kBsonArray && HasMatchingElement(node, element.value);
+      return element.type == kBsonArray && HasMatchingElement(node, element.value, interruption);
     default:
       return Compares(node, element);
   }
@@ -133,8 +158,9 @@ bool Meets(const FilterNode& node, const Element& element) {
 // next, a bit for each.
 class PathWalk {
  public:
-  explicit PathWalk(const FilterNode& node)
+  PathWalk(const FilterNode& node, Interruption& interruption)
       : node_(node),
+        interruption_(interruption),
         path_(*node.path),
         last_(uint64_t{1} << (node.path->size() - 1)),
         whole_only_(node.kind == FilterKind::kSize || node.kind == FilterKind::kElementObject ||
@@ -167,13 +193,13 @@ class PathWalk {
       const uint64_t after = After(named);
       if (after != 0 && BelowMember(member, after)) return true;
     }
-    return missing != 0 && Meets(node_, kMissing);
+    return missing != 0 && Meets(node_, kMissing, interruption_);
   }
 
   bool BelowMember(const Member& member, uint64_t next) const {
     if (member.type == kBsonObject) return InObject(member.value, next);
     if (member.type == kBsonArray) return InArray(member.value, next);
-    return Meets(node_, kMissing);
+    return Meets(node_, kMissing, interruption_);
   }
 
   // Elements that are no objects, and that no index names, lead nowhere: not even to what is
@@ -183,7 +209,8 @@ class PathWalk {
     for (MemberReader reader(array); reader.Next(member);) {
       const uint64_t named = Named(member.name, next);
       // An element that an index names last is asked as it is, even if it is an array.
-      if ((named & last_) != 0 && Meets(node_, {member.type, member.value})) return true;
+      if ((named & last_) != 0 && Meets(node_, {member.type, member.value}, interruption_))
+        return true;
       const uint64_t after = After(named);
       if (member.type == kBsonObject) {
         if (InObject(member.value, next | after)) return true;
@@ -199,13 +226,14 @@ class PathWalk {
     if (element.type == kBsonArray && !whole_only_) {
       Member member;
       for (MemberReader reader(element.value); reader.Next(member);) {
-        if (Meets(node_, {member.type, member.value})) return true;
+        if (Meets(node_, {member.type, member.value}, interruption_)) return true;
       }
     }
-    return Meets(node_, element);
+    return Meets(node_, element, interruption_);
   }
 
   const FilterNode& node_;
+  Interruption& interruption_;
   const FilterPath& path_;
   const uint64_t last_;
   const bool whole_only_;
@@ -227,12 +255,14 @@ bool Combine(const FilterNode& node, Leaf leaf) {
   }
 }
 
-bool MatchesObject(const FilterNode& node, std::string_view object) {
-  return Combine(node, [object](const FilterNode& leaf) { return PathWalk(leaf).Find(object); });
+bool MatchesObject(const FilterNode& node, std::string_view object, Interruption& interruption) {
+  return Combine(node, [&](const FilterNode& leaf) {
+    return interruption.Ended() || PathWalk(leaf, interruption).Find(object);
+  });
 }
 
-bool MatchesElement(const FilterNode& node, const Element& element) {
-  return Combine(node, [&element](const FilterNode& leaf) { return Meets(leaf, element); });
+bool MatchesElement(const FilterNode& node, const Element& element, Interruption& interruption) {
+  return Combine(node, [&](const FilterNode& leaf) { return Meets(leaf, element, interruption); });
 }
 
 }  // namespace
@@ -244,7 +274,14 @@ absl::StatusOr<Filter> Filter::Compile(const Content& filter) {
 }
 
 bool Filter::Matches(const Content& content) const {
-  return MatchesObject(tree_->root, content.bytes());
+  return *Matches(content, /*stopped=*/nullptr);
+}
+
+std::optional<bool> Filter::Matches(const Content& content, const StopCheck& stopped) const {
+  Interruption interruption(stopped);
+  const bool matches = MatchesObject(tree_->root, content.bytes(), interruption);
+  if (interruption.Ended()) return std::nullopt;
+  return matches;
 }
 
 std::string_view Filter::bytes() const { return tree_->filter.bytes(); }

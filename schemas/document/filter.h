@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "schemas/base/stop.h"
 #include "schemas/document/content.h"
 
 namespace strata::document {
@@ -62,6 +64,9 @@ class Filter {
   static absl::StatusOr<Filter> Compile(const Content& filter);
 
   bool Matches(const Content& content) const;
+  // As above, unless it is stopped first: then nothing. Asks `stopped` between conditions, now and
+  // then between array elements, and before each search of a regular expression.
+  std::optional<bool> Matches(const Content& content, const StopCheck& stopped) const;
 
   // The filter as it was given: equal bytes for equal filters.
   std::string_view bytes() const;

@@ -69,6 +69,7 @@ versioning::WriteRequest ToWrite(const DocumentName& student, const versioning::
   write.change = change;
   write.max_attempts = kAttemptsMax;
   write.deadline = deadline;
+  write.brief = true;
   return write;
 }
 
@@ -109,6 +110,7 @@ absl::StatusOr<versioning::ListQuery> ToListQuery(const RosterQuery& query) {
   list.collection = query.collection;
   list.after_id = query.after_id;
   list.at_time = query.at_time;
+  list.stopped = query.stopped;
   ASSIGN_OR_RETURN(list.filter, InClass(query.set, query.class_name));
   return list;
 }
@@ -142,10 +144,11 @@ void Enrollments::Apply(ApplyRequest request, ApplyCallback done) {
 }
 
 absl::StatusOr<StudentEnrollments> Enrollments::Get(const DocumentName& student,
-                                                    const std::string& set) const {
+                                                    const std::string& set,
+                                                    const versioning::ReadLimits& limits) const {
   RETURN_IF_ERROR(CheckStudentId(student.id));
   RETURN_IF_ERROR(ValidateSet(set));
-  const absl::StatusOr<versioning::StoredVersion> version = documents_.Get(student, {});
+  const absl::StatusOr<versioning::StoredVersion> version = documents_.Get(student, {}, limits);
   StudentEnrollments found;
   if (ReasonOf(version.status()) == ErrorReason::kDocumentNotFound) return found;
   if (ReasonOf(version.status()) == ErrorReason::kDocumentDeleted) {
@@ -245,6 +248,7 @@ absl::StatusOr<std::vector<std::string>> Enrollments::FindTombstones(const Purge
   versioning::ListQuery query;
   query.collection = request.collection;
   query.after_id = request.after_id;
+  query.stopped = request.stopped;
   std::vector<std::string> affected;
   versioning::ListCursor students = documents_.List(std::move(query));
   while (students.Next() && found.examined < kPurgeExaminedMax) {

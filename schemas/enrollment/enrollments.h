@@ -49,6 +49,7 @@ struct RosterQuery {
   std::string class_name;
   std::string after_id;
   std::optional<UnixMicros> at_time;
+  StopCheck stopped = {};  // as of a ListQuery
 };
 
 // The students of a class in the byte order of their ids. As a ListCursor, also in how it goes on.
@@ -85,7 +86,8 @@ struct PurgeRequest {
   std::string set{kDefaultSet};
   int64_t through = 0;
   versioning::ChangeInfo change;
-  std::string after_id;  // every student: those after this one
+  std::string after_id;    // every student: those after this one
+  StopCheck stopped = {};  // every student: asked for each that is looked at; then CANCELLED
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
@@ -116,8 +118,10 @@ class Enrollments {
   void Apply(ApplyRequest request, ApplyCallback done);
 
   // A student without document, or with a deleted one, has no enrollments. ENROLLMENT_SHAPE.
+  // TakesLong past the limits.
   absl::StatusOr<StudentEnrollments> Get(const versioning::DocumentName& student,
-                                         const std::string& set) const;
+                                         const std::string& set,
+                                         const versioning::ReadLimits& limits = {}) const;
 
   RosterCursor Roster(const RosterQuery& query) const { return {documents_, query}; }
 

@@ -130,7 +130,7 @@ class AuditCursor::Walk {
 class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
  public:
   DocumentWalk(store::Store& store, Collections& collections, const AuditQuery& query)
-      : CollectionWalk(store, collections, query.collection),
+      : CollectionWalk(store, collections, query.collection, query.stopped),
         query_(query),
         name_{query.collection, query.id},
         next_(std::max<int64_t>(1, query.resume_at.version)) {}
@@ -153,6 +153,7 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
       const int64_t number = version.header.version;
       resume_at_ = LedgerPlace{version.position, 0, number};
       if (examined_++ == kExaminedMax) return false;
+      if (Stopped(stopped())) return StoppedError();
       const bool asked_for = IsAskedFor(query_, version.header);
       if (asked_for) RETURN_IF_ERROR(FillRow(version));
       next_ = number + 1;
@@ -195,7 +196,7 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
 class AuditCursor::LedgerWalk final : public Walk {
  public:
   LedgerWalk(store::Store& store, Collections& collections, const AuditQuery& query)
-      : store_(store), collections_(collections), query_(query) {}
+      : store_(store), collections_(collections), query_(query), limits_{query.stopped} {}
 
   bool Next() override {
     if (ended_) return false;
@@ -209,7 +210,7 @@ class AuditCursor::LedgerWalk final : public Walk {
  private:
   absl::Status Begin() {
     reader_ = store_.Snapshot();
-    details_.emplace(collections_, ReadContext{*reader_, store_.capabilities()});
+    details_.emplace(collections_, ReadContext{*reader_, store_.capabilities(), &limits_});
     LedgerPlace begin = query_.resume_at;
     if (query_.start_time) {
       ASSIGN_OR_RETURN(const store::CommitPosition first,
@@ -226,6 +227,7 @@ class AuditCursor::LedgerWalk final : public Walk {
     while (entries_->Next() && !IsAllTooLate()) {
       resume_at_ = LedgerPlace{entries_->position(), entries_->index(), 0};
       if (examined_++ == kExaminedMax) return false;
+      if (Stopped(query_.stopped)) return StoppedError();
       if (!IsAskedFor(query_, entries_->entry()) || WasPassed(entries_->entry())) continue;
       ASSIGN_OR_RETURN(const bool asked_for, FillRow(entries_->entry()));
       if (asked_for) return true;
@@ -267,6 +269,7 @@ class AuditCursor::LedgerWalk final : public Walk {
   store::Store& store_;
   Collections& collections_;
   const AuditQuery& query_;
+  const ReadLimits limits_;
   std::unique_ptr<store::Reader> reader_;
   std::optional<LedgerDetails> details_;
   store::LedgerTail end_;  // the ledger's

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "schemas/base/clock.h"
+#include "schemas/base/stop.h"
 #include "schemas/document/diff.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
@@ -36,6 +37,7 @@ struct AuditQuery {
   std::string request_id;              // empty: all
   LedgerPlace resume_at;
   bool include_changes = false;
+  StopCheck stopped = {};  // asked for each version or entry that is looked at; then CANCELLED
 };
 
 struct AuditRow {

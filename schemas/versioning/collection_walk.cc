@@ -10,15 +10,19 @@ constexpr int kReadAttempts = 3;
 
 }  // namespace
 
-CollectionReader::CollectionReader(store::Store& store, Collections& collections)
-    : store_(store), collections_(collections), capabilities_(store.capabilities()) {}
+CollectionReader::CollectionReader(store::Store& store, Collections& collections,
+                                   const ReadLimits& limits)
+    : store_(store),
+      collections_(collections),
+      limits_(limits),
+      capabilities_(store.capabilities()) {}
 
 absl::Status CollectionReader::Open(std::string_view name) {
   ++attempts_;
   collection_.reset();
   context_.reset();
   reader_ = store_.Snapshot();
-  context_.emplace(ReadContext{*reader_, capabilities_});
+  context_.emplace(ReadContext{*reader_, capabilities_, &limits_});
   ASSIGN_OR_RETURN(collection_, collections_.Require(*reader_, name));
   return absl::OkStatus();
 }
@@ -33,8 +37,10 @@ absl::Status CollectionReader::ToTryAgain(absl::Status failure) const {
 }
 
 CollectionWalk::CollectionWalk(store::Store& store, Collections& collections,
-                               std::string collection)
-    : name_(std::move(collection)), reader_(store, collections) {}
+                               std::string collection, StopCheck stopped)
+    : name_(std::move(collection)),
+      limits_{std::move(stopped)},
+      reader_(store, collections, limits_) {}
 
 void CollectionWalk::Refuse(absl::Status refusal) {
   status_ = std::move(refusal);

@@ -28,8 +28,8 @@ inline constexpr int64_t kExaminedMax = 10'000;
 // A collection as one snapshot shows it. Not thread-safe.
 class CollectionReader {
  public:
-  // Reads nothing yet. Both must outlive it.
-  CollectionReader(store::Store& store, Collections& collections);
+  // Reads nothing yet. All must outlive it.
+  CollectionReader(store::Store& store, Collections& collections, const ReadLimits& limits);
 
   // Takes a snapshot and finds the collection in it, in place of what was open.
   // COLLECTION_NOT_FOUND.
@@ -55,6 +55,7 @@ class CollectionReader {
  private:
   store::Store& store_;
   Collections& collections_;
+  const ReadLimits& limits_;
   const store::Capabilities capabilities_;
   int attempts_ = 0;
   std::unique_ptr<store::Reader> reader_;
@@ -81,13 +82,16 @@ class CollectionWalk {
   const absl::Status& status() const { return status_; }
 
  protected:
-  CollectionWalk(store::Store& store, Collections& collections, std::string collection);
+  CollectionWalk(store::Store& store, Collections& collections, std::string collection,
+                 StopCheck stopped = {});
   virtual ~CollectionWalk() = default;
 
   // Unless OK, the walk ends with this before it begins.
   void Refuse(absl::Status refusal);
 
   const CollectionReader& reader() const { return reader_; }
+
+  const StopCheck& stopped() const { return limits_.stopped; }
 
  private:
   absl::StatusOr<bool> BeginAndAdvance();
@@ -100,6 +104,7 @@ class CollectionWalk {
   virtual void LetGo() = 0;
 
   const std::string name_;
+  const ReadLimits limits_;
   CollectionReader reader_;
   bool begun_ = false;
   bool ended_ = false;

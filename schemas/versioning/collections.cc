@@ -72,30 +72,24 @@ CollectionPtr MakeCollection(const CollectionRecord& record) {
 
 }  // namespace
 
-Collections::Collections(store::Store& store, const Clock& clock, Executor& executor)
+Collections::Collections(store::Store& store, const Clock& clock, Executor& executor, int64_t most)
     : store_(store),
       clock_(clock),
       age_clock_(clock),
-      sweeps_(std::make_shared<CollectionSweeps>(store, clock, executor)) {}
+      sweeps_(std::make_shared<CollectionSweeps>(store, clock, executor)),
+      count_(store, most),
+      cache_(kCachedMax) {}
 
 CollectionPtr Collections::Cached(const CollectionRecord& record) {
   CollectionPtr made = MakeCollection(record);
   const std::lock_guard lock(mutex_);
-  const auto found = cache_.find(record.name);
-  if (found != cache_.end()) {
-    // An older snapshot's answer must not push out what a newer one found.
-    if (found->second->stamp < made->stamp) found->second = made;
-    return made;
-  }
-  if (cache_.size() == kCachedMax) cache_.erase(cache_.begin());
-  cache_.emplace(record.name, made);
+  cache_.Put(made);
   return made;
 }
 
 void Collections::DropCached(std::string_view name, int64_t incarnation) {
   const std::lock_guard lock(mutex_);
-  const auto found = cache_.find(name);
-  if (found != cache_.end() && found->second->incarnation == incarnation) cache_.erase(found);
+  cache_.Drop(name, incarnation);
 }
 
 absl::StatusOr<CollectionPtr> Collections::Find(const store::Reader& reader,
@@ -105,8 +99,8 @@ absl::StatusOr<CollectionPtr> Collections::Find(const store::Reader& reader,
   if (!record) return CollectionPtr();
   {
     const std::lock_guard lock(mutex_);
-    const auto found = cache_.find(name);
-    if (found != cache_.end() && found->second->stamp == record->stamp) return found->second;
+    CollectionPtr found = cache_.Find(name);
+    if (found != nullptr && found->stamp == record->stamp) return found;
   }
   ASSIGN_OR_RETURN(const CollectionRecord decoded, CollectionRecord::Decode(name, *record));
   if (!decoded.deleted) return Cached(decoded);
@@ -150,6 +144,7 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
       ReadCollectionRecord(store_, name);
   if (!present.ok()) return done(present.status());
   if (*present && !(*present)->deleted) return done(CollectionExists(name));
+  if (absl::Status room = count_.Add(); !room.ok()) return done(std::move(room));
 
   CollectionRecord wanted;
   wanted.name = std::move(name);
@@ -160,7 +155,10 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
   AllocateIncarnation(attempt,
                       [self = shared_from_this(), wanted = std::move(wanted),
                        done = std::move(done)](absl::StatusOr<Allocated> allocated) mutable {
-                        if (!allocated.ok()) return done(allocated.status());
+                        if (!allocated.ok()) {
+                          self->count_.Remove();
+                          return done(allocated.status());
+                        }
                         wanted.incarnation = allocated->incarnation;
                         wanted.create_time = self->clock_.Now();
                         self->InsertRecord(std::move(wanted), allocated->attempt, std::move(done));
@@ -176,8 +174,10 @@ void Collections::InsertRecord(CollectionRecord wanted, int attempt, Callback do
   }
   store_.Commit(std::move(batch), [self = shared_from_this(), wanted = std::move(wanted), attempt,
                                    done = std::move(done)](const store::CommitResult& result) {
-    if (!result.status.ok()) return done(result.status);
     if (result.committed) return done(self->Require(self->store_, wanted.name));
+    // One that may be stored keeps its room until the next start counts anew.
+    if (ReasonOf(result.status) != ErrorReason::kOutcomeUnknown) self->count_.Remove();
+    if (!result.status.ok()) return done(result.status);
     // Lost the race: whoever won made the collection, or deleted it once more.
     if (attempt == kAttemptsMax) return done(TooManyAttempts());
     self->Insert(wanted.name, *wanted.strategy, wanted.options, wanted.used, attempt + 1, done);
@@ -313,6 +313,7 @@ void Collections::Delete(CollectionDeletion deletion, int attempt, DeleteCallbac
 void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target,
                             const std::optional<DeletionRecord>& recalled, int attempt,
                             DeleteCallback done) {
+  if (absl::Status counted = count_.Begin(); !counted.ok()) return done(std::move(counted));
   store::WriteBatch batch;
   if (!deletion.request_id.empty()) {
     // First, so that a call repeated after a crash knows what this one was to delete. Guarded, so
@@ -339,6 +340,7 @@ void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target
                                    done = std::move(done)](const store::CommitResult& result) {
     if (!result.status.ok()) return done(result.status);
     if (!result.committed) return self->Delete(deletion, attempt + 1, done);
+    self->count_.Remove();
     self->DropCached(deletion.name, incarnation);
     self->sweeps_->Begin(deletion.name, incarnation);
     done(CollectionDeleted{});

@@ -23,6 +23,8 @@
 #include "schemas/base/clock.h"
 #include "schemas/base/executor.h"
 #include "schemas/store/store.h"
+#include "schemas/versioning/collection_cache.h"
+#include "schemas/versioning/collection_count.h"
 #include "schemas/versioning/collection_record.h"
 #include "schemas/versioning/collection_sweeps.h"
 #include "schemas/versioning/strategy.h"
@@ -41,6 +43,8 @@ struct Collection {
 };
 
 using CollectionPtr = std::shared_ptr<const Collection>;
+
+inline constexpr int64_t kCollectionsMaxDefault = 100'000;
 
 struct CollectionStatistics {
   int64_t documents = 0;
@@ -107,8 +111,13 @@ class Collections : public std::enable_shared_from_this<Collections> {
   using Callback = std::function<void(absl::StatusOr<CollectionPtr>)>;
   using DeleteCallback = std::function<void(absl::StatusOr<CollectionDeleted>)>;
 
-  // All must outlive the work that is in flight.
-  Collections(store::Store& store, const Clock& clock, Executor& executor);
+  // All must outlive the work that is in flight. Of a store that several processes write to, each
+  // sees to it alone that there are no more than `most`.
+  Collections(store::Store& store, const Clock& clock, Executor& executor,
+              int64_t most = kCollectionsMaxDefault);
+
+  // Counts the collections, which otherwise the first one to be made waits for. STORE_UNAVAILABLE.
+  absl::Status Count() { return count_.Begin(); }
 
   // The collection, or null if there is none (or it is deleted). Reads its record through `reader`
   // each time; parsing it is cached. RECORD_CORRUPT, STORE_UNAVAILABLE.
@@ -121,15 +130,15 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // The collection as it is now. COLLECTION_NOT_FOUND; INVALID_NAME of `name`.
   absl::StatusOr<CollectionPtr> Get(std::string_view name);
 
-  // Makes a collection. COLLECTION_EXISTS if there is one; INVALID_NAME of `name`; INVALID_FIELD as
-  // CompleteOptions.
+  // Makes a collection. COLLECTION_EXISTS if there is one; COLLECTION_LIMIT; INVALID_NAME of
+  // `name`; INVALID_FIELD as CompleteOptions.
   void Create(std::string_view name, const StrategyEntry& strategy, const StrategyOptions& options,
               Callback done);
 
   // Makes sure that the collection is marked as used, and makes it with `strategy` and default
   // options if there is none (any more). A null `strategy` makes none: then the answer is null. Of
   // several at once, the first does it and all get its answer, so one process always gives the same
-  // `strategy`.
+  // `strategy`. COLLECTION_LIMIT.
   void PrepareForWrite(std::string_view name, const StrategyEntry* strategy, Callback done);
 
   // Deletes a collection: tombstones its record, then sweeps its documents in the background.
@@ -172,8 +181,10 @@ class Collections : public std::enable_shared_from_this<Collections> {
   const AgeClock age_clock_;  // of what requests did
   const std::shared_ptr<CollectionSweeps> sweeps_;
 
-  std::mutex mutex_;                                         // guards what follows
-  std::map<std::string, CollectionPtr, std::less<>> cache_;  // live ones that were asked for
+  CollectionCount count_;
+
+  std::mutex mutex_;       // guards what follows
+  CollectionCache cache_;  // live ones that were asked for
   // Who waits for a collection that is being prepared.
   std::map<std::string, std::vector<Callback>, std::less<>> preparing_;
 };

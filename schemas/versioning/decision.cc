@@ -43,26 +43,8 @@ absl::Status RetriesExhausted(int attempts) {
       .With("attempts", int64_t{attempts});
 }
 
-absl::Status CheckPrecondition(const StoredVersion* current, const PendingWrite& write) {
-  const DocumentName& name = write.request.name;
-  const Precondition& precondition = write.request.precondition;
-  const int64_t actual = current != nullptr ? current->header.version : 0;
-  const bool exists = current != nullptr && !current->deleted();
-  if (precondition.version && *precondition.version != actual) {
-    return VersionConflict(name, std::to_string(*precondition.version), actual);
-  }
-  if (precondition.exists && *precondition.exists != exists) {
-    return VersionConflict(name, *precondition.exists ? "an existing one" : "a missing one",
-                           actual);
-  }
-  if (precondition.filter && !(exists && precondition.filter->Matches(*current->content))) {
-    return FilterNotMatched(name, current);
-  }
-  // It lost against whoever moved the head since.
-  if (precondition.forbids_retry() && write.lost_against >= 0 && write.lost_against != actual) {
-    return VersionConflict(name, std::to_string(write.lost_against), actual);
-  }
-  return absl::OkStatus();
+bool IsGone(const WriteRequest& request) {
+  return request.waiter != nullptr && request.waiter->gone();
 }
 
 absl::Status AdmitContent(const WriteRequest& request,
@@ -113,13 +95,21 @@ Decider::Decider(const store::Store& store, Collections& collections, const Cloc
       options_(options) {}
 
 void Decider::Decide(Round& round) {
-  if (const absl::Status read = ReadDocument(round); !read.ok()) {
+  const absl::Status read = ReadDocument(round);
+  round.takes_long = DoesTakeLong(read) ||
+                     (round.head && round.head->record.size() > round.limits.document_bytes_max);
+  if (round.takes_long) return;
+  if (!read.ok()) {
     for (auto& write : round.group) write->answer = read;
     return;
   }
+  size_t seen_bytes = 0;  // each write may go through the whole content
   for (auto& write : round.group) {
-    if (round.planned_bytes >= options_.group_bytes_max) return;
+    if (std::max(round.planned_bytes, seen_bytes) >= options_.group_bytes_max) return;
+    const StoredVersion* const current = round.current();
+    if (current != nullptr && current->content) seen_bytes += current->content->size();
     DecideOne(round, *write);
+    if (round.takes_long) return;
   }
 }
 
@@ -135,21 +125,22 @@ absl::Status Decider::ReadDocument(Round& round) {
     return absl::OkStatus();
   }
   round.document = {round.collection->incarnation, name.id};
-  ASSIGN_OR_RETURN(round.head, round.collection->strategy->ReadHead({*round.reader, capabilities_},
-                                                                    round.document));
+  ASSIGN_OR_RETURN(round.head,
+                   round.collection->strategy->ReadHead(ContextOf(round), round.document));
   return absl::OkStatus();
 }
 
 // Decides one write on the state that the writes before it leave.
 void Decider::DecideOne(Round& round, PendingWrite& write) {
   const WriteRequest& request = write.request;
-  if (request.deadline <= clock_.SteadyNow()) {
+  if (IsGone(request) || request.deadline <= clock_.SteadyNow()) {
     write.answer = DeadlineExceeded(write.attempts);
     return;
   }
+  round.limits.stopped = [&request] { return IsGone(request); };
   // Before everything else: whatever stands in this request's way may be its own first attempt.
   if (Replay(round, write)) return;
-  if (absl::Status refusal = CheckPrecondition(round.current(), write); !refusal.ok()) {
+  if (absl::Status refusal = CheckPrecondition(round, write); !refusal.ok()) {
     write.answer = std::move(refusal);
     return;
   }
@@ -159,6 +150,10 @@ void Decider::DecideOne(Round& round, PendingWrite& write) {
   }
   const CurrentState current = StateOf(round);
   absl::StatusOr<Mutation> mutation = write.mutate(current);
+  if (DoesTakeLong(mutation.status())) {
+    round.takes_long = true;
+    return;
+  }
   if (!mutation.ok()) {
     const bool no_collection =
         !round.collection && mutation.status().code() == absl::StatusCode::kNotFound;
@@ -170,6 +165,40 @@ void Decider::DecideOne(Round& round, PendingWrite& write) {
     return;
   }
   PlanVersion(round, write, current, *std::move(mutation));
+}
+
+absl::Status Decider::CheckPrecondition(const Round& round, const PendingWrite& write) const {
+  const StoredVersion* const current = round.current();
+  const DocumentName& name = write.request.name;
+  const Precondition& precondition = write.request.precondition;
+  const int64_t actual = current != nullptr ? current->header.version : 0;
+  const bool exists = current != nullptr && !current->deleted();
+  if (precondition.version && *precondition.version != actual) {
+    return VersionConflict(name, std::to_string(*precondition.version), actual);
+  }
+  if (precondition.exists && *precondition.exists != exists) {
+    return VersionConflict(name, *precondition.exists ? "an existing one" : "a missing one",
+                           actual);
+  }
+  if (precondition.filter) RETURN_IF_ERROR(CheckFilter(current, write));
+  // It lost against whoever moved the head since.
+  if (precondition.forbids_retry() && write.lost_against >= 0 && write.lost_against != actual) {
+    return VersionConflict(name, std::to_string(write.lost_against), actual);
+  }
+  return absl::OkStatus();
+}
+
+// As long as somebody waits for it.
+absl::Status Decider::CheckFilter(const StoredVersion* current, const PendingWrite& write) const {
+  const WriteRequest& request = write.request;
+  if (current == nullptr || current->deleted()) return FilterNotMatched(request.name, current);
+  const StopCheck stopped = [this, &request] {
+    return IsGone(request) || request.deadline <= clock_.SteadyNow();
+  };
+  const std::optional<bool> matches =
+      request.precondition.filter->Matches(*current->content, stopped);
+  if (!matches) return DeadlineExceeded(write.attempts);
+  return *matches ? absl::OkStatus() : FilterNotMatched(request.name, current);
 }
 
 // Answers a write that took effect before: as a version planned in this round, as the head, or as
@@ -187,6 +216,7 @@ bool Decider::Replay(Round& round, PendingWrite& write) const {
   }
   if (!round.head) return false;
   absl::StatusOr<std::optional<StoredVersion>> made = FindMade(round, request);
+  round.takes_long = DoesTakeLong(made.status());
   if (!made.ok()) {
     write.answer = made.status();
     return true;
@@ -210,8 +240,8 @@ absl::StatusOr<std::optional<StoredVersion>> Decider::FindMade(const Round& roun
   if (!record) return std::nullopt;
   ASSIGN_OR_RETURN(const int64_t made, DecodeRequest(record->value));
   const auto read = [&](Part part) {
-    return round.collection->strategy->ReadVersion({*round.reader, capabilities_}, round.document,
-                                                   *round.head, made, part);
+    return round.collection->strategy->ReadVersion(ContextOf(round), round.document, *round.head,
+                                                   made, part);
   };
   // The header alone first: what became of a content a day ago stands in nobody's way.
   ASSIGN_OR_RETURN(const StoredVersion described, read(Part::kHeader));
@@ -223,6 +253,10 @@ absl::StatusOr<std::optional<StoredVersion>> Decider::FindMade(const Round& roun
   return version;
 }
 
+ReadContext Decider::ContextOf(const Round& round) const {
+  return {*round.reader, capabilities_, &round.limits};
+}
+
 // What a mutator sees. REQUIRES: the round outlives it.
 CurrentState Decider::StateOf(const Round& round) const {
   CurrentState current;
@@ -230,8 +264,8 @@ CurrentState Decider::StateOf(const Round& round) const {
   current.read = [this, &round](int64_t version) -> absl::StatusOr<StoredVersion> {
     const int64_t head = round.head_version();
     if (version > head) return round.planned[static_cast<size_t>(version - head - 1)];
-    return round.collection->strategy->ReadVersion({*round.reader, capabilities_}, round.document,
-                                                   *round.head, version, Part::kContent);
+    return round.collection->strategy->ReadVersion(ContextOf(round), round.document, *round.head,
+                                                   version, Part::kContent);
   };
   return current;
 }
@@ -240,6 +274,11 @@ CurrentState Decider::StateOf(const Round& round) const {
 void Decider::PlanVersion(Round& round, PendingWrite& write, const CurrentState& current,
                           Mutation mutation) {
   const WriteRequest& request = write.request;
+  // Hashing it, planning it and comparing it with what was there.
+  if (mutation.content && mutation.content->size() > round.limits.document_bytes_max) {
+    round.takes_long = true;
+    return;
+  }
   const bool same = current.live() && mutation.content && mutation.kind != VersionKind::kCreated &&
                     !request.keep_unchanged &&
                     document::SameMeaning(*current.version->content, *mutation.content);

@@ -27,6 +27,9 @@ namespace strata::versioning {
 struct Round {
   PendingWrites group;  // that are not answered yet
 
+  ReadLimits limits;
+  bool takes_long = false;  // more than the limits let it: nothing is decided
+
   std::unique_ptr<store::Reader> reader;
   CollectionPtr collection;  // null: there is none
   store::DocumentKey document;
@@ -70,7 +73,8 @@ class Decider {
 
   // Reads the document's head and decides the writes of the round in their order. Each gets an
   // answer. One that makes a version plans it: that answer, and all after it, hold once the version
-  // is committed. The last ones get none if the round is too full for them.
+  // is committed. The last ones get none if the round is too full for them. None gets any, and
+  // none counts, if the round takes long.
   void Decide(Round& round);
 
  private:
@@ -79,6 +83,9 @@ class Decider {
   bool Replay(Round& round, PendingWrite& write) const;
   absl::StatusOr<std::optional<StoredVersion>> FindMade(const Round& round,
                                                         const WriteRequest& request) const;
+  absl::Status CheckPrecondition(const Round& round, const PendingWrite& write) const;
+  absl::Status CheckFilter(const StoredVersion* current, const PendingWrite& write) const;
+  ReadContext ContextOf(const Round& round) const;
   CurrentState StateOf(const Round& round) const;
   void PlanVersion(Round& round, PendingWrite& write, const CurrentState& current,
                    Mutation mutation);

@@ -112,6 +112,7 @@ absl::StatusOr<std::optional<DeltaChain>> DeltaChain::GatherUpward(const ReadCon
   size_t bytes = 0;
   while (walk.Next()) {
     bytes += walk.bytes().size();
+    if (context.limits != nullptr && bytes > context.limits->rebuilt_bytes_max) return TakesLong();
     if (bytes > kChainBytesMax) return std::nullopt;
     ASSIGN_OR_RETURN(DeltaLink link, TakeLink(walk));
     chain.links_.push_back(std::move(link));
@@ -169,24 +170,34 @@ absl::Status DeltaChain::Fill(size_t index) {
   return FillBlock(block, index % kContentsMax + 1);
 }
 
+absl::Status DeltaChain::CheckLimits() const {
+  if (limits_ == nullptr) return absl::OkStatus();
+  if (rebuilt_bytes_ > limits_->rebuilt_bytes_max) return TakesLong();
+  return Stopped(limits_->stopped) ? StoppedError() : absl::OkStatus();
+}
+
 // Rebuilds the first `count` contents of a block.
 absl::Status DeltaChain::FillBlock(size_t block, size_t count) {
   begin_ = block * kContentsMax;
   contents_.clear();
   std::optional<Content> content = below_blocks_[block];
   for (size_t i = begin_; i < begin_ + count; ++i) {
+    RETURN_IF_ERROR(CheckLimits());
     if (links_[i].whole()) {
       content = WholeContent(i);
     } else {
       ASSIGN_OR_RETURN(content, Rebuild(content, links_[i].delta(), VersionOf(i)));
     }
+    rebuilt_bytes_ += content ? content->size() : 0;
     contents_.push_back(content);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<DeltaChain> ReadChain(const ReadContext& context, const DocumentKey& document,
-                                     const VersionRange& range, int64_t wanted) {
+namespace {
+
+absl::StatusOr<DeltaChain> ReadUnlimited(const ReadContext& context, const DocumentKey& document,
+                                         const VersionRange& range, int64_t wanted) {
   absl::StatusOr<std::optional<DeltaChain>> chain = ReadAhead(context, document, range, wanted);
   if (chain.ok() && *chain) return **std::move(chain);
   // The way down finds what is wrong with them, if it is in the way.
@@ -196,6 +207,15 @@ absl::StatusOr<DeltaChain> ReadChain(const ReadContext& context, const DocumentK
   VersionWalk walk(context, document, {.first = 1, .last = range.last, .newest_first = true});
   if (!walk.Next()) return walk.status();
   return DeltaChain::GatherDownward(walk);
+}
+
+}  // namespace
+
+absl::StatusOr<DeltaChain> ReadChain(const ReadContext& context, const DocumentKey& document,
+                                     const VersionRange& range, int64_t wanted) {
+  ASSIGN_OR_RETURN(DeltaChain chain, ReadUnlimited(context, document, range, wanted));
+  chain.Limit(context.limits);
+  return chain;
 }
 
 absl::StatusOr<StoredVersion> ReadRebuilt(const ReadContext& context, const DocumentKey& document,

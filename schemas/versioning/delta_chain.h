@@ -79,10 +79,14 @@ class DeltaChain {
   // what is read, and it comes out wrong if anything below it is.
   absl::StatusOr<StoredVersion> At(size_t index);
 
+  // Those that hold while contents are rebuilt. Must outlive the chain.
+  void Limit(const ReadLimits* limits) { limits_ = limits; }
+
  private:
   int64_t VersionOf(size_t index) const { return first_ + static_cast<int64_t>(index); }
   absl::StatusOr<StoredVersion> DecodeHeader(size_t index) const;
   std::optional<document::Content> WholeContent(size_t index) const;
+  absl::Status CheckLimits() const;
   absl::Status Fill(size_t index);
   absl::Status FillBlock(size_t block, size_t count);
 
@@ -90,6 +94,8 @@ class DeltaChain {
   std::vector<DeltaLink> links_;  // upward
   size_t begin_ = 0;              // the index of the first content below
   std::vector<std::optional<document::Content>> contents_;
+  const ReadLimits* limits_ = nullptr;  // of the context that it was read through
+  size_t rebuilt_bytes_ = 0;            // so far
   // The content right below each block; none below the first.
   std::vector<std::optional<document::Content>> below_blocks_;
 };

@@ -57,9 +57,13 @@ const document::Content& ContentOrEmpty(const StoredVersion& version) {
   return version.content ? *version.content : *empty;
 }
 
-bool Matches(const std::optional<document::Filter>& filter, const StoredVersion& version) {
+absl::StatusOr<bool> Matches(const std::optional<document::Filter>& filter,
+                             const StoredVersion& version, const StopCheck& stopped) {
   if (!filter || filter->empty()) return true;
-  return version.content && filter->Matches(*version.content);
+  if (!version.content) return false;
+  const std::optional<bool> matches = filter->Matches(*version.content, stopped);
+  if (!matches) return StoppedError();
+  return *matches;
 }
 
 }  // namespace strata::versioning

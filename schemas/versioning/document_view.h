@@ -56,6 +56,8 @@ absl::Status CheckAtTime(const std::optional<UnixMicros>& time, const Clock& clo
 const document::Content& ContentOrEmpty(const StoredVersion& version);
 
 // A deletion has nothing that a condition could be about: it matches only the empty filter.
-bool Matches(const std::optional<document::Filter>& filter, const StoredVersion& version);
+// CANCELLED if it is stopped.
+absl::StatusOr<bool> Matches(const std::optional<document::Filter>& filter,
+                             const StoredVersion& version, const StopCheck& stopped);
 
 }  // namespace strata::versioning

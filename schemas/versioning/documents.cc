@@ -40,7 +40,7 @@ Documents::Documents(store::Store& store, const Clock& clock, Entropy& entropy, 
       clock_(clock),
       entropy_(entropy),
       options_(options),
-      collections_(std::make_shared<Collections>(store, clock, executor)),
+      collections_(std::make_shared<Collections>(store, clock, executor, options.collections_max)),
       write_path_(std::make_shared<WritePath>(
           store, collections_, clock, entropy,
           options.write_executor != nullptr ? *options.write_executor : executor, options.write)) {}
@@ -114,11 +114,12 @@ void Documents::Restore(WriteRequest request, int64_t version, WriteCallback don
 
 // Reads.
 
-absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At& at) const {
+absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At& at,
+                                             const ReadLimits& limits) const {
   RETURN_IF_ERROR(CheckAtTime(at.time, clock_));
   RETURN_IF_ERROR(ValidateName(name));
   StoredVersion found;
-  CollectionReader reader(store_, *collections_);
+  CollectionReader reader(store_, *collections_, limits);
   RETURN_IF_ERROR(reader.Read(name.collection, [&]() -> absl::Status {
     std::optional<DocumentView> document;
     RETURN_IF_ERROR(DocumentView::Open(name, reader, document));
@@ -137,7 +138,7 @@ absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At&
       ASSIGN_OR_RETURN(found, document->Read(version, Part::kContent));
     }
     if (found.deleted()) return DocumentDeleted(name, found.header.version);
-    return absl::OkStatus();
+    return found.content->size() > limits.document_bytes_max ? TakesLong() : absl::OkStatus();
   }));
   return found;
 }
@@ -146,7 +147,8 @@ absl::StatusOr<DiffEnd> Documents::Diff(const DiffQuery& query,
                                         const document::ChangeVisitor& visitor) const {
   RETURN_IF_ERROR(ValidateName(query.name));
   DiffEnd end;
-  CollectionReader reader(store_, *collections_);
+  const ReadLimits limits{query.stopped};
+  CollectionReader reader(store_, *collections_, limits);
   RETURN_IF_ERROR(reader.Read(query.name.collection, [&]() -> absl::Status {
     std::optional<DocumentView> document;
     RETURN_IF_ERROR(DocumentView::Open(query.name, reader, document));

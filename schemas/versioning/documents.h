@@ -40,6 +40,7 @@ struct DiffQuery {
   int64_t from_version = 0;
   int64_t to_version = 0;  // 0: the current one
   int64_t skip = 0;        // so many changes are passed over
+  StopCheck stopped = {};  // asked while versions are rebuilt; then CANCELLED
 };
 struct DiffEnd {
   int64_t from_version = 0;
@@ -50,6 +51,7 @@ struct DiffEnd {
 struct DocumentsOptions {
   document::Limits limits;
   WriteOptions write;
+  int64_t collections_max = kCollectionsMaxDefault;
   // For writes alone, which callers wait for; null: the executor of all else. Outlives what that
   // does.
   Executor* write_executor = nullptr;
@@ -82,8 +84,10 @@ class Documents {
   // Any other function on the only write path.
   void Modify(WriteRequest request, Mutator mutator, WriteCallback done);
 
-  // VERSION_NOT_FOUND, DOCUMENT_DELETED; INVALID_FIELD for a time in the future.
-  absl::StatusOr<StoredVersion> Get(const DocumentName& name, const At& at) const;
+  // VERSION_NOT_FOUND, DOCUMENT_DELETED; INVALID_FIELD for a time in the future. TakesLong past
+  // the limits.
+  absl::StatusOr<StoredVersion> Get(const DocumentName& name, const At& at,
+                                    const ReadLimits& limits = {}) const;
 
   // Visits what changed from one version to another, until the visitor answers false, which did not
   // take that change. VERSION_NOT_FOUND.

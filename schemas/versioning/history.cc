@@ -8,7 +8,7 @@
 namespace strata::versioning {
 
 HistoryCursor::HistoryCursor(store::Store& store, Collections& collections, HistoryQuery query)
-    : CollectionWalk(store, collections, query.name.collection),
+    : CollectionWalk(store, collections, query.name.collection, query.stopped),
       query_(std::move(query)),
       next_(query_.resume_at) {
   Refuse(ValidateName(query_.name));
@@ -47,8 +47,10 @@ absl::StatusOr<bool> HistoryCursor::Advance() {
     const int64_t number = version.header.version;
     resume_at_ = number;
     if (query_.filter && examined_++ == kExaminedMax) return false;
+    if (Stopped(stopped())) return StoppedError();
     next_ = query_.oldest_first ? number + 1 : number - 1;
-    if (!Matches(query_.filter, version)) continue;
+    ASSIGN_OR_RETURN(const bool matches, Matches(query_.filter, version, stopped()));
+    if (!matches) continue;
     if (query_.include_changes) changes_ = versions_->changes();
     if (!query_.include_content) version.content.reset();
     return true;

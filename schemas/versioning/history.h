@@ -28,6 +28,7 @@ struct HistoryQuery {
   int64_t page_size = 0;  // so many will be taken at most, for reading ahead; 0: all
   bool include_content = false;
   bool include_changes = false;
+  StopCheck stopped = {};  // as of a ListQuery
 };
 
 class HistoryCursor final : public CollectionWalk {

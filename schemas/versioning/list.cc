@@ -11,7 +11,7 @@ namespace strata::versioning {
 
 ListCursor::ListCursor(store::Store& store, Collections& collections, const Clock& clock,
                        ListQuery query)
-    : CollectionWalk(store, collections, query.collection),
+    : CollectionWalk(store, collections, query.collection, query.stopped),
       query_(std::move(query)),
       passed_(query_.after_id) {
   absl::Status valid = CheckAtTime(query_.at_time, clock);
@@ -30,6 +30,7 @@ absl::StatusOr<bool> ListCursor::Advance() {
   if (more_) Pass();
   while ((more_ = heads_->Next())) {
     if (examined_ == kExaminedMax) return false;
+    if (Stopped(stopped())) return StoppedError();
     ASSIGN_OR_RETURN(const bool listed, IsListed());
     if (listed) return true;
     Pass();
@@ -47,7 +48,8 @@ absl::StatusOr<bool> ListCursor::IsListed() {
     if (!old_) return false;
     version_ = &*old_;
   }
-  return (query_.show_deleted || !version_->deleted()) && Matches(query_.filter, *version_);
+  if (version_->deleted() && !query_.show_deleted) return false;
+  return Matches(query_.filter, *version_, stopped());
 }
 
 // The version that was current at `time`, with content; nothing if the document was not there yet.

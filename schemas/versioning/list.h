@@ -23,6 +23,8 @@ struct ListQuery {
   bool show_deleted = false;
   std::optional<document::Filter> filter;  // only documents whose content matches
   std::optional<UnixMicros> at_time;       // as of then; now
+  // Asked for each document that is looked at, and while its filter is; then CANCELLED.
+  StopCheck stopped = {};
 };
 
 class ListCursor final : public CollectionWalk {

@@ -27,6 +27,7 @@
 #include "schemas/store/store.h"
 #include "schemas/versioning/cursor.h"
 #include "schemas/versioning/finding.h"
+#include "schemas/versioning/read_limits.h"
 #include "schemas/versioning/record_codec.h"
 #include "schemas/versioning/version.h"
 
@@ -48,6 +49,7 @@ struct StrategyOption {
 struct ReadContext {
   const store::Reader& reader;
   store::Capabilities capabilities;
+  const ReadLimits* limits = nullptr;  // null: none; outlives what reads through the context
 };
 
 // What one strategy alone understands and others carry for it. Never changes, so whoever copies the

@@ -321,6 +321,9 @@ absl::StatusOr<std::optional<Head>> ReadHeadRecord(const ReadContext& context,
   ASSIGN_OR_RETURN(std::optional<Record> record,
                    context.reader.Get(Keyspace::kHeads, store::HeadKey(document)));
   if (!record) return std::nullopt;
+  if (context.limits != nullptr && record->value.size() > context.limits->document_bytes_max) {
+    return TakesLong();
+  }
   Head head;
   ASSIGN_OR_RETURN(head.version, decode(*record, Part::kContent));
   head.stamp = record->stamp;

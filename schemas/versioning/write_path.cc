@@ -42,34 +42,60 @@ void WritePath::Modify(WriteRequest request, Mutator mutator, WriteCallback done
   write->request = std::move(request);
   write->mutate = std::move(mutator);
   write->done = std::move(done);
-  if (const WriteQueuePtr queue = queues_->Add(std::move(write))) RunOn(queue);
+  const Effort effort = write->request.brief ? Effort::kBrief : Effort::kAtLength;
+  if (const WriteQueuePtr queue = queues_->Add(std::move(write))) RunOn(queue, effort);
 }
 
 // Runs the write queue from here on: on this thread, unless it would wait for reads.
-void WritePath::RunOn(const WriteQueuePtr& queue) {
-  if (!capabilities_.blocking_reads) return Run(queue);
-  executor_.Schedule([self = shared_from_this(), queue] { self->Run(queue); });
+void WritePath::RunOn(const WriteQueuePtr& queue, Effort effort) {
+  if (!capabilities_.blocking_reads) return Run(queue, effort);
+  executor_.Schedule([self = shared_from_this(), queue, effort] { self->Run(queue, effort); });
 }
 
-void WritePath::Run(const WriteQueuePtr& queue) {
+void WritePath::Run(const WriteQueuePtr& queue, Effort effort) {
   while (true) {
-    const RoundPtr round = TakeRound(*queue);
+    const RoundPtr round = TakeRound(*queue, std::exchange(effort, Effort::kBrief));
     if (round == nullptr) return;
     decider_->Decide(*round);
+    if (round->takes_long) {
+      if (DecideElsewhere(queue, *round)) return;
+      continue;
+    }
     AnswerDecided(*round);
     if (!CommitPlanned(queue, round)) return;  // whoever ends the round runs the write queue on
   }
 }
 
 // The next round, of writes that wait; null, and the write queue is over, if there are none.
-WritePath::RoundPtr WritePath::TakeRound(WriteQueue& queue) {
+WritePath::RoundPtr WritePath::TakeRound(WriteQueue& queue, Effort effort) {
   const bool combining = options_.combining && capabilities_.atomic_batches;
   PendingWrites group =
       queue.Take(combining ? static_cast<size_t>(options_.group_versions_max) : 1);
   if (group.empty()) return nullptr;
   auto round = std::make_shared<Round>();
   round->group = std::move(group);
+  if (effort == Effort::kBrief) {
+    round->limits.document_bytes_max = options_.brief_document_bytes_max;
+    round->limits.rebuilt_bytes_max = kBriefRebuiltBytesMax;
+  }
   return round;
+}
+
+// Leaves the round, undecided and without what it read, to where it may take long; false if it is
+// not taken there, which its first write is then answered with.
+bool WritePath::DecideElsewhere(const WriteQueuePtr& queue, Round& round) {
+  const Waiter* const waiter = round.group.front()->request.waiter;
+  queue->PutBack(round.group);
+  auto run = [self = shared_from_this(), queue] { self->Run(queue, Effort::kAtLength); };
+  if (waiter == nullptr) {
+    executor_.Schedule(std::move(run));
+    return true;
+  }
+  absl::Status taken = waiter->Defer(std::move(run));
+  if (taken.ok()) return true;
+  const PendingWrites refused = queue->Take(1);
+  refused.front()->done(std::move(taken));
+  return false;
 }
 
 // Commits what the round planned, if it planned anything. True if the round is over when this
@@ -143,12 +169,12 @@ void WritePath::Continue(const WriteQueuePtr& queue, const RoundPtr& round, Turn
   if (IsMuchWork(*queue, *round)) {
     executor_.Schedule([self = shared_from_this(), queue, end = std::move(end)] {
       end();
-      self->Run(queue);
+      self->Run(queue, Effort::kBrief);
     });
     return;  // the caller, seeing itself first, leaves the write queue to the executor
   }
   end();
-  if (turn.exchange(true)) RunOn(queue);
+  if (turn.exchange(true)) RunOn(queue, Effort::kBrief);
 }
 
 // Whether answering the round and deciding the next one goes through much content.
@@ -189,7 +215,8 @@ void WritePath::EndLost(const WriteQueuePtr& queue, Round& round) {
   }
   queue->PutBack(round.group);
   // The executor runs the write queue on, so the caller of Commit, seeing itself first, does not.
-  executor_.Schedule(Backoff(attempts), [self = shared_from_this(), queue] { self->Run(queue); });
+  executor_.Schedule(Backoff(attempts),
+                     [self = shared_from_this(), queue] { self->Run(queue, Effort::kBrief); });
 }
 
 // The planned versions are not stored, or nobody knows: only who would have made them hears of it.

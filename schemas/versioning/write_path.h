@@ -2,7 +2,9 @@
 // was faster.
 //
 // Where the engine's reads block, only the executor reads: neither the caller of Modify nor the
-// thread that brings a commit's answer waits for it.
+// thread that brings a commit's answer waits for it. Nor do they decide about large documents: such
+// a round goes on in the turn of whoever waits for its first write, where one is known, and
+// otherwise on the executor.
 //
 // Writes of one document stand in its write queue. While a commit of the document is in flight,
 // further writes wait; then they are applied one after the other and planned together as successive
@@ -27,11 +29,13 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/base/executor.h"
+#include "schemas/base/waiter.h"
 #include "schemas/document/content.h"
 #include "schemas/document/filter.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/names.h"
+#include "schemas/versioning/read_limits.h"
 #include "schemas/versioning/version.h"
 
 namespace strata::versioning {
@@ -65,6 +69,11 @@ struct WriteRequest {
   // answers but OK refuses the write. Perhaps several times, on any thread, one call at a time, and
   // never after the answer. Empty: as if OK.
   std::function<absl::Status(size_t content_bytes)> admit_content;
+  // Who waits for the answer; outlives the callback. Null: nobody knows.
+  const Waiter* waiter = nullptr;
+  // Others wait for the thread that brings the write: what takes long is done elsewhere, when it is
+  // the waiter's turn.
+  bool brief = false;
 };
 
 struct WriteResult {
@@ -107,6 +116,9 @@ struct WriteOptions {
   // With more content than that to go through, the thread that brings a commit's answer leaves the
   // answers and the next commit to the executor: about a millisecond's work.
   size_t direct_bytes_max = size_t{256} << 10;
+  // On a thread that others wait for nothing is decided about documents past that, since a few
+  // bytes of request may ask for seconds of work on them.
+  size_t brief_document_bytes_max = kBriefDocumentBytesMax;
   std::chrono::microseconds backoff_first{500};
   std::chrono::microseconds backoff_max{50'000};
 };
@@ -129,7 +141,7 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
 
   // Writes one version of a document, or nothing, and calls `done` once, perhaps before it returns.
   // VERSION_CONFLICT, FILTER_NOT_MATCHED, RETRIES_EXHAUSTED, REQUEST_ID_REUSED,
-  // COLLECTION_NOT_FOUND, LAYOUT_LIMIT, DEADLINE_EXCEEDED (no write starts after it, nor does the
+  // COLLECTION_NOT_FOUND, COLLECTION_LIMIT, LAYOUT_LIMIT, DEADLINE_EXCEEDED (no write starts after it, nor does the
   // engine begin one that it was handed before),
   // OUTCOME_UNKNOWN, STORE_UNAVAILABLE, OVERLOADED, RECORD_CORRUPT, and whatever `mutator` answers.
   void Modify(WriteRequest request, Mutator mutator, WriteCallback done);
@@ -138,9 +150,13 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
   using RoundPtr = std::shared_ptr<Round>;
   using Turn = std::atomic<bool>;  // set by the first of two that pass
 
-  void Run(const WriteQueuePtr& queue);
-  void RunOn(const WriteQueuePtr& queue);
-  RoundPtr TakeRound(WriteQueue& queue);
+  // How long the first round may take; all others are brief, so that each that is not waits for its
+  // turn.
+  enum class Effort : uint8_t { kBrief, kAtLength };
+  void Run(const WriteQueuePtr& queue, Effort effort);
+  void RunOn(const WriteQueuePtr& queue, Effort effort);
+  RoundPtr TakeRound(WriteQueue& queue, Effort effort);
+  bool DecideElsewhere(const WriteQueuePtr& queue, Round& round);
   bool CommitPlanned(const WriteQueuePtr& queue, const RoundPtr& round);
   bool Commit(const WriteQueuePtr& queue, const RoundPtr& round, store::WriteBatch batch);
   bool PrepareCollection(const WriteQueuePtr& queue, const RoundPtr& round);

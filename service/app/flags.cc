@@ -114,6 +114,10 @@ void AddDocuments(CLI::App& app, ServerOptions& server) {
                "a write to an unknown collection makes it")
       ->group(group)
       ->default_str("true");
+  Add(app, group, "collections-max", server.collections_max,
+      "collections; more are not made (COLLECTION_LIMIT)")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
   Add(app, group, "document-bytes-max", server.document_bytes_max, "largest document")
       ->type_name("BYTES")
       ->check(CLI::Range(size_t{1024}, document::Limits::kBytesCeiling));

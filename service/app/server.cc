@@ -61,6 +61,7 @@ versioning::DocumentsOptions ToDocumentsOptions(const ServerOptions& options) {
   made.limits.bytes_max = options.document_bytes_max;
   made.write.default_strategy = versioning::FindStrategy(options.default_strategy);
   made.write.create_collections = options.create_collections;
+  made.collections_max = options.collections_max;
   return made;
 }
 
@@ -147,11 +148,14 @@ absl::Status Server::Parts::Serve() {
   services.emplace(rpc::Services{*documents, *enrollments,
                                  *versioning::FindStrategy(options.default_strategy), *health,
                                  *reflection, options.loop.unary_deadline});
+  RETURN_IF_ERROR(documents->collections().Count());
   documents->collections().ResumeSweeps();
   Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
   ASSIGN_OR_RETURN(
-      loop, server::ServerLoop::Start(options.loop, rpc::AllMethods(*services),
-                                      {executor, store->cooperative(), {&access_log}, readers}));
+      loop,
+      server::ServerLoop::Start(
+          options.loop, rpc::AllMethods(*services),
+          {executor, store->cooperative(), {&access_log}, readers, options.executor_threads}));
   address = SplitAddress(options.loop.listener.listen)->host + ":" + std::to_string(loop->port());
   WatchClock();
   health->SetServing(true);

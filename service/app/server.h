@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/store/store.h"
+#include "schemas/versioning/collections.h"
 #include "schemas/versioning/strategy.h"
 #include "service/engines/engines.h"
 #include "service/server/server_loop.h"
@@ -26,6 +27,7 @@ struct ServerOptions {
   // Documents.
   std::string default_strategy{versioning::kDefaultStrategy};
   bool create_collections = true;
+  int64_t collections_max = versioning::kCollectionsMaxDefault;
   size_t document_bytes_max = size_t{1} << 20;
 
   // Network.

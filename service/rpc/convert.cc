@@ -268,6 +268,8 @@ absl::StatusOr<versioning::WriteRequest> MakeWriteRequest(
   made.request_id = request_id;
   made.validate_only = validate_only;
   made.deadline = call.deadline();
+  made.waiter = &call;
+  made.brief = !call.at_length();
   return made;
 }
 

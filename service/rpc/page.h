@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "schemas/base/stop.h"
 #include "service/rpc/answer_size.h"
 #include "service/rpc/convert.h"
 
@@ -49,6 +50,11 @@ bool TakeLast(PageMeter& meter, google::protobuf::RepeatedPtrField<Item>& items)
   if (meter.Take(items[items.size() - 1].ByteSizeLong())) return true;
   items.RemoveLast();
   return false;
+}
+
+// What a walk for the call asks whether to go on.
+inline StopCheck OnceClosed(const Call& call) {
+  return [&call] { return call.closed(); };
 }
 
 // Takes a cursor's items while they fit: `fill` makes a message of the one that the cursor stands

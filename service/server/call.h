@@ -11,12 +11,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "schemas/base/waiter.h"
 #include "service/server/call_info.h"
 
 namespace strata::server {
 
 // One unary call. Thread-safe but for the messages, which belong to whoever handles the call.
-class Call {
+class Call : public Waiter {
  public:
   using Time = CallInfo::Time;
 
@@ -29,6 +30,9 @@ class Call {
   // known only when the answer is; OVERLOADED: there is none. Before anything is done that an
   // answer must tell of. One call at a time.
   virtual absl::Status Reserve(size_t bytes) const = 0;
+  bool gone() const final { return closed(); }
+  // Whether the handler may take long where it was called: it is the caller's turn.
+  bool at_length() const { return at_length_; }
 
  protected:
   Call() = default;
@@ -42,6 +46,7 @@ class Call {
 
   CallInfo info_;
   std::atomic<bool> closed_ = false;
+  bool at_length_ = false;
   google::protobuf::MessageLite* request_ = nullptr;   // on an arena that lives as long as the call
   google::protobuf::MessageLite* response_ = nullptr;  // as the request
 
@@ -91,6 +96,17 @@ class Reply {
   void Ok() const { call_.Answer(absl::OkStatus()); }
   // REQUIRES: `status` is not OK.
   void Fail(const absl::Status& status) const { call_.Answer(status); }
+
+  // Answers with what `work`, which takes long and fills the response, returns when it is the
+  // caller's turn: OVERLOADED if that never comes. What it works with lives as long as the reply.
+  template <typename Work>
+  void Later(Work work) const {
+    const absl::Status taken = call().Defer([reply = *this, work = std::move(work)] {
+      if (reply.call().closed()) return;
+      reply.call_.Answer(work());
+    });
+    if (!taken.ok()) Fail(taken);
+  }
 
  private:
   CallHandle call_;

@@ -208,6 +208,17 @@ void EventQueue::RemoveStream(StreamCall& stream) {
   --streams_open_;
 }
 
+// On the queue's thread, which alone knows them.
+void EventQueue::EndUnaryCalls() {
+  CallBegins();  // so that the queue is there when the event comes
+  end_unary_alarm_.Set(queue_.get(), ToGpr(Call::Time::min()), &end_unary_event_);
+}
+
+void EventQueue::OnEndUnaryCalls(bool /*ok*/) {
+  while (!waiting_.empty()) waiting_.front()->Drain();
+  CallEnds();
+}
+
 void EventQueue::EndStreams(const absl::Status& status) {
   const std::lock_guard lock(streams_mutex_);
   for (StreamCall* const stream : streams_) stream->Finish(status);

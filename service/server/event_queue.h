@@ -2,6 +2,7 @@
 // loop.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/rpc_service_method.h>
@@ -21,6 +22,7 @@
 #include "service/server/admission.h"
 #include "service/server/method.h"
 #include "service/server/server_loop.h"
+#include "service/server/turns.h"
 
 namespace strata::server {
 
@@ -84,17 +86,18 @@ struct LoopState {
   LoopState(const LoopOptions& loop_options, const LoopParts& loop_parts)
       : options(loop_options),
         parts(loop_parts),
+        turns(std::make_shared<Turns>(parts.executor, parts.executor_threads)),
         admission(loop_options.request_bytes_max, loop_options.bytes_in_flight_max) {}
 
   const LoopOptions options;
   const LoopParts parts;
+  const std::shared_ptr<Turns> turns;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   Admission admission;
   Callers callers;
 
-  // What handles the method; null: the loop's own threads.
+  // What handles the method unless it waits for its caller's turn; null: the loop's own threads.
   Executor* HandledOn(const Method& method) const {
-    if (method.kind == Method::Kind::kScan) return &parts.executor;
     return method.operational ? nullptr : parts.readers;
   }
 
@@ -121,6 +124,8 @@ class EventQueue {
 
   // Registers calls ahead and starts the thread; once the server has started.
   void Start();
+  // Ends the calls that wait for their answer, soon.
+  void EndUnaryCalls();
   void EndStreams(const absl::Status& status);
   // Waits for all calls to be over and ends the thread; once the server is shut down.
   void Stop();
@@ -155,6 +160,7 @@ class EventQueue {
   void Run();
   void ServeAll();
   grpc::CompletionQueue::NextStatus Serve(Call::Time deadline, SendCoalescer& sends);
+  void OnEndUnaryCalls(bool ok);
   Call::Time NextSweep() const;
   void Sweep();
   void LookAtStreams(Call::Time now);
@@ -166,6 +172,8 @@ class EventQueue {
   UnaryCalls waiting_;
   UnaryCalls late_;
   CallersSeen callers_seen_{state_->callers};
+  EventOf<EventQueue, &EventQueue::OnEndUnaryCalls> end_unary_event_{*this};
+  grpc::Alarm end_unary_alarm_;
 
   std::mutex streams_mutex_;
   std::list<StreamCall*> streams_;

@@ -139,18 +139,20 @@ absl::Status LoopServer::Listen() {
   return absl::OkStatus();
 }
 
-// In steps: calls in progress get their answers; streams hear why they end; whatever is left is
-// cancelled.
+// In steps: calls in progress get their answers; whatever is left hears why it ends, and is
+// cancelled if it does not listen.
 void LoopServer::Shutdown(std::chrono::milliseconds grace) {
   stopped_ = true;
   state_->admission.Drain();
   state_->AwaitUnaryCalls(grace);
   for (const auto& queue : queues_) {
+    queue->EndUnaryCalls();
     queue->EndStreams(Error(ErrorReason::kDraining, "server is draining"));
   }
   listener_->Stop();
   server_->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
   for (const auto& queue : queues_) queue->Stop();
+  state_->turns->Stop();  // what waits there holds calls that are over
 }
 
 }  // namespace

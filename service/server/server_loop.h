@@ -3,7 +3,7 @@
 //   arrival   a call registered ahead is matched; another is registered in its place
 //   admit     Admission decides whether it is handled
 //   decode    the request's bytes become a message of the wire view, on the call's own arena
-//   handle    on the loop's thread or on the executor (see Method::Kind)
+//   handle    on the loop's thread or, in the caller's turn, on the executor (see Method::Kind)
 //   answer    serialised and sent by the thread that has it, such as the one that committed
 //   end       gRPC reports the answer as sent and the call as done
 //
@@ -60,13 +60,15 @@ struct LoopOptions {
 
 // What the loop works with. All outlive it.
 struct LoopParts {
-  Executor& executor;  // runs what it is given until the loop is shut down
+  // Runs what it is given until the loop is shut down. Callers take turns on it (turns.h).
+  Executor& executor;
   // The loop's threads commit with it, between what else they do. Null: the engine commits alone.
   store::CooperativeCommitter* committer = nullptr;
   std::vector<observability::CallObserver*> observers;
   // Handles calls where the engine's reads block, apart from those that visit many records. Null:
   // they do not block, and the loop's threads handle calls.
   Executor* readers = nullptr;
+  int executor_threads = 1;  // that `executor` has
 };
 
 // Starts serving when it is made; serves until it is destroyed.
@@ -83,8 +85,9 @@ class ServerLoop {
   // The port that is listened on.
   virtual int port() const = 0;
 
-  // From now on new calls are refused. Waits at most `grace` for those in progress, ends all
-  // streams with UNAVAILABLE / DRAINING, cancels the rest and stops listening. When it returns, no
+  // From now on new calls are refused. Waits at most `grace` for those in progress, then ends all
+  // of them and all streams with UNAVAILABLE: DRAINING, or OUTCOME_UNKNOWN where something may have
+  // been written; whatever works for them finds them closed. Stops listening. When it returns, no
   // handler is called any more and late answers are dropped. Once.
   virtual void Shutdown(std::chrono::milliseconds grace) = 0;
 

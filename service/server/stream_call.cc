@@ -28,6 +28,7 @@ void RegisterStreamCall(EventQueue& queue, const Endpoint& endpoint) {
 StreamCall::StreamCall(EventQueue& queue, const Endpoint& endpoint)
     : queue_(queue),
       endpoint_(endpoint),
+      takes_turns_(endpoint.method.kind == Method::Kind::kScan),
       handled_on_(queue.state()->HandledOn(endpoint.method)),
       in_flight_(queue.state()->admission) {
   queue_.CallBegins();
@@ -175,13 +176,14 @@ void StreamCall::OnDone(bool /*ok*/) {
 
 template <typename Work>
 void StreamCall::Tell(Lock lock, Work work) {
-  if (handled_on_ == nullptr) {
+  if (!takes_turns_ && handled_on_ == nullptr) {
     lock.unlock();  // as the handler sends
     work();
     lock.lock();
     ReadNext();
     return EndIfOver(std::move(lock));
   }
+  if (end_ || done_) return EndIfOver(std::move(lock));
   untold_.push_back(std::move(work));
   if (std::exchange(telling_, true)) return;
   lock.unlock();
@@ -189,20 +191,31 @@ void StreamCall::Tell(Lock lock, Work work) {
 }
 
 void StreamCall::ScheduleTelling() {
-  handled_on_->Schedule([this] { TellNext(); });
+  const absl::Status taken = ScheduleNext();
+  if (taken.ok()) return;
+  Finish(taken);
+  TellNext();
 }
 
-// One thing at a time, so that others on the executor have their turn.
+absl::Status StreamCall::ScheduleNext() {
+  if (takes_turns_) return queue_.state()->turns->Schedule(info_.caller, [this] { TellNext(); });
+  handled_on_->Schedule([this] { TellNext(); });
+  return absl::OkStatus();
+}
+
+// One thing at a time, so that others on the executor have their turn; nothing any more once the
+// stream ends.
 void StreamCall::TellNext() {
   Lock lock(mutex_);
-  {
+  if (!end_ && !done_) {
     const std::function<void()> work = std::move(untold_.front());
     untold_.pop_front();
     lock.unlock();
     work();
+    lock.lock();
   }
-  lock.lock();
   ReadNext();
+  if (end_ || done_) untold_.clear();
   if (!untold_.empty()) {
     lock.unlock();
     return ScheduleTelling();

@@ -46,6 +46,7 @@ class StreamCall final : public Stream {
   template <typename Work>
   void Tell(Lock lock, Work work);
   void ScheduleTelling();
+  absl::Status ScheduleNext();
   void TellNext();
 
   // The last that an event does: the stream may be gone then, or another thread may end it.
@@ -58,7 +59,8 @@ class StreamCall final : public Stream {
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   grpc::ByteBuffer message_;
   std::chrono::steady_clock::time_point arrival_;
-  Executor* const handled_on_;              // null: the loop's own threads
+  const bool takes_turns_;                  // it is told things in its caller's turns
+  Executor* const handled_on_;              // else; null: the loop's own threads
   std::unique_ptr<StreamHandler> handler_;  // null: was not admitted
   int64_t unanswered_max_ = 0;
 
@@ -78,7 +80,7 @@ class StreamCall final : public Stream {
   bool finished_ = false;
   bool done_ = false;
   std::deque<std::function<void()>> untold_;  // what the handler is still to hear, elsewhere
-  bool telling_ = false;                      // until it has heard all of it
+  bool telling_ = false;                      // until it has heard all of it, or the stream ends
 
   EventOf<StreamCall, &StreamCall::OnStart> start_event_{*this};
   EventOf<StreamCall, &StreamCall::OnRead> read_event_{*this};

@@ -52,7 +52,10 @@ UnaryCall::UnaryCall(EventQueue& queue, const Endpoint& endpoint)
 UnaryCall::~UnaryCall() = default;
 
 // To hear that the caller gave up costs an event. It is worth it only where that ends long work.
-bool UnaryCall::WantsDoneEvent() const { return state_->HandledOn(endpoint_.method) != nullptr; }
+bool UnaryCall::WantsDoneEvent() const {
+  return endpoint_.method.kind == Method::Kind::kScan ||
+         state_->HandledOn(endpoint_.method) != nullptr;
+}
 
 void UnaryCall::OnStart(bool ok) {
   if (!ok) {  // the server stops; the done event never comes
@@ -78,12 +81,37 @@ void UnaryCall::Begin() {
   references_.store(2, std::memory_order_relaxed);  // gRPC's events, the handles
   CallHandle handle(*this);
   if (absl::Status status = Admit(); !status.ok()) return Answer(status);
-  Executor* const elsewhere = request_size_ > kLoopRequestBytesMax
-                                  ? &state_->parts.executor
-                                  : state_->HandledOn(endpoint_.method);
-  if (elsewhere == nullptr) return Handle(std::move(handle));
-  elsewhere->Schedule([handle = std::move(handle), this]() mutable {
-    if (!closed()) Handle(std::move(handle));
+  HandleElsewhere(std::move(handle));
+}
+
+// Or here, where that does not take long.
+void UnaryCall::HandleElsewhere(CallHandle&& handle) {
+  const bool takes_long =
+      endpoint_.method.kind == Method::Kind::kScan || request_size_ > kLoopRequestBytesMax;
+  Executor* const readers = state_->HandledOn(endpoint_.method);
+  if (!takes_long && readers == nullptr) return Handle(std::move(handle));
+  // `handle` stays, so that a call which is refused is not taken for one without an answer.
+  auto work = [own = handle, this, takes_long]() mutable {
+    at_length_ = takes_long;
+    if (!closed()) Handle(std::move(own));
+  };
+  if (!takes_long) return readers->Schedule(std::move(work));
+  const absl::Status taken = Defer(std::move(work));
+  if (!taken.ok()) Answer(taken);
+}
+
+// A read in the line needs no room for its answer yet; those at work are few, so it gets it without
+// being asked again. (A write's is small, and others of its document may have come with it.)
+absl::Status UnaryCall::Defer(std::function<void()> work) const {
+  if (endpoint_.method.kind == Method::Kind::kWrite || reserved_ == 0) {
+    return state_->turns->Schedule(info_.caller, std::move(work));
+  }
+  const size_t room = std::exchange(reserved_, 0);
+  in_flight_.SetTo(in_flight_.bytes() - room);
+  return state_->turns->Schedule(info_.caller, [this, room, work = std::move(work)] {
+    in_flight_.SetTo(in_flight_.bytes() + room);
+    reserved_ = room;
+    work();
   });
 }
 
@@ -175,16 +203,29 @@ void UnaryCall::Release() {
   Unref();
 }
 
-void UnaryCall::Expire() {
+void UnaryCall::End(const absl::Status& status) {
   queue_.MoveToLate(*waiting_);
   late_ = true;
   closed_ = true;
-  Answer(Error(
+  Answer(status);
+}
+
+void UnaryCall::Expire() {
+  End(Error(
       ErrorReason::kDeadlineExceeded,
       "the server's deadline of " +
           std::to_string(
               std::chrono::duration_cast<std::chrono::milliseconds>(expiry_ - arrival_).count()) +
           " ms passed"));
+}
+
+void UnaryCall::Drain() {
+  if (endpoint_.method.kind == Method::Kind::kWrite) {
+    return End(Error(ErrorReason::kOutcomeUnknown,
+                     "the server ends; the write may or may not be stored; repeat it with the "
+                     "same request_id"));
+  }
+  End(Error(ErrorReason::kDraining, "server is draining"));
 }
 
 // Its caller takes nothing in.

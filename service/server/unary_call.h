@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -23,6 +24,10 @@ class UnaryCall final : public Call {
   void Expire();
   // Cancels a call whose answer does not leave. On the queue's thread.
   void GiveUp();
+  // Answers that the server ends. On the queue's thread.
+  void Drain();
+
+  absl::Status Defer(std::function<void()> work) const override;
 
  private:
   ~UnaryCall() override;
@@ -32,8 +37,9 @@ class UnaryCall final : public Call {
   void OnDone(bool ok);
 
   bool WantsDoneEvent() const;
-  Executor* HandledOn() const;
   void Begin();
+  void HandleElsewhere(CallHandle&& handle);
+  void End(const absl::Status& status);
   absl::Status Admit();
   absl::Status TakeRoom(size_t bytes);
   bool Parse();

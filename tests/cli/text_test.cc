@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "clients/client/extended_json.h"
 #include "clients/client/printable.h"
 #include "clients/client/time_text.h"
 
@@ -67,8 +68,43 @@ TEST(Printable, NothingReachesTheTerminalThatItObeys) {
                       "31m"),
             "\\xc2\\x9b31m");
   EXPECT_EQ(Printable("\xe2\x80\xaeright to left"), "\\xe2\\x80\\xaeright to left");
+  EXPECT_EQ(Printable("\xe2\x80\x8f"), "\\xe2\\x80\\x8f");
   EXPECT_EQ(Printable("bad \xff\xc3"), "bad \\xff\\xc3");
   EXPECT_EQ(Printable(std::string("zero\0byte", 9)), "zero\\x00byte");
+}
+
+// UTF-8 of a code point of two or three bytes.
+std::string Utf8(uint32_t code_point) {
+  std::string text;
+  if (code_point < 0x80) return {static_cast<char>(code_point)};
+  if (code_point < 0x800) {
+    text += static_cast<char>(0xC0 | code_point >> 6);
+  } else {
+    text += static_cast<char>(0xE0 | code_point >> 12);
+    text += static_cast<char>(0x80 | (code_point >> 6 & 0x3F));
+  }
+  return text + static_cast<char>(0x80 | (code_point & 0x3F));
+}
+
+// Documents and --json are JSON: what a terminal obeys is spelled there, and means the same.
+TEST(JsonText, NothingReachesTheTerminalThatItObeys) {
+  for (uint32_t code_point = 0; code_point < 0x3000; ++code_point) {
+    const std::string text = "a" + Utf8(code_point) + "b";
+    std::string json;
+    AppendJsonString(text, json);
+    if (IsObeyed(code_point)) {
+      EXPECT_EQ(json.find(Utf8(code_point)), std::string::npos) << code_point;
+    } else if (code_point != '"' && code_point != '\\') {
+      EXPECT_EQ(json, "\"" + text + "\"");
+    }
+    const auto same = BsonFromJson("{" + json + ":" + json + "}");
+    ASSERT_TRUE(same.ok()) << json;
+    EXPECT_EQ(*JsonFromBson(*same, JsonStyle::kRelaxed), "{" + json + ":" + json + "}");
+    EXPECT_NE(same->find(text), std::string::npos) << json;
+  }
+  std::string json;
+  AppendJsonString("\xe2\x80\xae\xd8\x9c\xc2\x9b\x7f\xff", json);
+  EXPECT_EQ(json, "\"\\u202e\\u061c\\u009b\\u007f\xff\"");
 }
 
 TEST(DisplayWidth, CountsColumns) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -1039,6 +1040,71 @@ TEST(Filter, AgreesWithANaiveEvaluation) {
     EXPECT_EQ(Matches(Condition(path, "$all", list), document), every);
   }
   EXPECT_GT(matched, size_t{kRounds} / 10) << "documents and filters have too little in common";
+}
+
+// How often an evaluation asks whether to stop, if it is told so at the `stop_at`-th time; nothing
+// more is asked then.
+struct Asked {
+  int asks = 0;
+  std::optional<bool> matches;
+};
+Asked AskedUntil(int stop_at, const Content& filter, const Content& document) {
+  Asked asked;
+  asked.matches = Filter::Compile(filter)->Matches(document, [&] {
+    EXPECT_LE(asked.asks, stop_at) << "asked again after it said stop";
+    return ++asked.asks >= stop_at;
+  });
+  return asked;
+}
+
+std::string Repeated(int count, const std::string& text) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += (i > 0 ? ", " : "") + text;
+  return all;
+}
+
+TEST(FilterStops, BetweenConditions) {
+  const Content document = Doc(R"({"a": "some text"})");
+  const std::string pattern = R"({"a": {"$regex": "no such"}})";
+  for (const char* const operation : {"$or", "$nor"}) {
+    const Content filter =
+        FilterDoc("{\"" + std::string(operation) + "\": [" + Repeated(50, pattern) + "]}");
+    const Asked whole = AskedUntil(1'000'000, filter, document);
+    EXPECT_TRUE(whole.matches.has_value());
+    EXPECT_GE(whole.asks, 100) << "before each condition and each search";
+    for (const int stop_at : {1, 2, 33, 100}) {
+      const Asked asked = AskedUntil(stop_at, filter, document);
+      EXPECT_FALSE(asked.matches.has_value());
+      EXPECT_EQ(asked.asks, stop_at);
+    }
+  }
+}
+
+TEST(FilterStops, BetweenElements) {
+  const Content document = Doc("{\"a\": [" + Repeated(10'000, "1") + "]}");
+  const Content filter = FilterDoc(R"({"a": 2})");
+  const Asked whole = AskedUntil(1'000'000, filter, document);
+  EXPECT_EQ(whole.matches, false);
+  EXPECT_GE(whole.asks, 100);
+  const Asked stopped = AskedUntil(5, filter, document);
+  EXPECT_FALSE(stopped.matches.has_value());
+  EXPECT_EQ(stopped.asks, 5);
+}
+
+TEST(FilterStops, InsideElements) {
+  const Content document =
+      Doc("{\"a\": [" + Repeated(1000, R"({"b": [1, 2, {"c": "text"}]})") + "]}");
+  const Content filter = FilterDoc(
+      R"({"a": {"$elemMatch": {"b": {"$elemMatch": {"c": {"$not": {"$regex": "e"}}}}}}})");
+  const Asked whole = AskedUntil(1'000'000, filter, document);
+  EXPECT_TRUE(whole.matches.has_value());
+  EXPECT_FALSE(AskedUntil(7, filter, document).matches.has_value());
+}
+
+TEST(FilterStops, NotWhereNobodyAsksItTo) {
+  const Content document = Doc(R"({"a": "some text"})");
+  EXPECT_EQ(Filter::Compile(FilterDoc(R"({"a": {"$regex": "some"}})"))->Matches(document, nullptr),
+            true);
 }
 
 }  // namespace

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
+#include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/documents/world.h"
 #include "tests/support/hooked_store.h"
@@ -407,6 +411,146 @@ TEST_P(DeletedWhilePrepared, IsMadeAgainWhereWritesMakeCollections) {
 }
 
 STRATA_ALL_COMBINATIONS(CollectionsTest);
+
+// Facades that allow three collections.
+class CollectionLimitTest : public CombinationTest {
+ protected:
+  static constexpr int64_t kMost = 3;
+
+  CollectionLimitTest() { Restart(); }
+  void SetUp() override {
+    if (!world->store().capabilities().fresh_scans) GTEST_SKIP() << "what is counted may be stale";
+  }
+  ~CollectionLimitTest() override { Stop(); }
+
+  void Stop() {
+    if (executor_ == nullptr) return;
+    executor_->Stop();
+    // Commits under way may still call back; they come before this one.
+    store::WriteBatch last;
+    last.Put(store::Keyspace::kMeta, "test/last", BsonBuilder().Take());
+    test_support::AwaitCommit(world.engine(), std::move(last));
+    documents_.reset();
+  }
+  void Restart() {
+    Stop();
+    executor_ = std::make_unique<test_support::ThreadExecutor>();
+    DocumentsOptions options;
+    options.collections_max = kMost;
+    options.write.default_strategy = FindStrategy(GetParam().strategy);
+    documents_ =
+        std::make_unique<Documents>(world->store(), world.clock(), entropy_, *executor_, options);
+  }
+
+  absl::Status Make(const std::string& name) {
+    std::promise<absl::Status> made;
+    documents_->collections().Create(
+        name, *FindStrategy(GetParam().strategy), {},
+        [&](const absl::StatusOr<CollectionPtr>& result) { made.set_value(result.status()); });
+    return made.get_future().get();
+  }
+  absl::Status Write(const std::string& collection) {
+    WriteRequest request = Request("a");
+    request.name.collection = collection;
+    Answer answer;
+    documents_->Update(request, Number(1), /*allow_missing=*/true, answer.Callback());
+    return answer.Wait().status();
+  }
+  absl::Status Delete(const std::string& name) {
+    std::promise<absl::Status> deleted;
+    documents_->collections().Delete(
+        {name, /*force=*/true}, [&](const auto& result) { deleted.set_value(result.status()); });
+    return deleted.get_future().get();
+  }
+  int64_t Stored() {
+    int64_t count = 0;
+    CollectionCursor all = documents_->collections().List("");
+    while (all.Next()) ++count;
+    EXPECT_THAT(all.status(), IsOk());
+    return count;
+  }
+
+  test_support::SeededEntropy entropy_{3};
+  std::unique_ptr<test_support::ThreadExecutor> executor_;
+  std::unique_ptr<Documents> documents_;
+};
+
+TEST_P(CollectionLimitTest, HoldsForBothWaysToMakeOne) {
+  EXPECT_THAT(Make("a"), IsOk());
+  EXPECT_THAT(Write("b"), IsOk());
+  EXPECT_THAT(Make("c"), IsOk());
+  const absl::Status refused = Make("d");
+  EXPECT_THAT(refused, HasReason(ErrorReason::kCollectionLimit));
+  EXPECT_EQ(MetadataOf(refused, "limit"), "3");
+  EXPECT_THAT(Write("d"), HasReason(ErrorReason::kCollectionLimit));
+  EXPECT_THAT(Make("a"), HasReason(ErrorReason::kCollectionExists));
+  EXPECT_THAT(Write("c"), IsOk());
+  EXPECT_EQ(Stored(), kMost);
+}
+
+TEST_P(CollectionLimitTest, IsFreedByADeletionAndHoldsAfterARestart) {
+  for (const char* const name : {"a", "b", "c"}) ASSERT_THAT(Make(name), IsOk());
+  ASSERT_THAT(Delete("a"), IsOk());
+  EXPECT_THAT(Write("d"), IsOk());
+  EXPECT_THAT(Make("a"), HasReason(ErrorReason::kCollectionLimit));
+  Restart();
+  EXPECT_THAT(Make("a"), HasReason(ErrorReason::kCollectionLimit));
+  EXPECT_THAT(Delete("b"), IsOk());
+  EXPECT_THAT(Make("a"), IsOk());
+  EXPECT_THAT(Make("e"), HasReason(ErrorReason::kCollectionLimit));
+  Restart();
+  EXPECT_THAT(Delete("d"), IsOk());
+  EXPECT_THAT(Make("d"), IsOk());
+  EXPECT_THAT(Make("e"), HasReason(ErrorReason::kCollectionLimit));
+}
+
+TEST_P(CollectionLimitTest, HoldsForManyAtOnce) {
+  for (int round = 0; round < 5; ++round) {
+    std::vector<std::thread> makers;
+    for (int maker = 0; maker < 4; ++maker) {
+      makers.emplace_back([this, maker] {
+        for (int i = 0; i < 5; ++i) {
+          // Some make the same, and lose their races.
+          const std::string name = std::to_string(i % 2 == 0 ? i : i * 10 + maker);
+          i % 3 == 0 ? Write(name).IgnoreError() : Make(name).IgnoreError();
+        }
+      });
+    }
+    for (std::thread& maker : makers) maker.join();
+    EXPECT_EQ(Stored(), kMost);
+    std::vector<std::string> names;
+    CollectionCursor all = documents_->collections().List("");
+    while (all.Next()) names.push_back(all.collection().name);
+    for (const std::string& name : names) EXPECT_THAT(Delete(name), IsOk());
+  }
+}
+
+STRATA_ALL_COMBINATIONS(CollectionLimitTest);
+
+// What is in use stays parsed, whatever passes by; what is not, is forgotten.
+TEST(CollectionCacheTest, KeepsWhatIsInUse) {
+  World world;
+  Collections& collections = world->documents().collections();
+  const auto make = [&](const std::string& name) {
+    std::promise<void> made;
+    collections.Create(name, *FindStrategy("deltas"), {},
+                       [&](const absl::StatusOr<CollectionPtr>&) { made.set_value(); });
+    made.get_future().get();
+    return *collections.Find(world->store(), name);
+  };
+  const CollectionPtr used = make("!used");
+  std::vector<std::weak_ptr<const Collection>> passed;
+  for (int i = 0; i < 30'000; ++i) {
+    passed.push_back(make("c" + std::to_string(i)));
+    if (i % 1000 != 0) continue;
+    EXPECT_EQ(*collections.Find(world->store(), "!used"), used);
+  }
+  EXPECT_EQ(*collections.Find(world->store(), "!used"), used);
+  const auto kept =
+      std::count_if(passed.begin(), passed.end(), [](const auto& one) { return !one.expired(); });
+  EXPECT_LE(kept, 10'000);
+  EXPECT_GE(kept, 1'000);
+}
 STRATA_ALL_COMBINATIONS(DeletedWhilePrepared);
 STRATA_ALL_COMBINATIONS(SlowDeletion);
 STRATA_ALL_COMBINATIONS(SlowDeletionAtEachStep);

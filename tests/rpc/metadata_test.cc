@@ -168,6 +168,12 @@ void Metadata::DriveState() {
   SawCall("EnrollmentService/Enroll", R"({"student_id": "1", )" + enroll);
   Must(server_->Delete(R"({"collection": "students", "id": "1"})"));
   SawCall("EnrollmentService/Enroll", R"({"student_id": "1", )" + enroll);
+  app::ServerOptions small = TestOptions();
+  small.collections_max = 1;
+  TestServer full(small);
+  Must(full.CreateCollection(R"({"name": "one"})"));
+  Saw(full.CreateCollection(R"({"name": "two"})").status);
+  Saw(full.Create(R"({"collection": "two", "content": {"json": {}}})").status);
 }
 
 void Metadata::DriveEngines() {

@@ -283,5 +283,80 @@ TEST(Streams, OnTheExecutorEndHoweverTheyAreLeft) {
   }
 }
 
+// A scan that goes on until nobody waits for it any more.
+Method Endless(std::atomic<int>& at_work) {
+  Method method = Unary([&at_work](const CallHandle& call) {
+    ++at_work;
+    while (!call.call().closed()) std::this_thread::yield();
+    --at_work;
+  });
+  method.kind = Method::Kind::kScan;
+  return method;
+}
+
+bool Becomes(const std::atomic<int>& value, int wanted) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (value != wanted && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  return value == wanted;
+}
+
+TEST(Scans, AreClosedWhenTheirCallersDeadlinePasses) {
+  std::atomic<int> at_work = 0;
+  Served served({Endless(at_work)});
+  HealthCheckRequest request;
+  HealthCheckResponse response;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+  EXPECT_EQ(served.unary().Check(&context, request, &response).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(Becomes(at_work, 0));
+  EXPECT_EQ(served.ends.Await(1).back().reason, ErrorReason::kCancelled);
+}
+
+// Those at work and those that wait for their turn.
+TEST(Scans, AreClosedWhenTheServerEnds) {
+  std::atomic<int> at_work = 0;
+  Served served({Endless(at_work)});
+  std::vector<std::future<grpc::Status>> calls;
+  for (int i = 0; i < 5; ++i) {
+    calls.push_back(std::async(std::launch::async, [&] { return served.Call(); }));
+  }
+  ASSERT_TRUE(Becomes(at_work, 1));  // of two threads, one is left to others
+  served.loop().Shutdown(std::chrono::milliseconds(0));
+  for (auto& call : calls) EXPECT_EQ(call.get().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(Becomes(at_work, 0));
+}
+
+TEST(Scans, BeyondAThousandWaitingAreRefused) {
+  std::atomic<int> at_work = 0;
+  LoopOptions options;
+  options.streams_per_connection_max = 2000;
+  Served served({Endless(at_work)}, options);
+  grpc::CompletionQueue queue;
+  struct One {
+    grpc::ClientContext context;
+    HealthCheckResponse response;
+    grpc::Status status;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<HealthCheckResponse>> reader;
+  };
+  constexpr int kCalls = 1011;
+  std::vector<One> calls(kCalls);
+  for (One& call : calls) {
+    call.reader = served.unary().AsyncCheck(&call.context, HealthCheckRequest(), &queue);
+    call.reader->Finish(&call.response, &call.status, &call);
+  }
+  void* tag = nullptr;
+  bool ok = false;
+  for (int i = 0; i < 10; ++i) {  // one is at work, a thousand wait
+    ASSERT_TRUE(queue.Next(&tag, &ok));
+    EXPECT_EQ(static_cast<One*>(tag)->status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
+  served.loop().Shutdown(std::chrono::milliseconds(0));
+  for (int i = 10; i < kCalls; ++i) {
+    ASSERT_TRUE(queue.Next(&tag, &ok));
+    EXPECT_EQ(static_cast<One*>(tag)->status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+}
+
 }  // namespace
 }  // namespace strata::server

@@ -133,9 +133,12 @@ class Served {
                       grpc::InsecureChannelCredentials(),
                   bool reads_block = false) {
     options.listener.listen = "127.0.0.1:0";
-    auto loop = ServerLoop::Start(
-        options, std::move(methods),
-        {executor_, /*committer=*/nullptr, {&ends, &more_ends}, reads_block ? &readers_ : nullptr});
+    auto loop = ServerLoop::Start(options, std::move(methods),
+                                  {executor_,
+                                   /*committer=*/nullptr,
+                                   {&ends, &more_ends},
+                                   reads_block ? &readers_ : nullptr,
+                                   /*executor_threads=*/2});
     EXPECT_TRUE(loop.ok()) << loop.status();
     loop_ = *std::move(loop);
     grpc::ChannelArguments arguments;
@@ -179,6 +182,7 @@ class Served {
     return answers;
   }
 
+  grpc::health::v1::Health::Stub& unary() { return *unary_; }
   grpc::reflection::v1::ServerReflection::Stub& stream() { return *stream_; }
 
   // Calls a method of a known service that is not in the table.

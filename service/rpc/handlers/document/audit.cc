@@ -81,6 +81,7 @@ absl::Status Audit(const Context& context, const wire::AuditRequest& request,
                    wire::AuditResponse& response) {
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   ASSIGN_OR_RETURN(versioning::AuditQuery query, ToQuery(request));
+  query.stopped = OnceClosed(context.call);
   versioning::AuditCursor rows = context.services.documents.Audit(std::move(query));
   const auto fill = [&](wire::AuditEntry& entry) { FillEntry(rows.row(), entry); };
   RETURN_IF_ERROR(FillPage(rows, context.call, page_size, *response.mutable_entries(), fill));

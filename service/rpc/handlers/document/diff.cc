@@ -54,7 +54,8 @@ std::string TokenFor(const wire::DiffRequest& request, int64_t to_version, int64
 absl::Status Diff(const Context& context, const wire::DiffRequest& request,
                   wire::DiffResponse& response) {
   ASSIGN_OR_RETURN(const int changes_max, ToChangesMax(request));
-  ASSIGN_OR_RETURN(const versioning::DiffQuery query, ToQuery(request));
+  ASSIGN_OR_RETURN(versioning::DiffQuery query, ToQuery(request));
+  query.stopped = OnceClosed(context.call);
   PageMeter meter(changes_max);
   const auto take = [&](document::FieldChange&& change) {
     if (context.call.closed() || meter.full()) return false;

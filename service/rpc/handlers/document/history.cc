@@ -69,6 +69,7 @@ absl::Status History(const Context& context, const wire::HistoryRequest& request
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   ASSIGN_OR_RETURN(versioning::HistoryQuery query, ToQuery(request));
   query.page_size = page_size;
+  query.stopped = OnceClosed(context.call);
   versioning::HistoryCursor versions = context.services.documents.History(std::move(query));
   const auto fill = [&](wire::Version& item) {
     const versioning::StoredVersion& version = versions.version();

@@ -31,6 +31,7 @@ absl::Status List(const Context& context, const wire::ListRequest& request,
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   ASSIGN_OR_RETURN(const std::vector<document::Path> fields, ToPaths("fields", request.fields()));
   ASSIGN_OR_RETURN(versioning::ListQuery query, ToQuery(request));
+  query.stopped = OnceClosed(context.call);
   versioning::ListCursor documents = context.services.documents.List(std::move(query));
   const auto fill = [&](wire::Document& document) {
     const versioning::StoredVersion& version = documents.version();

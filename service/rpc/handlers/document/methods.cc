@@ -5,7 +5,7 @@
 namespace strata::rpc::document_service {
 
 AnswersLater<wire::CreateRequest, wire::CreateResponse> Create;
-Answers<wire::GetRequest, wire::GetResponse> Get;
+AnswersLater<wire::GetRequest, wire::GetResponse> Get;
 Answers<wire::BatchGetRequest, wire::BatchGetResponse> BatchGet;
 AnswersLater<wire::UpdateRequest, wire::UpdateResponse> Update;
 AnswersLater<wire::DeleteRequest, wire::DeleteResponse> Delete;

@@ -2,13 +2,14 @@
 #include "service/rpc/handlers/enrollment/messages.h"
 
 namespace strata::rpc::enrollment_service {
+namespace {
 
-absl::Status GetEnrollments(const Context& context, const wire::GetEnrollmentsRequest& request,
-                            wire::GetEnrollmentsResponse& response) {
-  ASSIGN_OR_RETURN(
-      const enrollment::StudentEnrollments found,
-      context.services.enrollments.Get({CollectionOr(request.collection()), request.student_id()},
-                                       SetOr(request.set())));
+absl::Status Fill(const enrollment::Enrollments& enrollments,
+                  const wire::GetEnrollmentsRequest& request, const versioning::ReadLimits& limits,
+                  wire::GetEnrollmentsResponse& response) {
+  ASSIGN_OR_RETURN(const enrollment::StudentEnrollments found,
+                   enrollments.Get({CollectionOr(request.collection()), request.student_id()},
+                                   SetOr(request.set()), limits));
   for (const enrollment::Enrollment& each : found.all) {
     if (!each.enrolled && !request.include_tombstones()) continue;
     wire::Enrollment& item = *response.add_enrollments();
@@ -17,6 +18,26 @@ absl::Status GetEnrollments(const Context& context, const wire::GetEnrollmentsRe
     item.set_enrolled(each.enrolled);
   }
   response.set_version(found.version);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status GetEnrollments(const Context& context, const wire::GetEnrollmentsRequest& request,
+                            Reply<wire::GetEnrollmentsResponse> reply) {
+  const enrollment::Enrollments& enrollments = context.services.enrollments;
+  const absl::Status filled =
+      Fill(enrollments, request, {.document_bytes_max = versioning::kBriefDocumentBytesMax},
+           reply.response());
+  if (filled.ok()) {
+    reply.Ok();
+  } else if (versioning::DoesTakeLong(filled)) {
+    reply.Later([&enrollments, &request, &response = reply.response()] {
+      return Fill(enrollments, request, {}, response);
+    });
+  } else {
+    return filled;
+  }
   return absl::OkStatus();
 }
 

@@ -28,7 +28,8 @@ absl::StatusOr<enrollment::RosterQuery> ToQuery(const wire::ListRosterRequest& r
 absl::Status ListRoster(const Context& context, const wire::ListRosterRequest& request,
                         wire::ListRosterResponse& response) {
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
-  ASSIGN_OR_RETURN(const enrollment::RosterQuery query, ToQuery(request));
+  ASSIGN_OR_RETURN(enrollment::RosterQuery query, ToQuery(request));
+  query.stopped = OnceClosed(context.call);
   enrollment::RosterCursor students = context.services.enrollments.Roster(query);
   const auto fill = [&](wire::RosterEntry& entry) {
     entry.set_student_id(students.student_id());

@@ -6,7 +6,7 @@ namespace strata::rpc::enrollment_service {
 
 AnswersLater<wire::EnrollRequest, wire::EnrollResponse> Enroll;
 AnswersLater<wire::UnenrollRequest, wire::UnenrollResponse> Unenroll;
-Answers<wire::GetEnrollmentsRequest, wire::GetEnrollmentsResponse> GetEnrollments;
+AnswersLater<wire::GetEnrollmentsRequest, wire::GetEnrollmentsResponse> GetEnrollments;
 Answers<wire::ListRosterRequest, wire::ListRosterResponse> ListRoster;
 OpensStream OpenApply;
 AnswersLater<wire::PurgeTombstonesRequest, wire::PurgeTombstonesResponse> PurgeTombstones;

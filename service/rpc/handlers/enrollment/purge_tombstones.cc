@@ -1,5 +1,6 @@
 #include "schemas/base/status_macros.h"
 #include "service/rpc/handlers/enrollment/messages.h"
+#include "service/rpc/page.h"
 #include "service/rpc/page_token.h"
 
 namespace strata::rpc::enrollment_service {
@@ -18,6 +19,7 @@ absl::Status PurgeTombstones(const Context& context, const wire::PurgeTombstones
   purge.through = request.through_sequence_number();
   purge.change = ToChangeInfo(request.change());
   purge.deadline = context.call.deadline();
+  purge.stopped = OnceClosed(context.call);
   std::string scope = PageScope(request);
   if (!request.page_token().empty()) {
     ASSIGN_OR_RETURN(purge.after_id, ReadPageToken(kMethod, scope, request.page_token()));

@@ -1,0 +1,39 @@
+// How many collections there are, so that nobody makes more than there may be. Internal to this
+// folder.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "schemas/store/store.h"
+
+namespace strata::versioning {
+
+// Knows of what this process makes and deletes; of what was there before only about, where scans
+// may be stale. Thread-safe.
+class CollectionCount {
+ public:
+  // `store` outlives it.
+  CollectionCount(const store::Store& store, int64_t most) : store_(store), most_(most) {}
+
+  // Counts what is stored, the first time; before anything is made or deleted. STORE_UNAVAILABLE.
+  absl::Status Begin();
+
+  // Takes room for one that is about to be made: COLLECTION_LIMIT if there is none; what Begin
+  // answers.
+  absl::Status Add();
+  // One was deleted, or not made.
+  void Remove();
+
+ private:
+  absl::Status BeginLocked();
+
+  const store::Store& store_;
+  const int64_t most_;
+  std::mutex mutex_;
+  std::optional<int64_t> count_;  // nothing: not counted yet
+};
+
+}  // namespace strata::versioning

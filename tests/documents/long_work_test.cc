@@ -1,0 +1,260 @@
+// What takes long is not done on threads that others wait for, however few bytes ask for it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "tests/documents/world.h"
+#include "tests/support/status_matchers.h"
+
+namespace strata::versioning::testing {
+namespace {
+
+using test_support::HasReason;
+using test_support::IsOk;
+
+// Keeps what is deferred until the test runs it.
+class Turn final : public Waiter {
+ public:
+  bool gone() const override { return ++asked_ > asks_left_; }
+  absl::Status Defer(std::function<void()> work) const override {
+    if (refuses_) return Error(ErrorReason::kOverloaded, "too much waits");
+    const std::lock_guard lock(mutex_);
+    deferred_.push_back(std::move(work));
+    return absl::OkStatus();
+  }
+
+  size_t deferred() const {
+    const std::lock_guard lock(mutex_);
+    return deferred_.size();
+  }
+  // Others may still run the write queue, for a moment.
+  void AwaitDeferred() const {
+    while (deferred() == 0) std::this_thread::yield();
+  }
+  void RunAll() {
+    while (deferred() > 0) {
+      std::function<void()> work;
+      {
+        const std::lock_guard lock(mutex_);
+        work = std::move(deferred_.front());
+        deferred_.pop_front();
+      }
+      work();
+    }
+  }
+  // Is gone once it was asked so often whether it is.
+  void LeaveAfter(int asks) {
+    asks_left_ = asks;
+    asked_ = 0;
+  }
+  void RefuseAll() { refuses_ = true; }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::deque<std::function<void()>> deferred_;
+  mutable std::atomic<int> asked_ = 0;
+  int asks_left_ = 1'000'000;
+  bool refuses_ = false;
+};
+
+const DocumentName kName{"things", "a"};
+const std::string kLarge(100'000, 'x');
+
+document::Filter TextMatches(std::string_view pattern) {
+  const std::string condition = BsonBuilder().String("$regex", pattern).Take();
+  return *document::Filter::Compile(
+      document::Content::FromTrusted(BsonBuilder().Document("text", condition).Take()));
+}
+
+class LongWorkTest : public CombinationTest {
+ protected:
+  WriteRequest Brief() {
+    WriteRequest request = Request();
+    request.waiter = &turn_;
+    request.brief = true;
+    return request;
+  }
+  absl::StatusOr<WriteResult> UpdateInTurn(const WriteRequest& request) {
+    Answer answer;
+    world->documents().Update(request, Increment("/n", 1), false, answer.Callback());
+    while (!answer.ready()) turn_.RunAll();
+    return answer.Wait();
+  }
+  int64_t Newest() {
+    const auto newest = world->documents().Get(kName, {});
+    EXPECT_THAT(newest, IsOk());
+    return newest.ok() ? newest->header.version : 0;
+  }
+
+  Turn turn_;
+};
+
+TEST_P(LongWorkTest, AWriteOfASmallDocumentIsDoneAtOnce) {
+  ASSERT_THAT(world->Create(Brief(), Text("small")), IsOk());
+  ASSERT_THAT(world->Update(Brief(), Increment("/n", 1)), IsOk());
+  ASSERT_THAT(world->Restore(Brief(), 1), IsOk());
+  ASSERT_THAT(world->Delete(Brief()), IsOk());
+  EXPECT_EQ(turn_.deferred(), 0u);
+}
+
+TEST_P(LongWorkTest, APatchOfALargeDocumentWaitsForItsTurn) {
+  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  Answer answer;
+  world->documents().Update(Brief(), Increment("/n", 1), false, answer.Callback());
+  turn_.AwaitDeferred();
+  EXPECT_FALSE(answer.ready());
+  while (!answer.ready()) turn_.RunAll();
+  EXPECT_THAT(answer.Wait(), IsOk());
+  EXPECT_EQ(Newest(), 2);
+}
+
+TEST_P(LongWorkTest, ALargeContentWaitsForItsTurn) {
+  Answer answer;
+  world->documents().Create(Brief(), Text(kLarge), answer.Callback());
+  turn_.AwaitDeferred();
+  EXPECT_FALSE(answer.ready());
+  while (!answer.ready()) turn_.RunAll();
+  EXPECT_THAT(answer.Wait(), IsOk());
+  EXPECT_EQ(Newest(), 1);
+}
+
+TEST_P(LongWorkTest, WhereNobodyIsKnownToWaitTheExecutorDoesIt) {
+  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  WriteRequest request = Brief();
+  request.waiter = nullptr;
+  EXPECT_THAT(world->Update(request, Increment("/n", 1)), IsOk());
+  EXPECT_EQ(Newest(), 2);
+}
+
+TEST_P(LongWorkTest, AWriteThatGetsNoTurnIsRefusedAndHoldsUpNobody) {
+  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  turn_.RefuseAll();
+  Answer refused;
+  world->documents().Update(Brief(), Increment("/n", 1), false, refused.Callback());
+  EXPECT_THAT(refused.Wait(), HasReason(ErrorReason::kOverloaded));
+  EXPECT_EQ(Newest(), 1);
+  EXPECT_THAT(world->Update(Request(), Increment("/n", 1)), IsOk());
+  EXPECT_EQ(Newest(), 2);
+}
+
+// Others that came meanwhile are decided in the same turn.
+TEST_P(LongWorkTest, WritesThatWaitTogetherTakeTheirOrder) {
+  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  std::deque<Answer> answers(5);
+  for (Answer& answer : answers) {
+    world->documents().Update(Brief(), Increment("/n", 1), false, answer.Callback());
+  }
+  turn_.AwaitDeferred();
+  int64_t version = 1;
+  for (Answer& answer : answers) {
+    while (!answer.ready()) turn_.RunAll();
+    ASSERT_THAT(answer.Wait(), IsOk());
+    EXPECT_EQ(answer.Wait()->version.header.version, ++version);
+  }
+}
+
+TEST_P(LongWorkTest, AWriteWhoseCallerIsGoneDecidesNothing) {
+  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  int asked = 0;
+  Answer answer;
+  world->documents().Modify(
+      Brief(),
+      [&](const CurrentState& current) -> absl::StatusOr<Mutation> {
+        ++asked;
+        return Mutation{VersionKind::kUpdated, *current.version->content};
+      },
+      answer.Callback());
+  turn_.AwaitDeferred();
+  turn_.LeaveAfter(0);
+  turn_.RunAll();
+  EXPECT_THAT(answer.Wait(), HasReason(ErrorReason::kDeadlineExceeded));
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(Newest(), 1);
+}
+
+TEST_P(LongWorkTest, APreconditionEndsWithItsCaller) {
+  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  WriteRequest request = Request();
+  request.waiter = &turn_;
+  request.precondition.filter = TextMatches("no such text");
+  EXPECT_THAT(UpdateInTurn(request), HasReason(ErrorReason::kFilterNotMatched));
+  request.precondition.filter = TextMatches("x");
+  turn_.LeaveAfter(1);  // when it begins
+  EXPECT_THAT(UpdateInTurn(request), HasReason(ErrorReason::kDeadlineExceeded));
+  EXPECT_EQ(Newest(), 1);
+}
+
+TEST_P(LongWorkTest, AReadSaysThatItTakesLong) {
+  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  ASSERT_THAT(world->Update(Request(), Text("small")), IsOk());
+  const ReadLimits brief{.document_bytes_max = kBriefDocumentBytesMax};
+  const auto old = world->documents().Get(kName, {1, {}}, brief);
+  EXPECT_TRUE(DoesTakeLong(old.status())) << old.status();
+  EXPECT_THAT(world->documents().Get(kName, {1, {}}), IsOk());
+}
+
+STRATA_ALL_COMBINATIONS(LongWorkTest);
+
+// A version costs what lies between it and its keyframe.
+class LongChainTest : public ::testing::Test {
+ protected:
+  static constexpr int kVersions = 300;
+
+  void SetUp() override {
+    std::atomic<bool> done = false;
+    world_->documents().collections().Create("things", *FindStrategy("deltas"),
+                                             {{"keyframe_interval", 1000}},
+                                             [&](const absl::StatusOr<CollectionPtr>& result) {
+                                               EXPECT_THAT(result, IsOk());
+                                               done = true;
+                                             });
+    while (!done) std::this_thread::yield();
+    ASSERT_THAT(world_->Create(Request(), Text(std::string(20'000, 'x'))), IsOk());
+    for (int i = 1; i < kVersions; ++i) {
+      ASSERT_THAT(world_->Update(Request(), Increment("/n", 1)), IsOk());
+    }
+  }
+
+  World world_;
+};
+
+TEST_F(LongChainTest, IsNotRebuiltWhereOthersWait) {
+  const ReadLimits brief{.document_bytes_max = kBriefDocumentBytesMax,
+                         .rebuilt_bytes_max = kBriefRebuiltBytesMax};
+  EXPECT_THAT(world_->documents().Get(kName, {}, brief), IsOk());
+  EXPECT_THAT(world_->documents().Get(kName, {2, {}}, brief), IsOk());
+  const At old{kVersions - 1, {}};
+  const auto brief_read = world_->documents().Get(kName, old, brief);
+  EXPECT_TRUE(DoesTakeLong(brief_read.status())) << brief_read.status();
+  EXPECT_THAT(world_->documents().Get(kName, old), IsOk());
+}
+
+TEST_F(LongChainTest, IsRebuiltOnlyAsLongAsSomebodyWaits) {
+  int links = 0;
+  const ReadLimits stopping{.stopped = [&] { return ++links == 10; }};
+  EXPECT_THAT(world_->documents().Get(kName, {kVersions - 1, {}}, stopping),
+              HasReason(ErrorReason::kCancelled));
+  EXPECT_EQ(links, 10);
+}
+
+TEST_F(LongChainTest, IsRestoredInItsTurn) {
+  Turn turn;
+  WriteRequest request = Request();
+  request.waiter = &turn;
+  request.brief = true;
+  Answer answer;
+  world_->documents().Restore(request, kVersions - 1, answer.Callback());
+  turn.AwaitDeferred();
+  while (!answer.ready()) turn.RunAll();
+  EXPECT_THAT(answer.Wait(), IsOk());
+}
+
+}  // namespace
+}  // namespace strata::versioning::testing
