@@ -16,32 +16,39 @@
 namespace strata::bench {
 namespace {
 
-void MeasureAll(const std::vector<Trial>& trials, const TrialSettings& settings,
-                FigureLines& lines) {
+constexpr char kIdle[] = "idle";
+
+// In the order in which they run, each once.
+std::vector<std::string> NamesOf(const std::vector<Trial>& trials) {
+  std::vector<std::string> names;
   for (const Trial& trial : trials) {
-    Measure(trial, settings, lines);
-    std::cerr << "." << std::flush;
+    if (std::find(names.begin(), names.end(), trial.name) == names.end()) {
+      names.push_back(trial.name);
+    }
   }
+  names.emplace_back(kIdle);
+  return names;
 }
 
-struct Part {
-  const char* name;
-  void (*measure)(const TrialSettings&, FigureLines&);
-};
-constexpr Part kParts[] = {
-    {"withstood", [](const TrialSettings& settings,
-                     FigureLines& lines) { MeasureAll(WithstoodTrials(), settings, lines); }},
-    {"unresisted", [](const TrialSettings& settings,
-                      FigureLines& lines) { MeasureAll(UnresistedTrials(), settings, lines); }},
-    {"idle", MeasureIdle},
-};
+void MeasureAll(const std::vector<Trial>& trials, const std::vector<std::string>& chosen,
+                const TrialSettings& settings, FigureLines& lines) {
+  const auto is_chosen = [&](const std::string& name) {
+    return std::find(chosen.begin(), chosen.end(), name) != chosen.end();
+  };
+  for (const Trial& trial : trials) {
+    if (!is_chosen(trial.name)) continue;
+    std::cerr << trial.name << ", event loops " << trial.event_loops << "\n";
+    Measure(trial, settings, lines);
+  }
+  if (is_chosen(kIdle)) MeasureIdle(settings, lines);
+}
 
 int Main(int argc, char** argv) {
   TrialSettings settings;
   std::string json;
-  std::vector<std::string> names;
-  for (const Part& part : kParts) names.emplace_back(part.name);
-  std::vector<std::string> parts = names;
+  const std::vector<Trial> trials = AllTrials();
+  const std::vector<std::string> names = NamesOf(trials);
+  std::vector<std::string> chosen = names;
   int64_t seconds = settings.duration.count();
   CLI::App app{
       "strata_withstand: starts servers in a temporary folder, attacks them, and shows how long "
@@ -49,7 +56,7 @@ int Main(int argc, char** argv) {
       "honest caller waits meanwhile and how much memory the server takes: what is to be "
       "withstood,\n"
       "what gRPC by itself does not resist (some of it takes gigabytes), and idle connections"};
-  app.add_option("--part", parts, "what to measure")
+  app.add_option("--attack", chosen, "which attacks")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
   app.add_option("--seconds", seconds, "how long each attack goes on")
@@ -63,12 +70,7 @@ int Main(int argc, char** argv) {
   try {
     FigureLines lines("strata_withstand", json);
     lines.Text("measured_on", {}, DescribeHost());
-    for (const Part& part : kParts) {
-      if (std::find(parts.begin(), parts.end(), part.name) == parts.end()) continue;
-      std::cerr << part.name << std::flush;
-      part.measure(settings, lines);
-      std::cerr << "\n";
-    }
+    MeasureAll(trials, chosen, settings, lines);
     return lines.wrong() == 0 ? 0 : 1;
   } catch (const std::runtime_error& error) {
     std::cerr << "strata_withstand: " << error.what() << std::endl;

@@ -2,7 +2,7 @@
 
 #include <poll.h>
 
-#include <iostream>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -30,6 +30,8 @@ double Microseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
+void Wait(milliseconds duration) { poll(nullptr, 0, static_cast<int>(duration.count())); }
+
 class Running {
  public:
   Running(const Trial& trial, const std::string& folder)
@@ -43,15 +45,13 @@ class Running {
   pid_t pid() const { return server_.pid(); }
   int port() const { return std::stoi(server_.address().substr(server_.address().rfind(':') + 1)); }
 
-  HonestResult CallFor(milliseconds duration) {
-    HonestCaller caller(
+  std::unique_ptr<HonestCaller> CallHonestly() {
+    return std::make_unique<HonestCaller>(
         [this](grpc::ClientContext& context, int64_t) {
           return trial_.honest == Honest::kGets ? documents_.Get(context, "small", "0")
                                                 : documents_.List(context, "small");
         },
         kEvery, kHonestDeadline);
-    poll(nullptr, 0, static_cast<int>(duration.count()));
-    return caller.End();
   }
 
  private:
@@ -90,16 +90,19 @@ void Measure(const Trial& trial, const TrialSettings& settings, FigureLines& lin
                                  {"honest", trial.honest == Honest::kGets ? "Get" : "List"}};
   static int number = 0;
   Running running(trial, settings.folder + "/" + std::to_string(number++));
-  WriteHonest(running.CallFor(kBefore), parameters, "before", lines);
+  const auto alone = running.CallHonestly();
+  Wait(kBefore);
+  WriteHonest(alone->End(), parameters, "before", lines);
   withstand::ForgetResidentPeak(running.pid());
   const int64_t before = withstand::ResidentBytes(running.pid());
+  const auto attacked = running.CallHonestly();
   withstand::AttackCounts counts;
-  HonestResult beside;
   {
     const std::jthread attack(
         [&](std::stop_token stop) { trial.run(running.port(), std::move(stop), counts); });
-    beside = running.CallFor(settings.duration);
+    Wait(settings.duration);
   }
+  const HonestResult beside = attacked->End();
   WriteHonest(beside, parameters, "beside", lines);
   const auto bytes = [&](const char* figure, int64_t value) {
     lines.Number(figure, parameters, static_cast<double>(value), Unit::kBytes);
@@ -108,9 +111,7 @@ void Measure(const Trial& trial, const TrialSettings& settings, FigureLines& lin
   bytes("memory_peak", withstand::ResidentPeak(running.pid()));
   lines.Number("sent", parameters, static_cast<double>(counts.sent), Unit::kCount);
   lines.Number("connections", parameters, static_cast<double>(counts.connections), Unit::kCount);
-  for (size_t i = 0; i < beside.failures.size() && i < 1; ++i) {
-    lines.Text("first_failure", parameters, beside.failures[i]);
-  }
+  if (!beside.failures.empty()) lines.Text("first_failure", parameters, beside.failures[0]);
 }
 
 }  // namespace strata::bench

@@ -22,6 +22,7 @@ struct TrialSettings {
 enum class Honest { kGets, kLists };
 
 struct Trial {
+  std::string name;    // by which it is asked for; several may share one
   std::string attack;  // in words, as the figures name it
   int event_loops = 1;
   std::vector<std::string> flags{};
@@ -36,11 +37,8 @@ struct Trial {
 // fails is a figure, and not wrong.
 void Measure(const Trial& trial, const TrialSettings& settings, FigureLines& lines);
 
-// What is to be withstood: the tests hold it, and here are its times.
-std::vector<Trial> WithstoodTrials();
-
-// What gRPC by itself does not resist.
-std::vector<Trial> UnresistedTrials();
+// What is to be withstood, which the tests hold, and then what gRPC by itself does not resist.
+std::vector<Trial> AllTrials();
 
 // As many idle connections as the system lets this process and a server have, up to 15,000: a fresh
 // call beside them, and the server's memory.

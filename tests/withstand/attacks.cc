@@ -1,6 +1,7 @@
 #include "tests/withstand/attacks.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 namespace strata::withstand {
@@ -21,28 +22,36 @@ std::string SourceOf(int64_t caller) {
   return "127.0." + std::to_string(number / 256) + "." + std::to_string(number % 256);
 }
 
-// Keeps the socket full of what `next` makes; connects again when the server has closed.
+// Keeps the socket full of what `next` makes, or so full that it is sent `per_second` times;
+// connects again when the server has closed.
 template <typename Next>
-void Flood(const ConnectionSettings& settings, const std::stop_token& stop, AttackCounts& counts,
+void Flood(int port, int64_t per_second, const std::stop_token& stop, AttackCounts& counts,
            const Next& next) {
+  const ConnectionSettings settings{.port = port, .source = kAttacker};
+  const Clock::time_point start = Clock::now();
   std::optional<RawConnection> connection;
   while (!stop.stop_requested()) {
     if (!connection || connection->closed()) {
       connection.emplace(settings);
       ++counts.connections;
     }
-    while (connection->unsent() < kQueuedMin) connection->Send(next(*connection));
-    Advance({&*connection}, kStep);
+    const auto passed = std::chrono::duration_cast<milliseconds>(Clock::now() - start);
+    const int64_t due =
+        per_second == 0 ? std::numeric_limits<int64_t>::max() : per_second * passed.count() / 1000;
+    while (connection->unsent() < kQueuedMin && counts.sent < due) {
+      connection->Send(next(*connection));
+      ++counts.sent;
+    }
+    Advance({&*connection}, per_second == 0 ? kStep : milliseconds(1));
   }
 }
 
 }  // namespace
 
-void RapidReset(int port, std::stop_token stop, AttackCounts& counts) {
+void RapidReset(int port, int64_t per_second, std::stop_token stop, AttackCounts& counts) {
   const std::string headers = CallHeaders(kGet);
-  Flood({.port = port, .source = kAttacker}, stop, counts, [&](RawConnection& connection) {
+  Flood(port, per_second, stop, counts, [&](RawConnection& connection) {
     const uint32_t stream = connection.NextStream();
-    ++counts.sent;
     return HeaderFrames(stream, headers) + Reset(stream);
   });
 }
@@ -90,18 +99,13 @@ void TooManyStreams(int port, int64_t streams, std::stop_token stop, AttackCount
 
 void HugeHeaders(int port, size_t bytes, std::stop_token stop, AttackCounts& counts) {
   const std::string headers = CallHeaders(kGet, {{"padding", std::string(bytes, 'x')}});
-  Flood({.port = port, .source = kAttacker}, stop, counts, [&](RawConnection& connection) {
-    ++counts.sent;
-    return HeaderFrames(connection.NextStream(), headers);
-  });
+  Flood(port, 0, stop, counts,
+        [&](RawConnection& connection) { return HeaderFrames(connection.NextStream(), headers); });
 }
 
 void SettingsFlood(int port, std::stop_token stop, AttackCounts& counts) {
   const std::string settings = Frame(FrameType::kSettings, 0, 0, "");
-  Flood({.port = port, .source = kAttacker}, stop, counts, [&](RawConnection&) {
-    ++counts.sent;
-    return settings;
-  });
+  Flood(port, 0, stop, counts, [&](RawConnection&) { return settings; });
 }
 
 bool IdleConnections::Open(int64_t count, milliseconds patience) {

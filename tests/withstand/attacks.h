@@ -1,5 +1,5 @@
 // What a caller who means harm, or a broken one, can send. Each attack goes on until it is stopped,
-// on the thread that it is given, and none takes more memory here than a few connections do.
+// on the thread that calls it.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,9 @@ struct AttackCounts {
   int64_t connections = 0;
 };
 
-// Calls that are cancelled as soon as they have begun, on one connection.
-void RapidReset(int port, std::stop_token stop, AttackCounts& counts);
+// Calls that are cancelled as soon as they have begun, on one connection: so many a second, or (0)
+// as many as the server reads.
+void RapidReset(int port, int64_t per_second, std::stop_token stop, AttackCounts& counts);
 
 // The same request over and over, so many at a time, each caller from an address of its own.
 struct RepeatedCall {

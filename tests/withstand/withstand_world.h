@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,12 +77,14 @@ inline double Mebibytes(int64_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(kMiB);
 }
 
-// The first ways in which an honest caller's calls failed.
+// How often an honest caller was answered, how soon, and the first ways in which it was not.
 inline std::string Describe(const HonestResult& result) {
-  std::string text = std::to_string(result.answered()) + " answered, " +
-                     std::to_string(result.failures.size()) + " failed";
-  for (size_t i = 0; i < result.failures.size() && i < 3; ++i) text += "; " + result.failures[i];
-  return text;
+  std::ostringstream text;
+  text << result.answered() << " answered, p50 " << Milliseconds(result.Quantile(0.5))
+       << " ms, p99 " << Milliseconds(result.Quantile(0.99)) << ", the longest "
+       << Milliseconds(result.longest()) << "; " << result.failures.size() << " failed";
+  for (size_t i = 0; i < result.failures.size() && i < 3; ++i) text << "; " << result.failures[i];
+  return text.str();
 }
 
 }  // namespace strata::withstand
