@@ -18,7 +18,11 @@ std::vector<std::string> CommandLine(const ServerSettings& settings) {
   std::vector<std::string> arguments = {STRATA_SERVER_BINARY, "--data", settings.data, "--listen",
                                         settings.listen};
   arguments.insert(arguments.end(), settings.flags.begin(), settings.flags.end());
-  return arguments;
+  if (settings.open_files_max == 0) return arguments;
+  const std::string limit = "ulimit -n " + std::to_string(settings.open_files_max);
+  std::vector<std::string> limited = {"/bin/sh", "-c", limit + R"( && exec "$@")", "sh"};
+  limited.insert(limited.end(), arguments.begin(), arguments.end());
+  return limited;
 }
 
 }  // namespace

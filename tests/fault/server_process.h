@@ -17,6 +17,7 @@ struct ServerSettings {
   std::string log;
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> flags;
+  int open_files_max = 0;  // 0: as many as this process may have open
 };
 
 class ServerProcess {
