@@ -141,9 +141,9 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
 
   // Writes one version of a document, or nothing, and calls `done` once, perhaps before it returns.
   // VERSION_CONFLICT, FILTER_NOT_MATCHED, RETRIES_EXHAUSTED, REQUEST_ID_REUSED,
-  // COLLECTION_NOT_FOUND, COLLECTION_LIMIT, LAYOUT_LIMIT, DEADLINE_EXCEEDED (no write starts after it, nor does the
-  // engine begin one that it was handed before),
-  // OUTCOME_UNKNOWN, STORE_UNAVAILABLE, OVERLOADED, RECORD_CORRUPT, and whatever `mutator` answers.
+  // COLLECTION_NOT_FOUND, COLLECTION_LIMIT, LAYOUT_LIMIT, DEADLINE_EXCEEDED (no write starts after
+  // it, nor does the engine begin one that it was handed before), OUTCOME_UNKNOWN,
+  // STORE_UNAVAILABLE, OVERLOADED, RECORD_CORRUPT, and whatever `mutator` answers.
   void Modify(WriteRequest request, Mutator mutator, WriteCallback done);
 
  private:

@@ -192,8 +192,8 @@ void UnaryCall::Report(const absl::Status& status) const {
                   response_size_});
 }
 
-// Only the bytes of the answer are left; of what was not admitted, nothing that would take room from
-// others.
+// Only the bytes of the answer are left; of what was not admitted, nothing that would take room
+// from others.
 void UnaryCall::Release() {
   if (!answered_.load(std::memory_order_acquire)) {
     Answer(Error(ErrorReason::kInternal, "a handler gave no answer"));
