@@ -9,12 +9,12 @@
 #include <string>
 #include <thread>
 
-#include "bench/growth/idle_connections.h"
 #include "bench/growth/idle_streams.h"
 #include "bench/growth/measure.h"
 #include "bench/growth/served.h"
 #include "bench/load/prepare.h"
 #include "bench/support/process.h"
+#include "tests/withstand/attacks.h"
 
 namespace strata::bench {
 namespace {
@@ -22,13 +22,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int64_t kConnections = 10'000;
+// Some fewer than the server takes in all, for those that call beside them.
+constexpr int64_t kConnections = 9'900;
 constexpr int64_t kStreams = 1'000;
 constexpr size_t kDocuments = 1'000;
 constexpr int kInFlight = 64;
 constexpr seconds kPatience{30};
 // Files that the server and this program have open besides connections.
-constexpr int64_t kFilesBesides = 1'000;
+constexpr int64_t kFilesBesides = 100;
 
 struct Moment {
   int64_t resident_bytes = 0;
@@ -136,15 +137,17 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
 void MeasureConnections(const GrowthSettings& settings, FigureLines& lines) {
   IdleResult result;
   result.what = "connections";
-  result.asked = std::min(kConnections, RaiseFileLimit() - kFilesBesides);
+  // The server gives connections half of its open files.
+  result.asked = std::min(kConnections, RaiseFileLimit() / 2 - kFilesBesides);
   IdleMeasurement measurement(settings, "connections", result, lines);
   {
-    IdleConnections connections;
+    withstand::IdleConnections connections(PortOf(measurement.served().address()));
     const auto start = std::chrono::steady_clock::now();
-    result.open = connections.Open(PortOf(measurement.served().address()), result.asked, kPatience);
+    connections.Open(result.asked, kPatience);
     result.opening_seconds = SecondsSince(start);
     measurement.With();
-    result.open -= connections.CountClosed();
+    connections.Look();
+    result.open = connections.greeted();
   }
   measurement.After();
   Write(result, lines);

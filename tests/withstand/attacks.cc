@@ -131,6 +131,10 @@ bool IdleConnections::Open(int64_t count, milliseconds patience) {
   return true;
 }
 
+void IdleConnections::Look() {
+  for (const auto& connection : connections_) connection->Advance();
+}
+
 int64_t IdleConnections::greeted() const {
   return std::count_if(connections_.begin(), connections_.end(), [](const auto& connection) {
     return connection->greeted() && !connection->closed();

@@ -54,9 +54,10 @@ class IdleConnections {
   // Opens so many more, 1,000 from each address at most. Waits until each is either greeted or
   // closed by the server, at most `patience` in all; whether that came true.
   bool Open(int64_t count, std::chrono::milliseconds patience);
-  int64_t greeted() const;
-  // That the server has reset, as seen by the last Open.
-  int64_t refused() const;
+  // Takes note of those that the server has closed since.
+  void Look();
+  int64_t greeted() const;  // and not closed
+  int64_t refused() const;  // closed
 
  private:
   const int port_;

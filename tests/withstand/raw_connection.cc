@@ -44,7 +44,7 @@ RawConnection::RawConnection(const ConnectionSettings& settings) : settings_(set
   if (bind(socket_, Generic(source), sizeof source) != 0 ||
       (connect(socket_, Generic(target), sizeof target) != 0 && errno != EINPROGRESS)) {
     Close();
-  } else if (settings.says_hello) {
+  } else {
     Send(Hello(settings.window));
   }
 }
@@ -98,8 +98,8 @@ bool RawConnection::over(uint32_t stream) const {
   return found == streams_.end() || found->second.over;
 }
 
-pollfd RawConnection::Wanted(bool reads) const {
-  const int events = (reads ? POLLIN : 0) | (unsent() > 0 ? POLLOUT : 0);
+pollfd RawConnection::Wanted() const {
+  const int events = POLLIN | (unsent() > 0 ? POLLOUT : 0);
   return {socket_, static_cast<short>(events), 0};
 }
 

@@ -24,7 +24,6 @@ struct ConnectionSettings {
   uint32_t window = 0x7fffffff;
   // SETTINGS and PING are acknowledged. Until they are, no limit in them binds.
   bool acknowledges = true;
-  bool says_hello = true;
 };
 
 // What came of a call. No header is decoded: gRPC puts a refusal into the only headers of a stream,
@@ -69,10 +68,8 @@ class RawConnection {
 
   // Sends what can be sent and takes what has come.
   void Advance();
-  // Only sends: what the server says stays in the socket, until the server can say no more.
-  void AdvanceWithoutReading() { Flush(); }
-
-  pollfd Wanted(bool reads = true) const;
+  // What it waits for.
+  pollfd Wanted() const;
 
  private:
   struct Stream {
