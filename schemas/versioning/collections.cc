@@ -314,6 +314,7 @@ void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target
                             const std::optional<DeletionRecord>& recalled, int attempt,
                             DeleteCallback done) {
   store::WriteBatch batch;
+  batch.MarkAsRemoval();
   if (!deletion.request_id.empty()) {
     // First, so that a call repeated after a crash knows what this one was to delete. Guarded, so
     // that an id names one incarnation for good: a slow attempt loses here, before it could delete
