@@ -15,8 +15,9 @@ namespace strata::fault {
 namespace {
 
 std::vector<std::string> CommandLine(const ServerSettings& settings) {
-  std::vector<std::string> arguments = {STRATA_SERVER_BINARY, "--data", settings.data, "--listen",
-                                        settings.listen};
+  std::vector<std::string> arguments = settings.under;
+  arguments.insert(arguments.end(),
+                   {STRATA_SERVER_BINARY, "--data", settings.data, "--listen", settings.listen});
   arguments.insert(arguments.end(), settings.flags.begin(), settings.flags.end());
   return arguments;
 }

@@ -17,6 +17,7 @@ struct ServerSettings {
   std::string log;
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> flags;
+  std::vector<std::string> under{};  // a command that runs it, such as {"/usr/bin/prlimit", …}
 };
 
 class ServerProcess {
