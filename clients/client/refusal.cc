@@ -53,6 +53,7 @@ constexpr ReasonAdvice kAdvice[] = {
      "The document has something else where enrollments are kept: see it with strata get; --set "
      "names another member."},
     {"OVERLOADED", "Try again in a moment."},
+    {"DISK_FULL", "Nothing was written; make room on the server's disk, or delete something."},
     {"COLLECTION_NOT_EMPTY", "--force deletes it with all its documents and their histories."},
     {"INCARNATION_MISMATCH",
      "The collection was deleted and made again: strata collections show tells which there is."},

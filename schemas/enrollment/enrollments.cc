@@ -197,8 +197,10 @@ void Enrollments::PurgeStudent(const PurgeRequest& request, const std::string& s
     *tombstones = purge->tombstones;
     return Mutation{VersionKind::kUpdated, std::move(purge->content)};
   };
+  versioning::WriteRequest write = ToWrite(student, request.change, request.deadline);
+  write.removal = true;
   documents_.Modify(
-      ToWrite(student, request.change, request.deadline), std::move(mutate),
+      std::move(write), std::move(mutate),
       [tombstones, done = std::move(done)](const absl::StatusOr<versioning::WriteResult>& result) {
         if (!result.ok()) return done(result.status());
         done(*tombstones);

@@ -71,6 +71,7 @@ class ForwardingStore : public Store {
   Store& inner() const { return inner_; }
 
   Capabilities capabilities() const override { return inner_.capabilities(); }
+  absl::Status Ready() const override { return inner_.Ready(); }
   absl::StatusOr<std::optional<Record>> Get(Keyspace keyspace,
                                             std::string_view key) const override {
     return inner_.Get(keyspace, key);

@@ -88,9 +88,9 @@ class Reader {
 
 struct CommitResult {
   // OK: decided, see `committed`. OUTCOME_UNKNOWN: it may or may not be stored, now or later. Any
-  // other: nothing of the batch was written (STORE_UNAVAILABLE; OVERLOADED; LAYOUT_LIMIT for a
-  // record the engine cannot hold; DEADLINE_EXCEEDED if the batch's deadline had passed before the
-  // engine began with it, and never else).
+  // other: nothing of the batch was written (STORE_UNAVAILABLE; OVERLOADED; DISK_FULL; LAYOUT_LIMIT
+  // for a record the engine cannot hold; DEADLINE_EXCEEDED if the batch's deadline had passed
+  // before the engine began with it, and never else).
   absl::Status status;
   // The commit point was applied (or skipped by its `ensure`); false with OK: a guard failed before
   // it, the batch lost a race.
@@ -111,6 +111,11 @@ struct RangeEstimate {
 class Store : public Reader {
  public:
   virtual Capabilities capabilities() const = 0;
+
+  // OK, or why reads or writes cannot be expected to work: STORE_UNAVAILABLE; DISK_FULL if all that
+  // is refused are writes, for lack of room, until there is some again. Answered from what is
+  // known, never waits: a failure that nobody has met yet it does not tell.
+  virtual absl::Status Ready() const = 0;
 
   // A view of one moment, or (without `snapshots`) of the live store. Holds resources of the
   // engine: let it go within a second or so. Must not outlive the store.

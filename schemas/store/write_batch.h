@@ -80,6 +80,11 @@ class WriteBatch {
   void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
 
+  // What is removed here is worth more room than the batch takes: while an engine refuses writes
+  // because its disk is nearly full, it still takes this one, as long as it can.
+  void MarkAsRemoval() { removal_ = true; }
+  bool removal() const { return removal_; }
+
   const std::vector<Write>& writes() const { return writes_; }
   const std::vector<LedgerEntry>& ledger() const { return ledger_; }
   size_t commit_point() const {
@@ -101,6 +106,7 @@ class WriteBatch {
   std::vector<Write> writes_;
   std::vector<LedgerEntry> ledger_;
   size_t commit_point_ = kUnmarked;
+  bool removal_ = false;
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
 };
 

@@ -110,6 +110,7 @@ void CollectionSweeps::CheckDeleted(Sweep sweep) {
       *present && !(*present)->deleted && (*present)->incarnation == sweep.incarnation;
   if (!alive) return SweepChunk(std::move(sweep));
   store::WriteBatch batch;
+  batch.MarkAsRemoval();
   batch.Delete(Keyspace::kMeta, SweepKey(sweep.incarnation));
   store_.Commit(std::move(batch), [](const store::CommitResult&) {});
 }
@@ -117,6 +118,7 @@ void CollectionSweeps::CheckDeleted(Sweep sweep) {
 // One chunk a task, so that a large collection does not keep a thread of the executor for itself.
 void CollectionSweeps::SweepChunk(Sweep sweep) {
   store::WriteBatch batch;
+  batch.MarkAsRemoval();
   Sweep next = sweep;
   for (; next.keyspace < kSwept.size(); ++next.keyspace, next.begin.clear()) {
     const Keyspace keyspace = kSwept[next.keyspace];
@@ -152,6 +154,7 @@ void CollectionSweeps::EndPass(Sweep sweep) {
     return Next(&CollectionSweeps::SweepChunk, {std::move(sweep.collection), sweep.incarnation});
   }
   store::WriteBatch batch;
+  batch.MarkAsRemoval();
   if (capabilities_.commit_positions) {
     batch.Put(Keyspace::kMeta, SweepKey(sweep.incarnation),
               SweepRecord{sweep.collection, sweep.incarnation, clock_.Now()}.Encode());
@@ -173,6 +176,7 @@ void CollectionSweeps::RemoveTombstone(Sweep sweep) {
   const auto present = ReadCollectionRecord(store_, sweep.collection);
   if (!present.ok()) return Later(&CollectionSweeps::RemoveTombstone, std::move(sweep));
   store::WriteBatch batch;
+  batch.MarkAsRemoval();
   const bool stands =
       *present && (*present)->deleted && (*present)->incarnation == sweep.incarnation;
   // A successor has replaced it otherwise; one that comes now wins by the guard.

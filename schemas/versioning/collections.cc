@@ -315,6 +315,7 @@ void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target
                             DeleteCallback done) {
   if (absl::Status counted = count_.Begin(); !counted.ok()) return done(std::move(counted));
   store::WriteBatch batch;
+  batch.MarkAsRemoval();
   if (!deletion.request_id.empty()) {
     // First, so that a call repeated after a crash knows what this one was to delete. Guarded, so
     // that an id names one incarnation for good: a slow attempt loses here, before it could delete

@@ -1,5 +1,7 @@
 #include "schemas/versioning/commit_plan.h"
 
+#include <algorithm>
+
 #include "schemas/base/status_macros.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/ledger.h"
@@ -27,6 +29,10 @@ absl::StatusOr<store::WriteBatch> PlanCommit(Round& round, store::Capabilities c
   const Strategy& strategy = *collection.strategy;
   store::WriteBatch batch;
   batch.set_deadline(round.deadline);
+  const bool removal = std::all_of(round.group.begin(), round.group.end(), [](const auto& write) {
+    return !write->planned || write->request.removal;
+  });
+  if (removal) batch.MarkAsRemoval();
   if (capabilities.atomic_batches) {
     batch.Check(Keyspace::kCollections, collection.name, collection.stamp);
   }

@@ -90,6 +90,7 @@ void Documents::Update(WriteRequest request, NewContent new_content, bool allow_
 }
 
 void Documents::Delete(WriteRequest request, WriteCallback done) {
+  request.removal = true;
   request.request_fingerprint = Fingerprint("delete", request, "");
   auto remove = [name = request.name](const CurrentState& current) -> absl::StatusOr<Mutation> {
     if (!current.live()) return NotLive(name, current.version);

@@ -224,22 +224,27 @@ void WritePath::EndLost(const WriteQueuePtr& queue, Round& round) {
 // anew.
 void WritePath::EndFailed(WriteQueue& queue, Round& round, const absl::Status& failure) {
   const bool expired = ReasonOf(failure) == ErrorReason::kDeadlineExceeded;
+  // A full disk may still take the removals, without the others.
+  const bool parted = ReasonOf(failure) == ErrorReason::kDiskFull &&
+                      std::any_of(round.group.begin(), round.group.end(), [](const auto& write) {
+                        return write->planned && !write->request.removal;
+                      });
   for (auto& write : round.group) {
     write->answer.reset();
     if (!write->planned) continue;
-    if (!expired) {
+    if (!expired && !(parted && write->request.removal)) {
       write->answer = failure;
       continue;
     }
     // Nobody took part in a race. Those who still have time go on without those who have not.
     --write->attempts;
-    if (write->request.deadline <= round.deadline) {
+    if (expired && write->request.deadline <= round.deadline) {
       write->answer = DeadlineExceeded(write->attempts);
     }
   }
   round.Answer([](const PendingWrite&) { return true; });
-  // Without newcomers, who might be as short of time.
-  if (expired && !round.group.empty()) queue.LimitNextTake(round.group.size());
+  // Without newcomers, who might be as short of time, or no removals.
+  if ((expired || parted) && !round.group.empty()) queue.LimitNextTake(round.group.size());
   queue.PutBack(round.group);
 }
 

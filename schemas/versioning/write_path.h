@@ -64,6 +64,7 @@ struct WriteRequest {
   bool validate_only = false;
   bool keep_unchanged =
       false;  // a result that says the same as the current content makes a version all the same
+  bool removal = false;  // it is there to remove something: taken a little longer by a full disk
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   // Asked before the write is decided with a result whose content has so many bytes; what it
   // answers but OK refuses the write. Perhaps several times, on any thread, one call at a time, and
@@ -143,7 +144,7 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
   // VERSION_CONFLICT, FILTER_NOT_MATCHED, RETRIES_EXHAUSTED, REQUEST_ID_REUSED,
   // COLLECTION_NOT_FOUND, COLLECTION_LIMIT, LAYOUT_LIMIT, DEADLINE_EXCEEDED (no write starts after
   // it, nor does the engine begin one that it was handed before), OUTCOME_UNKNOWN,
-  // STORE_UNAVAILABLE, OVERLOADED, RECORD_CORRUPT, and whatever `mutator` answers.
+  // STORE_UNAVAILABLE, OVERLOADED, DISK_FULL, RECORD_CORRUPT, and whatever `mutator` answers.
   void Modify(WriteRequest request, Mutator mutator, WriteCallback done);
 
  private:

@@ -230,7 +230,11 @@ std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
   CLI::App app("stratad: the Strata server, versioned documents over gRPC (strata.v1).", "stratad");
   app.footer(
       "Each flag may also be set by the environment (STRATA_LOG_LEVEL=debug) or in the file of\n"
-      "--config (log-level = \"debug\"); the command line wins, then the environment.");
+      "--config (log-level = \"debug\"); the command line wins, then the environment.\n\n"
+      "Exit status: 0 after SIGTERM or SIGINT; 1 it cannot start, or was told to end twice; 2 it "
+      "does\n"
+      "not understand a flag; 3 after SIGTERM or SIGINT, but storage had failed before: start it\n"
+      "again, what was acknowledged is there.");
   app.formatter(std::make_shared<Help>());
   app.add_option("--config", config_file, "file with flags, one NAME = VALUE a line")
       ->type_name("FILE")

@@ -13,6 +13,7 @@ namespace strata::app {
 namespace {
 
 constexpr int kExitFailure = 1;
+constexpr int kExitStorageFailed = 3;
 
 void Await(const sigset_t& signals) {
   int number = 0;
@@ -39,6 +40,12 @@ int Serve(const Flags& flags) {
     Await(signals);
     _exit(kExitFailure);
   }).detach();
+  (*server)->Drain();
+  if ((*server)->StorageFailed()) {
+    observability::Log(observability::LogLevel::kError,
+                       "storage had failed; it is left as it is, to be opened again");
+    _exit(kExitStorageFailed);
+  }
   (*server)->Shutdown();
   return 0;
 }

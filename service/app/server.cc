@@ -123,17 +123,19 @@ struct Server::Parts {
   observability::AccessLog access_log;
   std::unique_ptr<server::ServerLoop> loop;
   std::string address;
-  bool stopped = false;
+  bool drained = false;
 
   absl::Status Serve();
-  void WatchClock();
+  void Watch();
+  void Drain();
   void Close();
 };
 
-// Looks now and then, until its executor stops.
-void Server::Parts::WatchClock() {
+// Looks each second, until its executor stops: at the clock, and whether storage takes writes.
+void Server::Parts::Watch() {
   clock_watch.Look();
-  prompt.Schedule(observability::ClockWatch::kInterval, [this] { WatchClock(); });
+  health->SetWritable(store->Ready().ok());
+  prompt.Schedule(observability::ClockWatch::kInterval, [this] { Watch(); });
 }
 
 absl::Status Server::Parts::Serve() {
@@ -157,20 +159,23 @@ absl::Status Server::Parts::Serve() {
           options.loop, rpc::AllMethods(*services),
           {executor, store->cooperative(), {&access_log}, readers, options.executor_threads}));
   address = SplitAddress(options.loop.listener.listen)->host + ":" + std::to_string(loop->port());
-  WatchClock();
+  Watch();
   health->SetServing(true);
   return absl::OkStatus();
 }
 
-void Server::Parts::Close() {
-  if (stopped) return;
-  stopped = true;
+void Server::Parts::Drain() {
+  if (std::exchange(drained, true)) return;
   if (loop != nullptr) {
     health->SetServing(false);
     loop->Shutdown(options.grace);
   }
   executor.Stop();
   prompt.Stop();
+}
+
+void Server::Parts::Close() {
+  Drain();
   documents.reset();
   store.reset();
 }
@@ -205,10 +210,21 @@ int Server::port() const { return parts_->loop->port(); }
 
 const std::string& Server::address() const { return parts_->address; }
 
-void Server::Shutdown() {
-  if (parts_->stopped) return;
-  const auto start = std::chrono::steady_clock::now();
+void Server::Drain() {
+  if (parts_->drained) return;
   Log(LogLevel::kInfo, "draining");
+  parts_->Drain();
+}
+
+bool Server::StorageFailed() const {
+  return parts_->store != nullptr &&
+         ReasonOf(parts_->store->Ready()) == ErrorReason::kStoreUnavailable;
+}
+
+void Server::Shutdown() {
+  if (parts_->store == nullptr) return;
+  const auto start = std::chrono::steady_clock::now();
+  Drain();
   parts_->Close();
   const auto duration = std::chrono::steady_clock::now() - start;
   Log(LogLevel::kInfo, "stopped",

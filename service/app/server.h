@@ -68,7 +68,13 @@ class Server {
   const std::string& address() const;
 
   // Health says NOT_SERVING, new calls are refused, calls in progress have the grace period,
-  // streams end; then storage is closed. Nothing that was acknowledged is lost. Blocks. Once; again
+  // streams end. Blocks. Once; again it does nothing.
+  void Drain();
+  // Whether storage failed (STORE_UNAVAILABLE of Store::Ready). Such a one is left, after Drain, by
+  // ending the process: an engine may not survive being closed then. Nothing that was acknowledged
+  // is lost by that.
+  bool StorageFailed() const;
+  // Drain, and then storage is closed. Nothing that was acknowledged is lost. Blocks. Once; again
   // it does nothing.
   void Shutdown();
 

@@ -15,19 +15,27 @@ UnixMicros ClockWatch::Ahead() const {
 }
 
 std::chrono::microseconds ClockWatch::Look() {
-  std::chrono::microseconds jump;
+  std::chrono::microseconds by;
+  bool jumped = false;
   {
     const std::lock_guard lock(mutex_);
     const UnixMicros ahead = Ahead();
-    jump = std::chrono::microseconds(ahead - ahead_);
+    by = std::chrono::microseconds(ahead - ahead_);
     ahead_ = ahead;
+    jumped = by > kJumpMin || by < -kJumpMin;
+    if (jumped) ++jumps_;
   }
-  if (jump > kJumpMin || jump < -kJumpMin) {
+  if (jumped) {
     Log(LogLevel::kWarning, "the wall clock jumped",
-        {{"direction", jump.count() > 0 ? "forward" : "back"},
-         {"by_ms", std::abs(jump.count()) / 1000}});
+        {{"direction", by.count() > 0 ? "forward" : "back"},
+         {"by_ms", std::abs(by.count()) / 1000}});
   }
-  return jump;
+  return by;
+}
+
+int64_t ClockWatch::jumps() const {
+  const std::lock_guard lock(mutex_);
+  return jumps_;
 }
 
 }  // namespace strata::observability

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <mutex>
 
 #include "schemas/base/clock.h"
@@ -23,12 +24,16 @@ class ClockWatch {
   // fell behind. A jump is logged: how far, and which way.
   std::chrono::microseconds Look();
 
+  // How many jumps there were.
+  int64_t jumps() const;
+
  private:
   UnixMicros Ahead() const;
 
   const Clock& clock_;
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   UnixMicros ahead_;
+  int64_t jumps_ = 0;
 };
 
 }  // namespace strata::observability

@@ -7,15 +7,29 @@ namespace strata::observability {
 Health::Health(const std::vector<std::string>& services)
     : services_(services.begin(), services.end()) {
   services_.insert("");
+  services_.emplace(kWrites);
 }
 
 void Health::SetServing(bool serving) {
   const std::lock_guard lock(mutex_);
-  if (serving_ == serving) return;
-  serving_ = serving;
+  Set(serving_, serving);
+}
+
+void Health::SetWritable(bool writable) {
+  const std::lock_guard lock(mutex_);
+  Set(writable_, writable);
+}
+
+// REQUIRES: the mutex is held.
+void Health::Set(bool& fact, bool value) {
+  std::map<int64_t, State> before;
+  for (const auto& [number, subscription] : subscriptions_) {
+    before.emplace(number, StateOf(subscription.service));
+  }
+  fact = value;
   for (const auto& [number, subscription] : subscriptions_) {
     const State state = StateOf(subscription.service);
-    if (state != State::kUnknownService) subscription.listener(state);
+    if (state != before.at(number)) subscription.listener(state);
   }
 }
 
@@ -39,7 +53,8 @@ void Health::Unsubscribe(int64_t subscription) {
 
 Health::State Health::StateOf(std::string_view service) const {
   if (services_.find(service) == services_.end()) return State::kUnknownService;
-  return serving_ ? State::kServing : State::kNotServing;
+  const bool serves = serving_ && (writable_ || service != kWrites);
+  return serves ? State::kServing : State::kNotServing;
 }
 
 }  // namespace strata::observability

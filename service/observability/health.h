@@ -1,4 +1,4 @@
-// Whether the server serves, and who wants to know when that changes.
+// Whether the server serves, whether it takes writes, and who wants to know when that changes.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,16 @@ class Health {
   enum class State { kServing, kNotServing, kUnknownService };
   using Listener = std::function<void(State state)>;
 
-  // Knows "" (the whole server) and `services`; not serving until SetServing.
+  // A service that is none: writes. It serves while the server does and takes them.
+  static constexpr std::string_view kWrites = "strata.writes";
+
+  // Knows "" (the whole server), `services` and kWrites; not serving until SetServing.
   explicit Health(const std::vector<std::string>& services);
 
-  // Tells the listeners, one after the other, if it is news.
+  // Each tells the listeners, one after the other, what is news to them.
   void SetServing(bool serving);
+  // True until it is said.
+  void SetWritable(bool writable);
   State Of(std::string_view service) const;
 
   // Calls `listener` now with the state of `service` and then at each change, never after
@@ -36,10 +41,12 @@ class Health {
     Listener listener;
   };
   State StateOf(std::string_view service) const;
+  void Set(bool& fact, bool value);
 
   mutable std::mutex mutex_;
   std::set<std::string, std::less<>> services_;
   bool serving_ = false;
+  bool writable_ = true;
   int64_t next_ = 1;
   std::map<int64_t, Subscription> subscriptions_;
 };

@@ -45,6 +45,8 @@ std::optional<std::chrono::milliseconds> RetryDelay(ErrorReason reason) {
     case ErrorReason::kDraining:
     case ErrorReason::kOutcomeUnknown:
       return std::chrono::milliseconds(1000);
+    case ErrorReason::kDiskFull:
+      return std::chrono::milliseconds(10'000);
     default:
       return std::nullopt;
   }

@@ -39,12 +39,14 @@ TEST_F(ClockWatchTest, AJumpOfMoreThanTenSecondsIsLoggedOnceWithItsDirection) {
   EXPECT_THAT(LookAfter(seconds(0)), IsEmpty());
   EXPECT_THAT(LookAfter(seconds(-3600)), AllOf(HasSubstr("back"), HasSubstr("3600000")));
   EXPECT_THAT(LookAfter(seconds(0)), IsEmpty());
+  EXPECT_EQ(watch_.jumps(), 2);
 }
 
 TEST_F(ClockWatchTest, SmallStepsAndDriftAreNot) {
   EXPECT_THAT(LookAfter(seconds(10)), IsEmpty());
   EXPECT_THAT(LookAfter(seconds(-10)), IsEmpty());
   for (int i = 0; i < 100; ++i) EXPECT_THAT(LookAfter(seconds(1)), IsEmpty());
+  EXPECT_EQ(watch_.jumps(), 0);
 }
 
 }  // namespace

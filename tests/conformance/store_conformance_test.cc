@@ -241,6 +241,26 @@ TEST_P(StoreConformanceTest, AKeyNeverWrittenHoldsNothing) {
   EXPECT_EQ(Find(""), std::nullopt);
 }
 
+TEST_P(StoreConformanceTest, AStoreThatWorksIsReady) {
+  EXPECT_THAT(store().Ready(), IsOk());
+  ExpectCommitted(Put("a", "1"), 1);
+  // A batch that loses is no failure of the store.
+  WriteBatch lost;
+  lost.Insert(Keyspace::kMeta, "a", "2");
+  ExpectRefused(Commit(std::move(lost)), 0);
+  EXPECT_THAT(store().Ready(), IsOk());
+}
+
+// Where there is room, it makes no difference.
+TEST_P(StoreConformanceTest, ABatchThatRemovesIsTakenAsAnyOther) {
+  ExpectCommitted(Put("a", "1"), 1);
+  WriteBatch removal;
+  removal.Delete(Keyspace::kMeta, "a");
+  removal.MarkAsRemoval();
+  ExpectCommitted(Commit(std::move(removal)), 1);
+  EXPECT_EQ(Find("a"), std::nullopt);
+}
+
 TEST_P(StoreConformanceTest, WhatIsCommittedIsRead) {
   ExpectCommitted(Put("a", "1"), 1);
   EXPECT_EQ(ValueAt("a"), "1");

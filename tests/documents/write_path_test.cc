@@ -349,6 +349,38 @@ TEST_P(CombiningTest, WhoHasTimeLeftGoesOnWithoutWhoHasNot) {
 }
 
 // The thread that brings a commit's answer is the one that all other documents' commits wait for.
+TEST_P(CombiningTest, OnAFullDiskADeletionIsDoneWithoutTheWritesThatItWasCombinedWith) {
+  const absl::Status full = Error(ErrorReason::kDiskFull, "by the test");
+  Update(Request(), Number(1));
+  Answer& before = Update(Request(), Number(2));
+  answers_.push_back(std::make_unique<Answer>());
+  Answer& deletion = *answers_.back();
+  documents_->Delete(Request(), deletion.Callback());
+  Answer& after = Update(Request(), Number(3));
+  held_.LetGo();
+  ASSERT_EQ(held_.held.size(), 1u);
+  EXPECT_FALSE(held_.held[0].first.removal());
+  held_.Fail(full);
+  EXPECT_THAT(before.Wait(), HasReason(ErrorReason::kDiskFull));
+  EXPECT_FALSE(deletion.ready());
+  ASSERT_EQ(held_.held.size(), 1u);
+  EXPECT_TRUE(held_.held[0].first.removal());
+  held_.LetGo();
+  ASSERT_OK_AND_ASSIGN(const WriteResult deleted, deletion.Wait());
+  EXPECT_EQ(deleted.version.header.version, 3);
+  // Nothing was there any more to update.
+  EXPECT_THAT(after.Wait(), HasReason(ErrorReason::kDocumentDeleted));
+}
+
+TEST_P(CombiningTest, AFullDiskThatTakesNoDeletionSaysSo) {
+  answers_.push_back(std::make_unique<Answer>());
+  documents_->Delete(Request(), answers_.back()->Callback());
+  ASSERT_EQ(held_.held.size(), 1u);
+  EXPECT_TRUE(held_.held[0].first.removal());
+  held_.Fail(Error(ErrorReason::kDiskFull, "by the test"));
+  EXPECT_THAT(answers_.back()->Wait(), HasReason(ErrorReason::kDiskFull));
+}
+
 TEST_P(CombiningTest, MuchContentIsLeftToTheExecutorAndALittleIsNot) {
   const std::string large(300'000, 'x');
   Answer& small = Update(Request(), Number(1));

@@ -39,9 +39,9 @@ void ExpectError(const grpc::Status& status, ErrorReason reason, const std::stri
             code == grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(details.Has("google.rpc.ResourceInfo"),
             code == grpc::StatusCode::NOT_FOUND || code == grpc::StatusCode::ALREADY_EXISTS);
-  EXPECT_EQ(details.Has("google.rpc.RetryInfo"), code == grpc::StatusCode::UNAVAILABLE ||
-                                                     reason == ErrorReason::kOverloaded ||
-                                                     reason == ErrorReason::kRetriesExhausted);
+  EXPECT_EQ(details.Has("google.rpc.RetryInfo"),
+            code == grpc::StatusCode::UNAVAILABLE || reason == ErrorReason::kOverloaded ||
+                reason == ErrorReason::kDiskFull || reason == ErrorReason::kRetriesExhausted);
   const bool named = code == grpc::StatusCode::INVALID_ARGUMENT;
   EXPECT_EQ(details.violation_field, named ? field : "");
 }

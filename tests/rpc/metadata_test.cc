@@ -196,6 +196,15 @@ void Metadata::DriveEngines() {
   large.Put(Keyspace::kMeta, "large", std::string(size_t{33} << 20, 'x'));
   Saw(server::ToGrpc(test_support::AwaitCommit(**rocksdb, std::move(large)).status));
 
+  engines::OpenOptions full;
+  full.directory = directory.Join("full");
+  full.values["disk-reserve-mib"] = "1073741824";
+  const auto refusing = engines::OpenEngine("rocksdb", full);
+  ASSERT_TRUE(refusing.ok());
+  store::WriteBatch small;
+  small.Put(Keyspace::kMeta, "small", "x");
+  Saw(server::ToGrpc(test_support::AwaitCommit(**refusing, std::move(small)).status));
+
   Must(server_->CreateCollection(R"({"name": "c", "strategy": "STRATEGY_EMBEDDED_HISTORY"})"));
   for (int i = 0; seen_["LAYOUT_LIMIT"].count("strategy") == 0; ++i) {
     ASSERT_LT(i, 20);

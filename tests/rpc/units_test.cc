@@ -28,6 +28,29 @@ TEST(Health, TellsListenersWhatIsNew) {
   EXPECT_EQ(health.Of("b"), State::kUnknownService);
 }
 
+TEST(Health, OfWritesIsApart) {
+  using State = observability::Health::State;
+  observability::Health health({"a"});
+  std::vector<State> writes;
+  std::vector<State> others;
+  health.Subscribe("strata.writes", [&](State state) { writes.push_back(state); });
+  for (const char* const service : {"", "a"}) {
+    health.Subscribe(service, [&](State state) { others.push_back(state); });
+  }
+  health.SetServing(true);
+  health.SetWritable(false);
+  health.SetWritable(false);
+  EXPECT_EQ(health.Of("strata.writes"), State::kNotServing);
+  EXPECT_EQ(health.Of("a"), State::kServing);
+  health.SetWritable(true);
+  health.SetWritable(false);
+  health.SetServing(false);
+  EXPECT_THAT(writes, ElementsAre(State::kNotServing, State::kServing, State::kNotServing,
+                                  State::kServing, State::kNotServing));
+  EXPECT_THAT(others, ElementsAre(State::kNotServing, State::kNotServing, State::kServing,
+                                  State::kServing, State::kNotServing, State::kNotServing));
+}
+
 TEST(Times, KeepMicrosecondsAndRefuseWhatTheyCannotHold) {
   google::protobuf::Timestamp time;
   for (const int64_t micros :

@@ -50,6 +50,7 @@ TEST(ForwardingStore, ChangesNothing) {
     Store& inner = *owned;
     ForwardingStore forwarding = owns ? ForwardingStore(std::move(owned)) : ForwardingStore(inner);
     EXPECT_TRUE(forwarding.capabilities().commit_positions);
+    EXPECT_THAT(forwarding.Ready(), IsOk());
     const CommitPosition position = AwaitCommit(forwarding, PutOf("a", "1")).position;
     const std::unique_ptr<Reader> snapshot = forwarding.Snapshot();
     AwaitCommit(forwarding, PutOf("b", "1"));

@@ -418,6 +418,7 @@ class FailingRocksDbStoreTest : public RocksDbStoreTest {
   }
 
   void ExpectReadsOnly() {
+    EXPECT_THAT(store_->Ready(), HasReason(ErrorReason::kStoreUnavailable));
     EXPECT_THAT(Put("c", "1"), HasReason(ErrorReason::kStoreUnavailable));
     EXPECT_EQ(ValueAt("a"), "1");
     EXPECT_EQ(ValueAt("b"), "(none)");
@@ -446,6 +447,7 @@ TEST_F(FailingRocksDbStoreTest, AFailedSyncIsAnUnknownOutcomeAndEndsWritingUntil
   EXPECT_THAT(ValueAt("b"), testing::AnyOf("1", "(none)"));
   EXPECT_EQ(ValueAt("c"), "(none)");
   EXPECT_TRUE(Put("c", "1").committed);
+  EXPECT_THAT(store_->Ready(), IsOk());
 }
 
 TEST_F(FailingRocksDbStoreTest, AFailedAppendIsAnUnknownOutcomeToo) {

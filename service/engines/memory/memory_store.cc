@@ -116,6 +116,8 @@ class MemoryStore final : public store::Store {
             .blocking_reads = false};
   }
 
+  absl::Status Ready() const override { return absl::OkStatus(); }
+
   absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace,
                                                    std::string_view key) const override {
     return Find(*Current(), keyspace, key);

@@ -26,6 +26,8 @@ absl::Status Unavailable(const std::string& path, const std::string& problem) {
       .With("directory", path);
 }
 
+std::string LockPath(const std::string& path) { return std::filesystem::path(path) / kLockName; }
+
 std::string ErrnoText(int error) { return std::generic_category().message(error); }
 
 // The directory and all above it but the root, from below.
@@ -111,10 +113,10 @@ absl::StatusOr<DataDirectory> DataDirectory::Take(const std::string& path,
   if (absl::Status made = Make(path, files); !made.ok()) return made;
   // RocksDB has a lock of its own, but takes it only after it has moved the other's info log away.
   // flock, unlike fcntl, also keeps out a second opener in this process.
-  const std::string lock_path = std::filesystem::path(path) / kLockName;
+  const std::string lock_path = LockPath(path);
   const int file = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file < 0) return Unavailable(path, "cannot be written: " + ErrnoText(errno));
-  DataDirectory directory(file);
+  DataDirectory directory(path, file);
   if (flock(file, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return Unavailable(path, "is in use by another process");
     return Unavailable(path, "cannot be locked: " + ErrnoText(errno));
@@ -122,10 +124,23 @@ absl::StatusOr<DataDirectory> DataDirectory::Take(const std::string& path,
   return directory;
 }
 
+absl::Status DataDirectory::CheckHeld() const {
+  struct stat held = {};
+  struct stat found = {};
+  if (fstat(lock_file_, &held) != 0) return Unavailable(path_, "cannot be read");
+  if (stat(LockPath(path_).c_str(), &found) != 0) {
+    if (errno == ENOENT) return Unavailable(path_, "was deleted or moved under the server");
+    return Unavailable(path_, "cannot be read: " + ErrnoText(errno));
+  }
+  const bool same = held.st_dev == found.st_dev && held.st_ino == found.st_ino;
+  return same ? absl::OkStatus() : Unavailable(path_, "was replaced under the server");
+}
+
 DataDirectory::DataDirectory(DataDirectory&& other) noexcept
-    : lock_file_(std::exchange(other.lock_file_, -1)) {}
+    : path_(std::move(other.path_)), lock_file_(std::exchange(other.lock_file_, -1)) {}
 
 DataDirectory& DataDirectory::operator=(DataDirectory&& other) noexcept {
+  std::swap(path_, other.path_);
   std::swap(lock_file_, other.lock_file_);
   return *this;
 }

@@ -4,7 +4,9 @@
 #include <rocksdb/file_system.h>
 
 #include <string>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace strata::engines::rocks {
@@ -25,13 +27,18 @@ class DataDirectory {
   // is held already.
   static absl::StatusOr<DataDirectory> Take(const std::string& path, rocksdb::FileSystem& files);
 
+  // OK while the directory's name leads to the directory that is held. STORE_UNAVAILABLE, naming
+  // it: it was deleted, moved or replaced, and what is written now is lost or somewhere else.
+  absl::Status CheckHeld() const;
+
   DataDirectory(DataDirectory&& other) noexcept;
   DataDirectory& operator=(DataDirectory&& other) noexcept;
   ~DataDirectory();
 
  private:
-  explicit DataDirectory(int lock_file) : lock_file_(lock_file) {}
+  DataDirectory(std::string path, int lock_file) : path_(std::move(path)), lock_file_(lock_file) {}
 
+  std::string path_;
   int lock_file_ = -1;  // a descriptor with a lock on it
 };
 

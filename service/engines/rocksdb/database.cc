@@ -4,6 +4,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "service/engines/rocksdb/ballast.h"
 #include "service/engines/rocksdb/driver.h"
 #include "service/engines/rocksdb/log_file_system.h"
 #include "service/engines/rocksdb/log_shape.h"
@@ -17,10 +18,47 @@ using observability::Log;
 using observability::LogLevel;
 using store::Keyspace;
 
+namespace {
+
+// What opening writes besides the tables that the log's records go into: a manifest, a new log.
+constexpr uint64_t kOpeningBytes = uint64_t{16} << 20;
+
+// Of all log files, with what was allocated ahead; as much as can be told.
+uint64_t LogBytes(rocksdb::FileSystem& files, const std::string& directory) {
+  const rocksdb::IOOptions options;
+  std::vector<std::string> names;
+  if (!files.GetChildren(directory, options, &names, nullptr).ok()) return 0;
+  uint64_t bytes = 0;
+  for (const std::string& name : names) {
+    uint64_t size = 0;
+    if (!name.ends_with(".log")) continue;
+    if (files.GetFileSize(directory + "/" + name, options, &size, nullptr).ok()) bytes += size;
+  }
+  return bytes;
+}
+
+// Gives up the ballast if opening may need its room: beforehand, because librocksdb, where it is
+// built with assertions as Debian's is, aborts when opening finds no space.
+void MakeRoom(const RocksDbOptions& options, rocksdb::FileSystem& files) {
+  const absl::StatusOr<DiskSpace> space =
+      options.disk_space ? options.disk_space() : SpaceAt(options.directory);
+  const uint64_t needed = LogBytes(files, options.directory) + kOpeningBytes;
+  if (!space.ok() || space->free_bytes >= needed) return;
+  const bool given_up = Ballast(options.directory, options.ballast_bytes).GiveUp();
+  Log(LogLevel::kWarning,
+      given_up ? "the disk is full: the ballast is given up to open the data directory"
+               : "the disk is full, and there is no ballast: the data directory may not open",
+      {{"free_mib", static_cast<int64_t>(space->free_bytes >> 20)},
+       {"needed_mib_max", static_cast<int64_t>(needed >> 20)}});
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& options) {
   auto files = std::make_shared<LogFileSystem>(
       options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default());
   ASSIGN_OR_RETURN(DataDirectory directory, DataDirectory::Take(options.directory, *files));
+  MakeRoom(options, *files);
   std::unique_ptr<Database> database(
       new Database(std::move(directory), std::move(files), *options.clock));
   ASSIGN_OR_RETURN(database->durable_, ReadOrMakeBeacon(database->files(), options.directory));
@@ -68,8 +106,14 @@ rocksdb::Status Database::OpenWith(const RocksDbOptions& options,
     families.emplace_back(name, KeyspaceOptions(keyspace, cache, &expiry_));
     opened.push_back(keyspace);
   }
-  rocksdb::DBOptions database_options = DatabaseOptions(env_.get(), cache);
+  rocksdb::DBOptions database_options = DatabaseOptions(env_.get(), cache, options.open_files_max);
   database_options.wal_recovery_mode = mode;
+  if (!read_only) {
+    background_writes_ =
+        std::make_shared<BackgroundWrites>(env_.get(), database_options.write_buffer_manager);
+    database_options.sst_file_manager = background_writes_->table_files();
+    database_options.listeners.push_back(background_writes_);
+  }
   rocksdb::DB* db = nullptr;
   handles_.clear();
   keyspaces_ = {};
@@ -148,6 +192,16 @@ Durable Database::DurableAt(store::CommitPosition position) {
   Durable durable = manifest_;
   durable.position = position;
   return durable;
+}
+
+void Database::BeginFlush() {
+  rocksdb::FlushOptions options;
+  options.wait = false;
+  options.allow_write_stall = true;  // or it would wait for compactions
+  const rocksdb::Status status = db_->Flush(options, handles_);
+  if (!status.ok()) {
+    Log(LogLevel::kWarning, "rocksdb does not flush", {{"status", status.ToString()}});
+  }
 }
 
 void Database::CloseFiles() {

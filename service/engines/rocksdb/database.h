@@ -21,11 +21,13 @@
 #include "schemas/base/age_clock.h"
 #include "schemas/store/ledger_block.h"
 #include "schemas/store/store.h"
+#include "service/engines/rocksdb/background_writes.h"
 #include "service/engines/rocksdb/commit_beacon.h"
 #include "service/engines/rocksdb/commit_group.h"
 #include "service/engines/rocksdb/data_directory.h"
 #include "service/engines/rocksdb/expiry_filter.h"
 #include "service/engines/rocksdb/format.h"
+#include "service/engines/rocksdb/log_file_system.h"
 #include "service/engines/rocksdb/rocksdb_store.h"
 
 namespace strata::engines::rocks {
@@ -34,7 +36,8 @@ namespace strata::engines::rocks {
 // the reverse order. Thread-safe but for what says otherwise.
 class Database {
  public:
-  // As RocksDbStore::Open.
+  // As RocksDbStore::Open. A ballast (ballast.h) is given up if there may be too little room
+  // without.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const RocksDbOptions& options);
   ~Database();
 
@@ -43,17 +46,21 @@ class Database {
   rocksdb::ColumnFamilyHandle* keyspace(store::Keyspace keyspace) const {
     return keyspaces_[static_cast<size_t>(keyspace)];
   }
-  rocksdb::FileSystem& files() const { return *files_; }
+  LogFileSystem& files() const { return *files_; }
+  const DataDirectory& directory() const { return directory_; }
+  BackgroundWrites& background_writes() const { return *background_writes_; }
   const Clock& age_clock() const { return age_clock_; }
   // Of the last commit that the database holds.
   store::CommitPosition recovered_position() const { return recovered_position_; }
   // Where its ledger ends.
   const store::LedgerTail& recovered_ledger() const { return recovered_ledger_; }
+  // Begins to write what memory holds into tables.
+  void BeginFlush();
   // What the beacon may vouch for when the commits up to `position` are durable. On one thread.
   Durable DurableAt(store::CommitPosition position);
 
  private:
-  Database(DataDirectory directory, std::shared_ptr<rocksdb::FileSystem> files, const Clock& clock)
+  Database(DataDirectory directory, std::shared_ptr<LogFileSystem> files, const Clock& clock)
       : directory_(std::move(directory)),
         files_(std::move(files)),
         age_clock_(clock),
@@ -77,10 +84,11 @@ class Database {
   absl::StatusOr<std::optional<std::string>> GetOwn(std::string_view key) const;
 
   const DataDirectory directory_;
-  const std::shared_ptr<rocksdb::FileSystem> files_;
+  const std::shared_ptr<LogFileSystem> files_;
   const AgeClock age_clock_;
   const ExpiryFilter expiry_;
   std::unique_ptr<rocksdb::Env> env_;
+  std::shared_ptr<BackgroundWrites> background_writes_;  // of db_, if that is open for writing
   std::unique_ptr<rocksdb::DB> db_;
   std::set<std::string, std::less<>> families_found_;  // in the database, before it was opened
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // "default" first

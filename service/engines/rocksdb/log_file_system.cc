@@ -62,6 +62,21 @@ class BrokenOff final : public rocksdb::FSSequentialFileOwnerWrapper {
   uint64_t at_ = 0;
 };
 
+// A log whose space is allocated ahead as long as there is enough of it.
+class Log final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  Log(std::unique_ptr<rocksdb::FSWritableFile>&& file, std::shared_ptr<std::atomic<bool>> ahead)
+      : FSWritableFileOwnerWrapper(std::move(file)), ahead_(std::move(ahead)) {}
+
+  void PrepareWrite(size_t offset, size_t size, const rocksdb::IOOptions& options,
+                    rocksdb::IODebugContext* debug) override {
+    if (*ahead_) FSWritableFileOwnerWrapper::PrepareWrite(offset, size, options, debug);
+  }
+
+ private:
+  const std::shared_ptr<std::atomic<bool>> ahead_;
+};
+
 }  // namespace
 
 rocksdb::FileOptions LogFileSystem::OptimizeForLogWrite(const rocksdb::FileOptions& file_options,
@@ -86,6 +101,16 @@ IOStatus LogFileSystem::NewSequentialFile(const std::string& path,
   observability::Log(observability::LogLevel::kError, "a log of rocksdb lacks what was in it",
                      {{"file", name}, {"offset", static_cast<int64_t>(*gap)}});
   *result = std::make_unique<BrokenOff>(std::move(*result), *gap);
+  return status;
+}
+
+IOStatus LogFileSystem::NewWritableFile(const std::string& path,
+                                        const rocksdb::FileOptions& options,
+                                        std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                        rocksdb::IODebugContext* debug) {
+  const IOStatus status = target()->NewWritableFile(path, options, result, debug);
+  if (!status.ok() || !NameIn(path).ends_with(".log")) return status;
+  *result = std::make_unique<Log>(std::move(*result), logs_ahead_);
   return status;
 }
 

@@ -6,6 +6,9 @@
 // reads as zeros, which RocksDB's log reader skips; a log that is closed in order is cut to what
 // was written.
 //
+// Where little is left of the disk nothing is allocated ahead: what is free is then what writes may
+// take.
+//
 // It skips zeros in the midst of a log or a manifest too, where they are a page that was lost, and
 // what stood there would be missing without a word. So each log is looked through before RocksDB
 // reads it (log_shape.h), and from the first gap on RocksDB is given a broken record instead, which
@@ -14,6 +17,7 @@
 
 #include <rocksdb/file_system.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -24,6 +28,9 @@ class LogFileSystem final : public rocksdb::FileSystemWrapper {
   explicit LogFileSystem(const std::shared_ptr<rocksdb::FileSystem>& target)
       : FileSystemWrapper(target) {}
 
+  // Whether logs' space is allocated ahead from now on; it is until this is said. Thread-safe.
+  void AllocateLogsAhead(bool ahead) { *logs_ahead_ = ahead; }
+
   static const char* kClassName() { return "strata.LogFileSystem"; }
   const char* Name() const override { return kClassName(); }
 
@@ -32,9 +39,15 @@ class LogFileSystem final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
                                       std::unique_ptr<rocksdb::FSSequentialFile>* result,
                                       rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus RenameFile(const std::string& source, const std::string& renamed,
                                const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override;
+
+ private:
+  const std::shared_ptr<std::atomic<bool>> logs_ahead_ = std::make_shared<std::atomic<bool>>(true);
 };
 
 }  // namespace strata::engines::rocks

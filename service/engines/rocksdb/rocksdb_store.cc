@@ -22,6 +22,7 @@
 #include "service/engines/rocksdb/commit_beacon.h"
 #include "service/engines/rocksdb/commit_group.h"
 #include "service/engines/rocksdb/database.h"
+#include "service/engines/rocksdb/disk_watch.h"
 #include "service/engines/rocksdb/driver.h"
 #include "service/engines/rocksdb/record_cache.h"
 #include "service/engines/rocksdb/rocksdb_reader.h"
@@ -104,6 +105,11 @@ size_t BytesOf(const store::WriteBatch& batch) {
   return bytes;
 }
 
+absl::Status WriteFailed() {
+  return Error(ErrorReason::kStoreUnavailable,
+               "The store takes no writes since one failed; it must be opened again.");
+}
+
 // How long a thread waits for something else than itself: what passes beyond its own CPU time.
 class WaitClock {
  public:
@@ -135,7 +141,11 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
         committer_([this] { Run(); }) {}
 
   // Before the first commit.
-  absl::Status StartBeacon(const RocksDbOptions& options) {
+  absl::Status StartWatches(const RocksDbOptions& options) {
+    ASSIGN_OR_RETURN(disk_, DiskWatch::Start(options, database_->directory(), database_->files(),
+                                             database_->background_writes(), [this] {
+                                               if (!failed_) database_->BeginFlush();
+                                             }));
     ASSIGN_OR_RETURN(beacon_, CommitBeacon::Start(
                                   database_->files(), options.directory, options.beacon_behind_max,
                                   [this] { return database_->DurableAt(reads_.last_position()); }));
@@ -158,6 +168,7 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
             .commit_positions = true,
             .blocking_reads = false};
   }
+  absl::Status Ready() const override { return failed_ ? WriteFailed() : disk_->Ready(); }
 
   absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace,
                                                    std::string_view key) const override {
@@ -188,6 +199,7 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
   };
 
   void Run();
+  void Refuse(absl::Status status, store::CommitCallback done);
   void CommitFromQueue(std::unique_lock<std::mutex> lock);
   std::vector<Waiting> TakeGroup();
   std::vector<store::CommitResult> CommitAll(const std::vector<Waiting>& waiting);
@@ -205,7 +217,7 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
   mutable CachedReads reads_;
   // The committer's:
   store::LedgerTail ledger_;
-  bool failed_ = false;  // a write did not succeed
+  std::atomic<bool> failed_ = false;  // a write did not succeed
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
@@ -218,6 +230,7 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
   // mutex.
   std::atomic<bool> work_waits_ = false;
 
+  std::unique_ptr<DiskWatch> disk_;
   std::unique_ptr<CommitBeacon> beacon_;
   std::thread committer_;  // last: it uses all the others
 };
@@ -226,6 +239,9 @@ thread_local const CommittingStore* CommittingStore::joined_here = nullptr;
 
 void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
   const size_t bytes = BytesOf(batch);
+  if (absl::Status admitted = disk_->Admit(bytes, batch.removal()); !admitted.ok()) {
+    return Refuse(std::move(admitted), std::move(done));
+  }
   bool wake_committer = false;
   {
     const std::lock_guard lock(mutex_);
@@ -242,8 +258,13 @@ void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done
   }
   if (wake_committer) changed_.notify_one();
   if (done == nullptr) return;
+  disk_->Written(bytes);
+  Refuse(Error(ErrorReason::kOverloaded, "Too many writes are waiting."), std::move(done));
+}
+
+void CommittingStore::Refuse(absl::Status status, store::CommitCallback done) {
   store::CommitResult refused;
-  refused.status = Error(ErrorReason::kOverloaded, "Too many writes are waiting.");
+  refused.status = std::move(status);
   CallNested(*this, [refused = std::move(refused), done = std::move(done)] { done(refused); });
 }
 
@@ -277,6 +298,7 @@ void CommittingStore::CommitFromQueue(std::unique_lock<std::mutex> lock) {
   const WaitClock wait_clock;
   std::vector<store::CommitResult> results = CommitAll(group);
   const std::chrono::nanoseconds waited = wait_clock.Waited();
+  for (const Waiting& each : group) disk_->Written(each.bytes);
   for (size_t i = 0; i < group.size(); ++i) {
     // Taken out, so that what a callback holds goes with its call and not with the group.
     const store::CommitCallback done = std::move(group[i].done);
@@ -310,8 +332,7 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
   results.reserve(waiting.size());
   if (failed_) {
     store::CommitResult refused;
-    refused.status = Error(ErrorReason::kStoreUnavailable,
-                           "The store takes no writes since one failed; it must be opened again.");
+    refused.status = WriteFailed();
     results.assign(waiting.size(), refused);
     return results;
   }
@@ -409,7 +430,7 @@ absl::Status CommittingStore::CompactAll() {
 absl::StatusOr<std::unique_ptr<RocksDbStore>> RocksDbStore::Open(const RocksDbOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(options));
   auto store = std::make_unique<CommittingStore>(std::move(database), options);
-  RETURN_IF_ERROR(store->StartBeacon(options));
+  RETURN_IF_ERROR(store->StartWatches(options));
   return store;
 }
 

@@ -12,11 +12,15 @@
 //
 // When a write or its sync fails, its commits are answered OUTCOME_UNKNOWN and the store takes no
 // more until it is opened again (STORE_UNAVAILABLE): what the disk holds is not known before. Reads
-// go on.
+// go on. So that a full disk is no such failure, writes are refused before it is full
+// (disk_guard.h); they are, too, when the directory is deleted under the store (disk_watch.h).
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -24,12 +28,15 @@
 #include "schemas/base/clock.h"
 #include "schemas/store/store.h"
 #include "service/engines/engines.h"
+#include "service/engines/rocksdb/disk_guard.h"
 
 namespace rocksdb {
 class FileSystem;
 }
 
 namespace strata::engines::rocks {
+
+using DiskSpaceSource = std::function<absl::StatusOr<DiskSpace>()>;
 
 struct RocksDbOptions {
   std::string directory;
@@ -46,12 +53,26 @@ struct RocksDbOptions {
   std::chrono::microseconds cooperative_wait_max{1000};
   // How far the commit beacon may be behind (commit_beacon.h).
   std::chrono::milliseconds beacon_behind_max{100};
-  std::shared_ptr<rocksdb::FileSystem> file_system;  // none: the machine's
-  LedgerEntryConverter convert_ledger_entry;         // engines.h
+  // Tables that are kept open, each with a descriptor.
+  int open_files_max = 512;
+  // Free space below which writes are refused with DISK_FULL (disk_guard.h). 0: never; nothing:
+  // DefaultReserve of the file system.
+  std::optional<uint64_t> disk_reserve_bytes = 0;
+  uint64_t ballast_bytes = 0;  // ballast.h; 0: none
+  // How often to look at the disk.
+  std::chrono::milliseconds disk_look_interval{1000};
+
+  // What tests replace; none: the machine's.
+  std::shared_ptr<rocksdb::FileSystem> file_system;
+  DiskSpaceSource disk_space;
+
+  LedgerEntryConverter convert_ledger_entry;  // engines.h
 };
 
 // Has every capability of the port but blocking reads. Its records' stamps are their positions. Not
-// to be destroyed from a callback; the destructor completes what waits, callbacks included.
+// to be destroyed from a callback; the destructor completes what waits, callbacks included. After a
+// failed write (STORE_UNAVAILABLE of Ready) it should rather be left to the end of the process:
+// librocksdb, where it is built with assertions as Debian's is, may abort when it is closed then.
 class RocksDbStore : public store::Store {
  public:
   // Makes the directory and the database if they are missing, and migrates one of an older format

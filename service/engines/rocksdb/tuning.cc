@@ -69,8 +69,8 @@ rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>
 
 }  // namespace
 
-rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env,
-                                   const std::shared_ptr<rocksdb::Cache>& cache) {
+rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env, const std::shared_ptr<rocksdb::Cache>& cache,
+                                   int open_files_max) {
   rocksdb::DBOptions options;
   options.env = env;
   options.create_if_missing = true;
@@ -85,7 +85,7 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env,
   // start slow.
   options.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(64 * kMiB, cache);
   options.max_total_wal_size = 64 * kMiB;
-  options.max_open_files = 512;
+  options.max_open_files = open_files_max;
   options.max_background_jobs = 2;
   // A store whose write failed writes no more until it is opened again, so there is nothing to
   // resume; and closing waits for ever for a resumption that it has told to end before it began

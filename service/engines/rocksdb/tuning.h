@@ -12,7 +12,8 @@
 
 namespace strata::engines::rocks {
 
-rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env, const std::shared_ptr<rocksdb::Cache>& cache);
+rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env, const std::shared_ptr<rocksdb::Cache>& cache,
+                                   int open_files_max);
 
 // For one keyspace. The filter outlives the database.
 rocksdb::ColumnFamilyOptions KeyspaceOptions(store::Keyspace keyspace,

@@ -1,0 +1,51 @@
+// What RocksDB will write without being asked again: tables of what memory holds, and compactions,
+// which write all their tables anew before they drop the old ones, and of which RocksDB begins each
+// without a look at the disk.
+#pragma once
+
+#include <rocksdb/env.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/sst_file_manager.h>
+#include <rocksdb/write_buffer_manager.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace strata::engines::rocks {
+
+// Thread-safe.
+class BackgroundWrites final : public rocksdb::EventListener {
+ public:
+  BackgroundWrites(rocksdb::Env* env, std::shared_ptr<rocksdb::WriteBufferManager> memory);
+
+  // For the database's options, beside this as a listener.
+  const std::shared_ptr<rocksdb::SstFileManager>& table_files() const { return table_files_; }
+
+  // At most so much of memory is still to be written.
+  uint64_t MemoryBytes() const { return memory_->memory_usage(); }
+  // The same, and by compactions that are under way.
+  uint64_t Outstanding() const { return compactions_bytes_ + MemoryBytes(); }
+
+  // From now on a compaction is begun only if it, and what memory holds, leave `kept_bytes` of the
+  // `free_bytes` that there are; to be said again whenever that changes. Never said: all are begun.
+  void Limit(uint64_t free_bytes, uint64_t kept_bytes);
+
+  void OnCompactionBegin(rocksdb::DB* database, const rocksdb::CompactionJobInfo& job) override;
+  void OnTableFileCreated(const rocksdb::TableFileCreationInfo& table) override;
+  void OnCompactionCompleted(rocksdb::DB* database, const rocksdb::CompactionJobInfo& job) override;
+
+ private:
+  void Add();
+
+  const std::shared_ptr<rocksdb::SstFileManager> table_files_;
+  const std::shared_ptr<rocksdb::WriteBufferManager> memory_;
+  std::atomic<uint64_t> compactions_bytes_ = 0;  // of all jobs
+
+  std::mutex mutex_;  // guards what follows
+  std::map<int, uint64_t> bytes_by_job_;
+};
+
+}  // namespace strata::engines::rocks
