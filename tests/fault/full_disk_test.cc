@@ -108,7 +108,7 @@ class FullDiskTest : public testing::TestWithParam<MountedDisk::Kind> {
 };
 
 void FullDiskTest::Live(int cycle) {
-  disk_->GrowForeignFile("foreign", 24 * kMiB);
+  disk_->GrowForeignFile("foreign", disk_->FreeBytes() - 168 * kMiB);
   Start(cycle);
   // It would end writes if it were made where there is no room for it.
   EXPECT_TRUE(Within(seconds(3), [&] {

@@ -106,8 +106,8 @@ void DiskWatch::Look() {
     files_.AllocateLogsAhead(space->free_bytes >= 3 * reserve);
     // Half of the reserve stays for removals.
     background_.Limit(space->free_bytes, reserve / 2);
+    LookAtMemory(*space);
   }
-  if (reserve > 0) LookAtMemory(*space);
   LookAtBallast(*space);
 }
 

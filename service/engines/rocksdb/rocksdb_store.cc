@@ -239,9 +239,8 @@ thread_local const CommittingStore* CommittingStore::joined_here = nullptr;
 
 void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
   const size_t bytes = BytesOf(batch);
-  if (absl::Status admitted = disk_->Admit(bytes, batch.removal()); !admitted.ok()) {
-    return Refuse(std::move(admitted), std::move(done));
-  }
+  absl::Status admitted = failed_ ? WriteFailed() : disk_->Admit(bytes, batch.removal());
+  if (!admitted.ok()) return Refuse(std::move(admitted), std::move(done));
   bool wake_committer = false;
   {
     const std::lock_guard lock(mutex_);
