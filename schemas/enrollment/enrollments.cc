@@ -63,12 +63,14 @@ absl::Status Deleted(const DocumentName& student, int64_t version) {
 }
 
 versioning::WriteRequest ToWrite(const DocumentName& student, const versioning::ChangeInfo& change,
-                                 std::chrono::steady_clock::time_point deadline) {
+                                 std::chrono::steady_clock::time_point deadline,
+                                 const Waiter* waiter) {
   versioning::WriteRequest write;
   write.name = student;
   write.change = change;
   write.max_attempts = kAttemptsMax;
   write.deadline = deadline;
+  write.waiter = waiter;
   write.brief = true;
   return write;
 }
@@ -119,7 +121,8 @@ absl::StatusOr<versioning::ListQuery> ToListQuery(const RosterQuery& query) {
 
 void Enrollments::Apply(ApplyRequest request, ApplyCallback done) {
   if (absl::Status status = Check(request); !status.ok()) return done(std::move(status));
-  versioning::WriteRequest write = ToWrite(request.student, request.change, request.deadline);
+  versioning::WriteRequest write =
+      ToWrite(request.student, request.change, request.deadline, request.waiter);
   // What was decided last, on the version that the write is then answered with.
   const auto decision = std::make_shared<Decision>();
   auto mutate =
@@ -197,7 +200,8 @@ void Enrollments::PurgeStudent(const PurgeRequest& request, const std::string& s
     *tombstones = purge->tombstones;
     return Mutation{VersionKind::kUpdated, std::move(purge->content)};
   };
-  versioning::WriteRequest write = ToWrite(student, request.change, request.deadline);
+  versioning::WriteRequest write =
+      ToWrite(student, request.change, request.deadline, request.waiter);
   write.removal = true;
   documents_.Modify(
       std::move(write), std::move(mutate),

@@ -29,6 +29,7 @@ struct ApplyRequest {
   Message message;
   versioning::ChangeInfo change;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  const Waiter* waiter = nullptr;  // as of a WriteRequest
 };
 
 struct Applied {
@@ -89,6 +90,7 @@ struct PurgeRequest {
   std::string after_id;    // every student: those after this one
   StopCheck stopped = {};  // every student: asked for each that is looked at; then CANCELLED
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  const Waiter* waiter = nullptr;  // as of a WriteRequest
 };
 
 struct Purged {

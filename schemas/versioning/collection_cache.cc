@@ -1,40 +1,35 @@
 #include "schemas/versioning/collection_cache.h"
 
-#include <utility>
-
 #include "schemas/versioning/collections.h"
 
 namespace strata::versioning {
 
 CollectionCache::CollectionPtr CollectionCache::Find(std::string_view name) {
-  if (const auto found = young_.find(name); found != young_.end()) return found->second;
-  const auto found = old_.find(name);
-  if (found == old_.end()) return nullptr;
-  Generation::node_type taken = old_.extract(found);
-  MakeRoom();
-  return young_.insert(std::move(taken)).position->second;
+  const auto found = places_.find(name);
+  if (found == places_.end()) return nullptr;
+  order_.splice(order_.begin(), order_, found->second);
+  return order_.front();
 }
 
 void CollectionCache::Put(const CollectionPtr& collection) {
-  const CollectionPtr present = Find(collection->name);
-  // An older snapshot's answer must not push out what a newer one found.
-  if (present != nullptr && present->stamp >= collection->stamp) return;
-  if (present == nullptr) MakeRoom();
-  young_.insert_or_assign(collection->name, collection);
+  if (const CollectionPtr present = Find(collection->name)) {
+    // An older snapshot's answer must not push out what a newer one found.
+    if (present->stamp < collection->stamp) order_.front() = collection;
+    return;
+  }
+  if (order_.size() == most_) {
+    places_.erase(order_.back()->name);
+    order_.pop_back();
+  }
+  order_.push_front(collection);
+  places_.emplace(collection->name, order_.begin());
 }
 
 void CollectionCache::Drop(std::string_view name, int64_t incarnation) {
-  for (Generation* const generation : {&young_, &old_}) {
-    const auto found = generation->find(name);
-    if (found != generation->end() && found->second->incarnation == incarnation) {
-      generation->erase(found);
-    }
-  }
-}
-
-void CollectionCache::MakeRoom() {
-  if (young_.size() < generation_max_) return;
-  old_ = std::exchange(young_, {});
+  const auto found = places_.find(name);
+  if (found == places_.end() || (*found->second)->incarnation != incarnation) return;
+  order_.erase(found->second);
+  places_.erase(found);
 }
 
 }  // namespace strata::versioning

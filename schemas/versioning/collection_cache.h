@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,30 +13,26 @@ namespace strata::versioning {
 
 struct Collection;
 
-// Two generations: what is asked for stands in the young one, which grows old when it is full; what
-// nobody has asked for since then is forgotten. So what is in use stays, whatever passes by. Not
-// thread-safe.
+// When it is full, it forgets what nobody has asked for the longest. Not thread-safe.
 class CollectionCache {
  public:
   using CollectionPtr = std::shared_ptr<const Collection>;
 
   // Holds so many at most.
-  explicit CollectionCache(size_t most) : generation_max_(most / 2) {}
+  explicit CollectionCache(size_t most) : most_(most) {}
 
-  // Null if it is not there. Grows no older.
+  // Null if it is not there.
   CollectionPtr Find(std::string_view name);
   // Puts it in, unless what is there was read later.
   void Put(const CollectionPtr& collection);
   void Drop(std::string_view name, int64_t incarnation);
 
  private:
-  using Generation = std::map<std::string, CollectionPtr, std::less<>>;
+  using Order = std::list<CollectionPtr>;
 
-  void MakeRoom();
-
-  const size_t generation_max_;
-  Generation young_;
-  Generation old_;  // none of them is young
+  const size_t most_;
+  Order order_;  // what was asked for last comes first
+  std::map<std::string, Order::iterator, std::less<>> places_;
 };
 
 }  // namespace strata::versioning

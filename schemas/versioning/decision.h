@@ -25,7 +25,8 @@ namespace strata::versioning {
 
 // The writes of one document that are decided together, on one read of its head.
 struct Round {
-  PendingWrites group;  // that are not answered yet
+  PendingWrites group;             // that are not answered yet
+  std::optional<size_t> take_max;  // what WriteQueue::LimitNextTake had said
 
   ReadLimits limits;
   bool takes_long = false;  // more than the limits let it: nothing is decided

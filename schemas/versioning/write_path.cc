@@ -69,11 +69,13 @@ void WritePath::Run(const WriteQueuePtr& queue, Effort effort) {
 // The next round, of writes that wait; null, and the write queue is over, if there are none.
 WritePath::RoundPtr WritePath::TakeRound(WriteQueue& queue, Effort effort) {
   const bool combining = options_.combining && capabilities_.atomic_batches;
+  const std::optional<size_t> take_max = queue.next_take_max();
   PendingWrites group =
       queue.Take(combining ? static_cast<size_t>(options_.group_versions_max) : 1);
   if (group.empty()) return nullptr;
   auto round = std::make_shared<Round>();
   round->group = std::move(group);
+  round->take_max = take_max;
   if (effort == Effort::kBrief) {
     round->limits.document_bytes_max = options_.brief_document_bytes_max;
     round->limits.rebuilt_bytes_max = kBriefRebuiltBytesMax;
@@ -85,6 +87,7 @@ WritePath::RoundPtr WritePath::TakeRound(WriteQueue& queue, Effort effort) {
 // not taken there, which its first write is then answered with.
 bool WritePath::DecideElsewhere(const WriteQueuePtr& queue, Round& round) {
   const Waiter* const waiter = round.group.front()->request.waiter;
+  if (round.take_max) queue->LimitNextTake(*round.take_max);
   queue->PutBack(round.group);
   auto run = [self = shared_from_this(), queue] { self->Run(queue, Effort::kAtLength); };
   if (waiter == nullptr) {

@@ -75,6 +75,7 @@ class WriteQueue {
 
   // The next Take, and only that, takes no more writes than that.
   void LimitNextTake(size_t writes_max) { next_take_max_ = writes_max; }
+  const std::optional<size_t>& next_take_max() const { return next_take_max_; }
 
  private:
   friend class WriteQueues;

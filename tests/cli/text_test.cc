@@ -97,9 +97,9 @@ TEST(JsonText, NothingReachesTheTerminalThatItObeys) {
     } else if (code_point != '"' && code_point != '\\') {
       EXPECT_EQ(json, "\"" + text + "\"");
     }
-    const auto same = BsonFromJson("{" + json + ":" + json + "}");
+    const auto same = BsonFromJson("{\"v\":" + json + "}");
     ASSERT_TRUE(same.ok()) << json;
-    EXPECT_EQ(*JsonFromBson(*same, JsonStyle::kRelaxed), "{" + json + ":" + json + "}");
+    EXPECT_EQ(*JsonFromBson(*same, JsonStyle::kRelaxed), "{\"v\":" + json + "}");
     EXPECT_NE(same->find(text), std::string::npos) << json;
   }
   std::string json;

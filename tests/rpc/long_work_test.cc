@@ -150,6 +150,22 @@ TEST_F(LongWork, AnOldVersionFarFromItsKeyframe) {
   });
 }
 
+TEST_F(LongWork, EnrollmentsInALargeDocument) {
+  Make("small", R"({"n": 0})");
+  ASSERT_TRUE(server_
+                  .Create(R"({"collection": "students", "id": "1", "content": {"json":
+                              {"classes": [], "text": ")" +
+                          std::string(200'000, 'x') + R"("}}})")
+                  .ok());
+  const std::string service = "strata.v1.EnrollmentService/";
+  ExpectWaitsForItsTurn([&] {
+    return server_.CallByName(service + "Enroll", R"({"student_id": "1", "class_name": "CS 101",
+                                                      "sequence_number": 1})");
+  });
+  ExpectWaitsForItsTurn(
+      [&] { return server_.CallByName(service + "GetEnrollments", R"({"student_id": "1"})"); });
+}
+
 // A scan that nobody waits for gives the executor up, and the server does not wait for it.
 class ManyRegexes : public testing::Test {
  protected:

@@ -113,7 +113,8 @@ class Apply final : public StreamHandler {
     const absl::StatusOr<enrollment::Operation> operation = ToOperation(request->operation());
     if (!operation.ok()) return answers_->Give(place, operation.status());
     services_.enrollments.Apply(
-        ToApply(*request, *operation, std::chrono::steady_clock::now() + services_.deadline),
+        ToApply(*request, *operation, std::chrono::steady_clock::now() + services_.deadline,
+                /*waiter=*/nullptr),
         [answers = answers_, place](const absl::StatusOr<enrollment::Applied>& applied) {
           answers->Give(place, applied);
         });

@@ -18,12 +18,14 @@ inline std::string SetOr(const std::string& set) {
 // EnrollRequest, UnenrollRequest or ApplyRequest.
 template <typename Request>
 enrollment::ApplyRequest ToApply(const Request& request, enrollment::Operation operation,
-                                 std::chrono::steady_clock::time_point deadline) {
+                                 std::chrono::steady_clock::time_point deadline,
+                                 const Waiter* waiter) {
   enrollment::ApplyRequest made;
   made.student = {CollectionOr(request.collection()), request.student_id()};
   made.message = {SetOr(request.set()), request.class_name(), request.sequence_number(), operation};
   made.change = ToChangeInfo(request.change());
   made.deadline = deadline;
+  made.waiter = waiter;
   return made;
 }
 

@@ -20,6 +20,7 @@ absl::Status PurgeTombstones(const Context& context, const wire::PurgeTombstones
   purge.change = ToChangeInfo(request.change());
   purge.deadline = context.call.deadline();
   purge.stopped = OnceClosed(context.call);
+  purge.waiter = &context.call;
   std::string scope = PageScope(request);
   if (!request.page_token().empty()) {
     ASSIGN_OR_RETURN(purge.after_id, ReadPageToken(kMethod, scope, request.page_token()));
