@@ -66,7 +66,7 @@ class Rows {
   }
 
   // The largest answer that there may be: a page, or a document. A write's is small, unless its
-  // content turns out large (ReserveForContent).
+  // content turns out large (ReserveForContent), and so is an operational method's.
   size_t AnswerBytes(Method::Kind kind) const {
     const size_t document = AnswerBytesOf(services_.documents.limits().bytes_max);
     switch (kind) {
@@ -83,7 +83,7 @@ class Rows {
   template <typename Request, typename Response>
   Method UnaryRow(Method::Kind kind, std::string_view name) const {
     Method row = BareRow(kind, name);
-    row.answer_bytes = AnswerBytes(kind);
+    row.answer_bytes = operational_ ? kSmallAnswerBytes : AnswerBytes(kind);
     row.request = PublicName<Request>();
     row.make_request = &Make<Request>;
     row.make_response = &Make<Response>;

@@ -73,7 +73,7 @@ void UnaryCall::Begin() {
   expiry_ = arrival_ + state_->options.unary_deadline;
   queue_.Describe(endpoint_, *context_, info_);
   info_.deadline = std::min(info_.deadline, expiry_);
-  in_flight_.BelongTo(info_.caller);
+  in_flight_.BelongTo(info_.caller, endpoint_.method);
   request_size_ = request_bytes_.Length();
   state_->UnaryBegins();
   waiting_ = queue_.AddWaiting(*this);
@@ -118,16 +118,9 @@ absl::Status UnaryCall::Defer(std::function<void()> work) const {
 absl::Status UnaryCall::Admit() {
   absl::Status admitted = state_->admission.AdmitMessage(request_size_);
   if (admitted.ok()) admitted = state_->admission.Admit(endpoint_.method);
-  if (admitted.ok()) admitted = TakeRoom(kCallBytes + request_size_);
+  if (admitted.ok()) admitted = in_flight_.Take(kCallBytes + request_size_);
   if (!admitted.ok()) request_bytes_.Clear();
   return admitted;
-}
-
-// Whoever runs the server is served however much is in flight.
-absl::Status UnaryCall::TakeRoom(size_t bytes) {
-  if (!endpoint_.method.operational) return in_flight_.Take(bytes);
-  in_flight_.SetTo(in_flight_.bytes() + bytes);
-  return absl::OkStatus();
 }
 
 absl::Status UnaryCall::Reserve(size_t bytes) const {
@@ -139,7 +132,7 @@ absl::Status UnaryCall::Reserve(size_t bytes) const {
 
 void UnaryCall::Handle(CallHandle handle) {
   reserved_ = endpoint_.method.answer_bytes;
-  if (absl::Status taken = TakeRoom(reserved_); !taken.ok()) return Answer(taken);
+  if (absl::Status taken = in_flight_.Take(reserved_); !taken.ok()) return Answer(taken);
   request_ = endpoint_.method.make_request(&arena_);
   response_ = endpoint_.method.make_response(&arena_);
   if (!Parse()) {
@@ -192,8 +185,8 @@ void UnaryCall::Report(const absl::Status& status) const {
                   response_size_});
 }
 
-// Only the bytes of the answer are left; of what was not admitted, nothing that would take room from
-// others.
+// Only the bytes of the answer are left; of what was not admitted, nothing that would take room
+// from others.
 void UnaryCall::Release() {
   if (!answered_.load(std::memory_order_acquire)) {
     Answer(Error(ErrorReason::kInternal, "a handler gave no answer"));
