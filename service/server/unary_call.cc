@@ -196,11 +196,12 @@ void UnaryCall::Release() {
   Unref();
 }
 
+// The answer first: whoever finds the call closed may answer, too, with what it has by then.
 void UnaryCall::End(const absl::Status& status) {
   queue_.MoveToLate(*waiting_);
   late_ = true;
-  closed_ = true;
   Answer(status);
+  closed_ = true;
 }
 
 void UnaryCall::Expire() {
@@ -235,11 +236,11 @@ void UnaryCall::OnSent(bool /*ok*/) {
 void UnaryCall::OnDone(bool /*ok*/) {
   done_ = true;
   if (context_->IsCancelled()) {
-    closed_ = true;
     if (TakeAnswer()) {  // so that nothing is sent any more
       sent_ = true;
       Report(Error(ErrorReason::kCancelled, "the caller gave up"));
     }
+    closed_ = true;
   }
   EndIfOver();
 }
