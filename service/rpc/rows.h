@@ -49,6 +49,11 @@ class Rows {
     rows_.push_back(Row(Method::Kind::kScan, name, handler));
   }
   template <typename Handler>
+  void ScanAndWrite(std::string_view name, Handler* handler) {
+    Scan(name, handler);
+    rows_.back().writes = true;
+  }
+  template <typename Handler>
   void Write(std::string_view name, Handler* handler) {
     rows_.push_back(Row(Method::Kind::kWrite, name, handler));
   }

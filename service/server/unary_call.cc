@@ -214,10 +214,10 @@ void UnaryCall::Expire() {
 }
 
 void UnaryCall::Drain() {
-  if (endpoint_.method.kind == Method::Kind::kWrite) {
+  if (endpoint_.method.kind == Method::Kind::kWrite || endpoint_.method.writes) {
     return End(Error(ErrorReason::kOutcomeUnknown,
-                     "the server ends; the write may or may not be stored; repeat it with the "
-                     "same request_id"));
+                     "the server ends; what was to be written may or may not be stored; repeat it, "
+                     "with the same request_id if it has one"));
   }
   End(Error(ErrorReason::kDraining, "server is draining"));
 }
