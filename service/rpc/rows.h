@@ -49,6 +49,11 @@ class Rows {
     rows_.push_back(Row(Method::Kind::kScan, name, handler));
   }
   template <typename Handler>
+  void ScanAndWrite(std::string_view name, Handler* handler) {
+    Scan(name, handler);
+    rows_.back().writes = true;
+  }
+  template <typename Handler>
   void Write(std::string_view name, Handler* handler) {
     rows_.push_back(Row(Method::Kind::kWrite, name, handler));
   }
@@ -66,7 +71,7 @@ class Rows {
   }
 
   // The largest answer that there may be: a page, or a document. A write's is small, unless its
-  // content turns out large (ReserveForContent).
+  // content turns out large (ReserveForContent), and so is an operational method's.
   size_t AnswerBytes(Method::Kind kind) const {
     const size_t document = AnswerBytesOf(services_.documents.limits().bytes_max);
     switch (kind) {
@@ -83,7 +88,7 @@ class Rows {
   template <typename Request, typename Response>
   Method UnaryRow(Method::Kind kind, std::string_view name) const {
     Method row = BareRow(kind, name);
-    row.answer_bytes = AnswerBytes(kind);
+    row.answer_bytes = operational_ ? kSmallAnswerBytes : AnswerBytes(kind);
     row.request = PublicName<Request>();
     row.make_request = &Make<Request>;
     row.make_response = &Make<Response>;

@@ -45,11 +45,10 @@ absl::Status InFlight::Take(size_t bytes) {
   const size_t held = bytes_.fetch_add(bytes, std::memory_order_relaxed);
   const size_t of_all =
       admission_.bytes_in_flight_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  const size_t of_caller =
-      caller_->bytes_in_flight.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  const size_t of_caller = OfCaller().fetch_add(bytes, std::memory_order_relaxed) + bytes;
   const bool alone = of_all == held + bytes;
   if (alone || of_all <= limit / 2) return absl::OkStatus();
-  if (of_all <= limit && of_caller <= share) return absl::OkStatus();
+  if ((operational_ || of_all <= limit) && of_caller <= share) return absl::OkStatus();
   bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   Move(bytes, 0);
   return of_caller > share ? ShareUsedUp(*caller_, share) : TooMuchInFlight(limit);
@@ -63,7 +62,7 @@ void InFlight::SetTo(size_t bytes) {
 void InFlight::Move(size_t from, size_t to) {
   if (from == to) return;
   admission_.bytes_in_flight_.fetch_add(to - from, std::memory_order_relaxed);
-  caller_->bytes_in_flight.fetch_add(to - from, std::memory_order_relaxed);
+  OfCaller().fetch_add(to - from, std::memory_order_relaxed);
 }
 
 }  // namespace strata::server

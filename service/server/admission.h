@@ -52,11 +52,15 @@ class InFlight {
   InFlight& operator=(const InFlight&) = delete;
 
   // Whose they are; before anything else.
-  void BelongTo(std::shared_ptr<Caller> caller) { caller_ = std::move(caller); }
+  void BelongTo(std::shared_ptr<Caller> caller, const Method& method) {
+    caller_ = std::move(caller);
+    operational_ = method.operational;
+  }
 
   // Takes so many more, or nothing and OVERLOADED: all calls together would hold more than they
   // may; or they hold more than half of it, and this caller's more than a quarter (metadata:
-  // share). Whoever is alone is never refused.
+  // share). A call that is alone is never refused, an operational one only for its caller's share
+  // of such calls.
   absl::Status Take(size_t bytes);
   // Whatever others hold.
   void SetTo(size_t bytes);
@@ -65,9 +69,13 @@ class InFlight {
 
  private:
   void Move(size_t from, size_t to);
+  std::atomic<size_t>& OfCaller() const {
+    return operational_ ? caller_->operational_bytes_in_flight : caller_->bytes_in_flight;
+  }
 
   Admission& admission_;
   std::shared_ptr<Caller> caller_;
+  bool operational_ = false;
   std::atomic<size_t> bytes_ = 0;
 };
 

@@ -23,8 +23,10 @@ class Caller {
   // By which turns and shares are counted, and which people read.
   const std::string& name() const { return address_; }
 
-  // Requests being handled and answers being sent, of all its calls together.
+  // Requests being handled and answers being sent, of all its calls together; those of operational
+  // methods apart, so that whoever runs the server is not refused for what comes the same way.
   std::atomic<size_t> bytes_in_flight = 0;
+  std::atomic<size_t> operational_bytes_in_flight = 0;
 
  private:
   const std::string address_;

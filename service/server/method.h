@@ -21,6 +21,7 @@ struct Method {
   Kind kind = Kind::kRead;
   std::string service;       // "strata.v1.DocumentService"
   std::string name;          // "Get"
+  bool writes = false;       // a scan that also writes
   bool operational = false;  // for whoever runs the server: served while draining and overloaded
 
   // Unary methods.

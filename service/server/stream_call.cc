@@ -50,8 +50,8 @@ void StreamCall::OnStart(bool ok) {
   // First, so that a drain that begins now either is seen by admission or ends this stream.
   queue_.AddStream(*this);
   absl::Status admitted = state.admission.Admit(endpoint_.method);
-  in_flight_.BelongTo(info_.caller);
-  if (admitted.ok()) admitted = TakeRoom(kStreamBytes);
+  in_flight_.BelongTo(info_.caller, endpoint_.method);
+  if (admitted.ok()) admitted = in_flight_.Take(kStreamBytes);
   if (!admitted.ok()) return Finish(admitted);
   handler_ = endpoint_.method.open(*this);
   unanswered_max_ = handler_->unanswered_max();
@@ -88,13 +88,6 @@ void StreamCall::GiveUpIfStuck(std::chrono::steady_clock::time_point now) {
   }
 }
 
-// Whoever runs the server is served however much is in flight.
-absl::Status StreamCall::TakeRoom(size_t bytes) {
-  if (!endpoint_.method.operational) return in_flight_.Take(bytes);
-  in_flight_.SetTo(in_flight_.bytes() + bytes);
-  return absl::OkStatus();
-}
-
 void StreamCall::ReadNext() {
   if (reading_ || read_all_ || end_ || done_) return;
   if (unanswered_ >= unanswered_max_) return;
@@ -127,7 +120,7 @@ void StreamCall::OnRead(bool ok) {
   const size_t size = message_.Length();
   request_bytes_ += size;
   absl::Status admitted = queue_.state()->admission.AdmitMessage(size);
-  if (admitted.ok()) admitted = TakeRoom(size);
+  if (admitted.ok()) admitted = in_flight_.Take(size);
   unanswered_sizes_.push_back(admitted.ok() ? size : 0);
   if (!admitted.ok()) {
     message_.Clear();

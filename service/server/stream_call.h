@@ -34,8 +34,6 @@ class StreamCall final : public Stream {
   void OnFinished(bool ok);
   void OnDone(bool ok);
 
-  absl::Status TakeRoom(size_t bytes);
-
   // With the lock held.
   void ReadNext();
   void WriteNext();

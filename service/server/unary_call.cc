@@ -73,7 +73,7 @@ void UnaryCall::Begin() {
   expiry_ = arrival_ + state_->options.unary_deadline;
   queue_.Describe(endpoint_, *context_, info_);
   info_.deadline = std::min(info_.deadline, expiry_);
-  in_flight_.BelongTo(info_.caller);
+  in_flight_.BelongTo(info_.caller, endpoint_.method);
   request_size_ = request_bytes_.Length();
   state_->UnaryBegins();
   waiting_ = queue_.AddWaiting(*this);
@@ -118,16 +118,9 @@ absl::Status UnaryCall::Defer(std::function<void()> work) const {
 absl::Status UnaryCall::Admit() {
   absl::Status admitted = state_->admission.AdmitMessage(request_size_);
   if (admitted.ok()) admitted = state_->admission.Admit(endpoint_.method);
-  if (admitted.ok()) admitted = TakeRoom(kCallBytes + request_size_);
+  if (admitted.ok()) admitted = in_flight_.Take(kCallBytes + request_size_);
   if (!admitted.ok()) request_bytes_.Clear();
   return admitted;
-}
-
-// Whoever runs the server is served however much is in flight.
-absl::Status UnaryCall::TakeRoom(size_t bytes) {
-  if (!endpoint_.method.operational) return in_flight_.Take(bytes);
-  in_flight_.SetTo(in_flight_.bytes() + bytes);
-  return absl::OkStatus();
 }
 
 absl::Status UnaryCall::Reserve(size_t bytes) const {
@@ -139,7 +132,7 @@ absl::Status UnaryCall::Reserve(size_t bytes) const {
 
 void UnaryCall::Handle(CallHandle handle) {
   reserved_ = endpoint_.method.answer_bytes;
-  if (absl::Status taken = TakeRoom(reserved_); !taken.ok()) return Answer(taken);
+  if (absl::Status taken = in_flight_.Take(reserved_); !taken.ok()) return Answer(taken);
   request_ = endpoint_.method.make_request(&arena_);
   response_ = endpoint_.method.make_response(&arena_);
   if (!Parse()) {
@@ -203,11 +196,12 @@ void UnaryCall::Release() {
   Unref();
 }
 
+// The answer first: whoever finds the call closed may answer, too, with what it has by then.
 void UnaryCall::End(const absl::Status& status) {
   queue_.MoveToLate(*waiting_);
   late_ = true;
-  closed_ = true;
   Answer(status);
+  closed_ = true;
 }
 
 void UnaryCall::Expire() {
@@ -220,10 +214,10 @@ void UnaryCall::Expire() {
 }
 
 void UnaryCall::Drain() {
-  if (endpoint_.method.kind == Method::Kind::kWrite) {
+  if (endpoint_.method.kind == Method::Kind::kWrite || endpoint_.method.writes) {
     return End(Error(ErrorReason::kOutcomeUnknown,
-                     "the server ends; the write may or may not be stored; repeat it with the "
-                     "same request_id"));
+                     "the server ends; what was to be written may or may not be stored; repeat it, "
+                     "with the same request_id if it has one"));
   }
   End(Error(ErrorReason::kDraining, "server is draining"));
 }
@@ -242,11 +236,11 @@ void UnaryCall::OnSent(bool /*ok*/) {
 void UnaryCall::OnDone(bool /*ok*/) {
   done_ = true;
   if (context_->IsCancelled()) {
-    closed_ = true;
     if (TakeAnswer()) {  // so that nothing is sent any more
       sent_ = true;
       Report(Error(ErrorReason::kCancelled, "the caller gave up"));
     }
+    closed_ = true;
   }
   EndIfOver();
 }

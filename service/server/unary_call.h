@@ -41,7 +41,6 @@ class UnaryCall final : public Call {
   void HandleElsewhere(CallHandle&& handle);
   void End(const absl::Status& status);
   absl::Status Admit();
-  absl::Status TakeRoom(size_t bytes);
   bool Parse();
   void Handle(CallHandle handle);
 

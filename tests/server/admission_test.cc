@@ -24,8 +24,8 @@ constexpr size_t kLimit = 1000;
 
 class AdmissionTest : public testing::Test {
  protected:
-  InFlight& NewCall(const std::shared_ptr<Caller>& caller) {
-    calls_.emplace_back(admission_).BelongTo(caller);
+  InFlight& NewCall(const std::shared_ptr<Caller>& caller, const Method& method = {}) {
+    calls_.emplace_back(admission_).BelongTo(caller, method);
     return calls_.back();
   }
 
@@ -75,6 +75,22 @@ TEST_F(AdmissionTest, WhatIsRefusedTakesNothingAndWhatIsOverGivesAllBack) {
   EXPECT_EQ(other_->bytes_in_flight, 0u);
 }
 
+// Nor do others find the server full of what one has of those.
+TEST_F(AdmissionTest, OperationalCallsAreServedUpToTheirCallersShare) {
+  Method operational;
+  operational.operational = true;
+  EXPECT_THAT(NewCall(one_).Take(500), IsOk());
+  EXPECT_THAT(NewCall(other_, operational).Take(250), IsOk());
+  EXPECT_EQ(ShareOf(NewCall(other_, operational).Take(1)), "250");
+  EXPECT_THAT(NewCall(other_).Take(250), IsOk());
+  EXPECT_THAT(NewCall(one_, operational).Take(250), IsOk());  // however much there is
+  EXPECT_EQ(ShareOf(NewCall(one_, operational).Take(1)), "250");
+  calls_.clear();
+  EXPECT_EQ(admission_.bytes_in_flight(), 0u);
+  EXPECT_EQ(one_->operational_bytes_in_flight, 0u);
+  EXPECT_EQ(other_->operational_bytes_in_flight, 0u);
+}
+
 // However little may be in flight, the server serves.
 TEST_F(AdmissionTest, WhoeverIsAloneIsNeverRefused) {
   InFlight& call = NewCall(one_);
@@ -93,7 +109,7 @@ TEST_F(AdmissionTest, OfManyAtOnceNoneFindsRoomThatAnotherTook) {
       const auto caller = std::make_shared<Caller>("");
       for (int round = 0; round < 20'000; ++round) {
         InFlight call(admission_);
-        call.BelongTo(caller);
+        call.BelongTo(caller, {});
         if (!call.Take(200).ok()) continue;
         EXPECT_LT(taken += 200, kLimit);
         ++times;

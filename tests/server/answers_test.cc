@@ -201,6 +201,32 @@ TEST(Answers, OfAStreamCountAsInFlight) {
   while (!served.Call().ok()) ASSERT_LT(std::chrono::steady_clock::now(), end);
 }
 
+// Streams of which a caller may open any number, and which have no end.
+TEST(Answers, FindRoomHoweverManyOperationalStreamsAreOpen) {
+  Method operational = Streaming(Echo);
+  operational.operational = true;
+  LoopOptions options;
+  options.bytes_in_flight_max = kMiB / 4;
+  Served served({std::move(operational), Answering()}, options);
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<
+      std::unique_ptr<grpc::ClientReaderWriter<ServerReflectionRequest, ServerReflectionResponse>>>
+      streams;
+  int opened = 0;
+  for (int i = 0; i < 40; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    streams.push_back(served.stream().ServerReflectionInfo(contexts.back().get()));
+    ServerReflectionResponse response;
+    streams.back()->Write(ServerReflectionRequest());
+    opened += streams.back()->Read(&response);
+  }
+  EXPECT_GT(opened, 0);
+  EXPECT_LT(opened, 40);
+  const grpc::Status status = served.Call();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  for (const auto& context : contexts) context->TryCancel();
+}
+
 TEST(Answers, ThatHoldAllTheRoomLeaveNoneForAStreamsMessages) {
   Held held;
   Method row = held.Row();

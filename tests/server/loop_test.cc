@@ -327,6 +327,18 @@ TEST(Scans, AreClosedWhenTheServerEnds) {
   EXPECT_TRUE(Becomes(at_work, 0));
 }
 
+TEST(Scans, ThatWriteMayHaveWrittenWhenTheServerEnds) {
+  std::atomic<int> at_work = 0;
+  Method scan = Endless(at_work);
+  scan.writes = true;
+  Served served({std::move(scan)});
+  auto call = std::async(std::launch::async, [&] { return served.Call(); });
+  ASSERT_TRUE(Becomes(at_work, 1));
+  served.loop().Shutdown(std::chrono::milliseconds(0));
+  EXPECT_EQ(call.get().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(served.ends.Await(1).front().reason, ErrorReason::kOutcomeUnknown);
+}
+
 TEST(Scans, BeyondAThousandWaitingAreRefused) {
   std::atomic<int> at_work = 0;
   LoopOptions options;

@@ -17,7 +17,7 @@ std::vector<server::Method> Methods(Rows rows) {
   rows.Read("GetEnrollments", GetEnrollments);
   rows.Scan("ListRoster", ListRoster);
   rows.Write("Apply", OpenApply);
-  rows.Scan("PurgeTombstones", PurgeTombstones);
+  rows.ScanAndWrite("PurgeTombstones", PurgeTombstones);
   return rows.Take();
 }
 
