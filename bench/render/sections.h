@@ -18,6 +18,8 @@ std::vector<Section> LoadSections(const Figures& figures);
 std::vector<Section> StrategySections(const Figures& figures);
 // strata_growth.
 std::vector<Section> GrowthSections(const Figures& figures);
+// strata_withstand.
+std::vector<Section> WithstandSections(const Figures& figures);
 // What any of them measured, held against what it is to be.
 std::vector<Section> GoalSections(const Figures& figures);
 
