@@ -120,6 +120,7 @@ absl::StatusOr<versioning::ListQuery> ToListQuery(const RosterQuery& query) {
 void Enrollments::Apply(ApplyRequest request, ApplyCallback done) {
   if (absl::Status status = Check(request); !status.ok()) return done(std::move(status));
   versioning::WriteRequest write = ToWrite(request.student, request.change, request.deadline);
+  write.waiter = request.waiter;
   // What was decided last, on the version that the write is then answered with.
   const auto decision = std::make_shared<Decision>();
   auto mutate =

@@ -29,6 +29,7 @@ struct ApplyRequest {
   Message message;
   versioning::ChangeInfo change;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  const Waiter* waiter = nullptr;  // as of a WriteRequest
 };
 
 struct Applied {

@@ -15,15 +15,18 @@ inline std::string SetOr(const std::string& set) {
   return set.empty() ? std::string(enrollment::kDefaultSet) : set;
 }
 
-// EnrollRequest, UnenrollRequest or ApplyRequest.
+// EnrollRequest, UnenrollRequest or ApplyRequest. The call, if there is one, lives until the
+// answer.
 template <typename Request>
 enrollment::ApplyRequest ToApply(const Request& request, enrollment::Operation operation,
-                                 std::chrono::steady_clock::time_point deadline) {
+                                 std::chrono::steady_clock::time_point deadline,
+                                 const Call* call = nullptr) {
   enrollment::ApplyRequest made;
   made.student = {CollectionOr(request.collection()), request.student_id()};
   made.message = {SetOr(request.set()), request.class_name(), request.sequence_number(), operation};
   made.change = ToChangeInfo(request.change());
   made.deadline = deadline;
+  made.waiter = call;
   return made;
 }
 

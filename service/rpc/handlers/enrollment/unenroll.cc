@@ -5,7 +5,7 @@ namespace strata::rpc::enrollment_service {
 absl::Status Unenroll(const Context& context, const wire::UnenrollRequest& request,
                       Reply<wire::UnenrollResponse> reply) {
   context.services.enrollments.Apply(
-      ToApply(request, enrollment::Operation::kUnenroll, context.call.deadline()),
+      ToApply(request, enrollment::Operation::kUnenroll, context.call.deadline(), &context.call),
       AnswerApplied(std::move(reply)));
   return absl::OkStatus();
 }
