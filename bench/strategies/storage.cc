@@ -29,8 +29,8 @@ BytesByName TableBytes(const std::filesystem::path& directory) {
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
   // With the engine's own settings: a reader that does not track logs stumbles over one that does.
-  const rocksdb::DBOptions options =
-      engines::rocks::DatabaseOptions(rocksdb::Env::Default(), rocksdb::NewLRUCache(1 << 20));
+  const rocksdb::DBOptions options = engines::rocks::DatabaseOptions(
+      rocksdb::Env::Default(), rocksdb::NewLRUCache(1 << 20), /*open_files_max=*/512);
   if (status.ok()) {
     status = rocksdb::DB::OpenForReadOnly(options, path, families, &handles, &opened);
   }

@@ -19,6 +19,11 @@
 namespace strata::document {
 namespace {
 
+// How many times the document an operation counts for: those that compare elements are slower.
+size_t Readings(OperationKind kind) {
+  return kind == OperationKind::kAppendMissing || kind == OperationKind::kRemoveAll ? 8 : 1;
+}
+
 // Where a path leads in a document.
 struct Place {
   enum class Kind {
@@ -147,9 +152,7 @@ class Editor {
   }
 
   absl::Status CheckWork() {
-    const bool compares = operation_->kind == OperationKind::kAppendMissing ||
-                          operation_->kind == OperationKind::kRemoveAll;
-    work_bytes_ += document_.size() * (compares ? 8 : 1);
+    work_bytes_ += document_.size() * Readings(operation_->kind);
     if (work_bytes_ <= Patch::kWorkBytesMax) return absl::OkStatus();
     return Refuse(
         "is more than a patch of a document of this size may hold; send fewer operations, or set "
@@ -324,6 +327,14 @@ class Editor {
 };
 
 }  // namespace
+
+size_t WorkBytes(const Patch& patch, size_t document_bytes) {
+  size_t bytes = 0;
+  for (const Operation& operation : patch.operations) {
+    bytes += document_bytes * Readings(operation.kind);
+  }
+  return bytes;
+}
 
 absl::StatusOr<Content> ApplyPatch(const Content& base, const Patch& patch, const Limits& limits) {
   if (patch.operations.size() > Patch::kOperationsMax) {

@@ -42,6 +42,10 @@ struct Patch {
   static constexpr size_t kWorkBytesMax = size_t{256} << 20;
 };
 
+// What the operations read, as Patch::kWorkBytesMax counts it, of a document that keeps its size of
+// so many bytes.
+size_t WorkBytes(const Patch& patch, size_t document_bytes);
+
 // `base` with the patch applied, whole or not at all. Missing parents of set, increment, append are
 // made (as objects). INVALID_PATCH with metadata "field" ("operations[2]"), "path" and the problem:
 // a path through a scalar, an array index past the end (the end itself and "-" append), an

@@ -141,6 +141,7 @@ void Decider::DecideOne(Round& round, PendingWrite& write) {
   // Before everything else: whatever stands in this request's way may be its own first attempt.
   if (Replay(round, write)) return;
   if (absl::Status refusal = CheckPrecondition(round, write); !refusal.ok()) {
+    round.takes_long = DoesTakeLong(refusal);
     write.answer = std::move(refusal);
     return;
   }
@@ -180,7 +181,7 @@ absl::Status Decider::CheckPrecondition(const Round& round, const PendingWrite& 
     return VersionConflict(name, *precondition.exists ? "an existing one" : "a missing one",
                            actual);
   }
-  if (precondition.filter) RETURN_IF_ERROR(CheckFilter(current, write));
+  if (precondition.filter) RETURN_IF_ERROR(CheckFilter(round, write));
   // It lost against whoever moved the head since.
   if (precondition.forbids_retry() && write.lost_against >= 0 && write.lost_against != actual) {
     return VersionConflict(name, std::to_string(write.lost_against), actual);
@@ -188,16 +189,23 @@ absl::Status Decider::CheckPrecondition(const Round& round, const PendingWrite& 
   return absl::OkStatus();
 }
 
-// As long as somebody waits for it.
-absl::Status Decider::CheckFilter(const StoredVersion* current, const PendingWrite& write) const {
+// As long as somebody waits for it, and not for long where others wait: conditions cost what they
+// are, on a small document too.
+absl::Status Decider::CheckFilter(const Round& round, const PendingWrite& write) const {
   const WriteRequest& request = write.request;
+  const StoredVersion* const current = round.current();
   if (current == nullptr || current->deleted()) return FilterNotMatched(request.name, current);
-  const StopCheck stopped = [this, &request] {
-    return IsGone(request) || request.deadline <= clock_.SteadyNow();
+  using Time = std::chrono::steady_clock::time_point;
+  const Time until = round.brief ? clock_.SteadyNow() + kBriefFilterTimeMax : Time::max();
+  bool takes_long = false;
+  const StopCheck stopped = [&] {
+    const Time now = clock_.SteadyNow();
+    takes_long = now >= until;
+    return takes_long || IsGone(request) || request.deadline <= now;
   };
   const std::optional<bool> matches =
       request.precondition.filter->Matches(*current->content, stopped);
-  if (!matches) return DeadlineExceeded(write.attempts);
+  if (!matches) return takes_long ? TakesLong() : DeadlineExceeded(write.attempts);
   return *matches ? absl::OkStatus() : FilterNotMatched(request.name, current);
 }
 
@@ -261,6 +269,7 @@ ReadContext Decider::ContextOf(const Round& round) const {
 CurrentState Decider::StateOf(const Round& round) const {
   CurrentState current;
   current.version = round.current();
+  current.brief = round.brief;
   current.read = [this, &round](int64_t version) -> absl::StatusOr<StoredVersion> {
     const int64_t head = round.head_version();
     if (version > head) return round.planned[static_cast<size_t>(version - head - 1)];

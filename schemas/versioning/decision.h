@@ -28,6 +28,7 @@ struct Round {
   PendingWrites group;             // that are not answered yet
   std::optional<size_t> take_max;  // what WriteQueue::LimitNextTake had said
 
+  bool brief = false;  // others wait for the thread
   ReadLimits limits;
   bool takes_long = false;  // more than the limits let it: nothing is decided
 
@@ -85,7 +86,7 @@ class Decider {
   absl::StatusOr<std::optional<StoredVersion>> FindMade(const Round& round,
                                                         const WriteRequest& request) const;
   absl::Status CheckPrecondition(const Round& round, const PendingWrite& write) const;
-  absl::Status CheckFilter(const StoredVersion* current, const PendingWrite& write) const;
+  absl::Status CheckFilter(const Round& round, const PendingWrite& write) const;
   ReadContext ContextOf(const Round& round) const;
   CurrentState StateOf(const Round& round) const;
   void PlanVersion(Round& round, PendingWrite& write, const CurrentState& current,

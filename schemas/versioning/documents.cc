@@ -81,9 +81,10 @@ void Documents::Update(WriteRequest request, NewContent new_content, bool allow_
     if (const auto* const content = std::get_if<document::Content>(&new_content)) {
       return Mutation{kind, *content};
     }
-    ASSIGN_OR_RETURN(document::Content patched,
-                     ApplyPatch(current.live() ? *current.version->content : document::Content(),
-                                std::get<document::Patch>(new_content), limits));
+    const auto& patch = std::get<document::Patch>(new_content);
+    const auto base = current.live() ? *current.version->content : document::Content();
+    if (current.brief && WorkBytes(patch, base.size()) > kBriefPatchBytesMax) return TakesLong();
+    ASSIGN_OR_RETURN(document::Content patched, ApplyPatch(base, patch, limits));
     return Mutation{kind, std::move(patched)};
   };
   Modify(std::move(request), std::move(update), std::move(done));

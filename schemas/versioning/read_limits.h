@@ -1,6 +1,7 @@
 // How far a read may go.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,5 +26,7 @@ struct ReadLimits {
 // About as much as others may wait for.
 inline constexpr size_t kBriefDocumentBytesMax = size_t{64} << 10;
 inline constexpr size_t kBriefRebuiltBytesMax = size_t{512} << 10;
+inline constexpr size_t kBriefPatchBytesMax = size_t{4} << 20;  // as document::WorkBytes counts
+inline constexpr std::chrono::milliseconds kBriefFilterTimeMax{3};
 
 }  // namespace strata::versioning

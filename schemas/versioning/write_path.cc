@@ -76,7 +76,8 @@ WritePath::RoundPtr WritePath::TakeRound(WriteQueue& queue, Effort effort) {
   auto round = std::make_shared<Round>();
   round->group = std::move(group);
   round->take_max = take_max;
-  if (effort == Effort::kBrief) {
+  round->brief = effort == Effort::kBrief;
+  if (round->brief) {
     round->limits.document_bytes_max = options_.brief_document_bytes_max;
     round->limits.rebuilt_bytes_max = kBriefRebuiltBytesMax;
   }

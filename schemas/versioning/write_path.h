@@ -2,9 +2,9 @@
 // was faster.
 //
 // Where the engine's reads block, only the executor reads: neither the caller of Modify nor the
-// thread that brings a commit's answer waits for it. Nor do they decide about large documents: such
-// a round goes on in the turn of whoever waits for its first write, where one is known, and
-// otherwise on the executor.
+// thread that brings a commit's answer waits for it. Nor do they decide what takes long, such as
+// about large documents or by many conditions: such a round goes on in the turn of whoever waits
+// for its first write, where one is known, and otherwise on the executor.
 //
 // Writes of one document stand in its write queue. While a commit of the document is in flight,
 // further writes wait; then they are applied one after the other and planned together as successive
@@ -94,6 +94,9 @@ struct CurrentState {
   const StoredVersion* version = nullptr;  // null: never written; may be a deletion
   // Reads an older version (from 1 to the current one) with content.
   std::function<absl::StatusOr<StoredVersion>(int64_t version)> read;
+  // Others wait for this thread: what takes long is to end with TakesLong, and is called again
+  // elsewhere.
+  bool brief = false;
 
   bool live() const { return version != nullptr && !version->deleted(); }
 };

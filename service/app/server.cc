@@ -6,6 +6,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/base/strings.h"
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/versioning/documents.h"
 #include "schemas/versioning/ledger_migration.h"
@@ -150,7 +151,10 @@ absl::Status Server::Parts::Serve() {
   services.emplace(rpc::Services{*documents, *enrollments,
                                  *versioning::FindStrategy(options.default_strategy), *health,
                                  *reflection, options.loop.unary_deadline});
-  RETURN_IF_ERROR(documents->collections().Count());
+  // What cannot be counted now keeps nobody from reading; whoever makes a collection tries again.
+  if (const absl::Status counted = documents->collections().Count(); !counted.ok()) {
+    Log(LogLevel::kWarning, "collections are not counted", {{"error", ToStd(counted.message())}});
+  }
   documents->collections().ResumeSweeps();
   Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
   ASSIGN_OR_RETURN(

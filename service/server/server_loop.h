@@ -86,9 +86,9 @@ class ServerLoop {
   virtual int port() const = 0;
 
   // From now on new calls are refused. Waits at most `grace` for those in progress, then ends all
-  // of them and all streams with UNAVAILABLE: DRAINING, or OUTCOME_UNKNOWN where something may have
-  // been written; whatever works for them finds them closed. Stops listening. When it returns, no
-  // handler is called any more and late answers are dropped. Once.
+  // of them with UNAVAILABLE: DRAINING, or OUTCOME_UNKNOWN where something may have been written;
+  // and all streams with DRAINING. Whatever works for calls finds them closed. Stops listening.
+  // When it returns, no handler is called any more and late answers are dropped. Once.
   virtual void Shutdown(std::chrono::milliseconds grace) = 0;
 
  protected:

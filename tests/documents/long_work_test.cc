@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -22,7 +23,10 @@ using test_support::IsOk;
 // Keeps what is deferred until the test runs it.
 class Turn final : public Waiter {
  public:
-  bool gone() const override { return ++asked_ > asks_left_; }
+  bool gone() const override {
+    if (clock_ != nullptr) clock_->Advance(std::chrono::milliseconds(1));
+    return ++asked_ > asks_left_;
+  }
   absl::Status Defer(std::function<void()> work) const override {
     if (refuses_) return Error(ErrorReason::kOverloaded, "too much waits");
     const std::lock_guard lock(mutex_);
@@ -55,6 +59,8 @@ class Turn final : public Waiter {
     asked_ = 0;
   }
   void RefuseAll() { refuses_ = true; }
+  // A millisecond passes whenever it is asked whether it is gone.
+  void TakeTime(test_support::ManualClock& clock) { clock_ = &clock; }
 
  private:
   mutable std::mutex mutex_;
@@ -62,6 +68,7 @@ class Turn final : public Waiter {
   mutable std::atomic<int> asked_ = 0;
   int asks_left_ = 1'000'000;
   bool refuses_ = false;
+  test_support::ManualClock* clock_ = nullptr;
 };
 
 const DocumentName kName{"things", "a"};
@@ -71,6 +78,17 @@ document::Filter TextMatches(std::string_view pattern) {
   const std::string condition = BsonBuilder().String("$regex", pattern).Take();
   return *document::Filter::Compile(
       document::Content::FromTrusted(BsonBuilder().Document("text", condition).Take()));
+}
+
+// None of the so many patterns is found.
+document::Filter AnyMatches(int patterns) {
+  BsonBuilder all;
+  for (int i = 0; i < patterns; ++i) {
+    const std::string condition = BsonBuilder().String("$regex", "no " + std::to_string(i)).Take();
+    all.Document(std::to_string(i), BsonBuilder().Document("text", condition).Take());
+  }
+  return *document::Filter::Compile(
+      document::Content::FromTrusted(BsonBuilder().Array("$or", all.Take()).Take()));
 }
 
 class LongWorkTest : public CombinationTest {
@@ -113,6 +131,40 @@ TEST_P(LongWorkTest, APatchOfALargeDocumentWaitsForItsTurn) {
   while (!answer.ready()) turn_.RunAll();
   EXPECT_THAT(answer.Wait(), IsOk());
   EXPECT_EQ(Newest(), 2);
+}
+
+// However small the document.
+TEST_P(LongWorkTest, APatchOfManyOperationsWaitsForItsTurn) {
+  ASSERT_THAT(world->Create(Request(), Text(std::string(50'000, 'x'))), IsOk());
+  document::Patch patch = Increment("/n", 1);
+  patch.operations.resize(20, patch.operations.front());
+  ASSERT_THAT(world->Update(Brief(), patch), IsOk());
+  EXPECT_EQ(turn_.deferred(), 0u);
+  patch.operations.resize(200, patch.operations.front());
+  Answer answer;
+  world->documents().Update(Brief(), patch, false, answer.Callback());
+  turn_.AwaitDeferred();
+  EXPECT_FALSE(answer.ready());
+  while (!answer.ready()) turn_.RunAll();
+  EXPECT_THAT(answer.Wait(), IsOk());
+  EXPECT_EQ(Newest(), 3);
+}
+
+TEST_P(LongWorkTest, APreconditionThatTakesTimeWaitsForItsTurn) {
+  ASSERT_THAT(world->Create(Request(), Text("small")), IsOk());
+  WriteRequest request = Brief();
+  request.precondition.filter = TextMatches("no such text");
+  EXPECT_THAT(world->Update(request, Increment("/n", 1)),
+              HasReason(ErrorReason::kFilterNotMatched));
+  EXPECT_EQ(turn_.deferred(), 0u);
+  request.precondition.filter = AnyMatches(20);
+  turn_.TakeTime(world.clock());
+  Answer answer;
+  world->documents().Update(request, Increment("/n", 1), false, answer.Callback());
+  turn_.AwaitDeferred();
+  EXPECT_FALSE(answer.ready());
+  while (!answer.ready()) turn_.RunAll();
+  EXPECT_THAT(answer.Wait(), HasReason(ErrorReason::kFilterNotMatched));
 }
 
 TEST_P(LongWorkTest, ALargeContentWaitsForItsTurn) {

@@ -125,6 +125,16 @@ TEST_F(LongWork, APreconditionOnALargeDocument) {
   });
 }
 
+TEST_F(LongWork, AnEnrollmentOfALargeDocument) {
+  Make("small", R"({"n": 0})");
+  Make("large", kLarge);
+  ExpectWaitsForItsTurn([this] {
+    return server_.CallByName("strata.v1.EnrollmentService/Enroll",
+                              R"({"collection": "c", "student_id": "large", "class_name": "a",
+                                  "sequence_number": 1})");
+  });
+}
+
 TEST_F(LongWork, ALargeDocumentAsJson) {
   Make("small", R"({"n": 0})");
   Make("large", kLarge);

@@ -180,6 +180,9 @@ void Metadata::DriveEngines() {
   SawCommitEndingWith(Error(ErrorReason::kStoreUnavailable, "storage is full"));
   SawCommitEndingWith(Error(ErrorReason::kOutcomeUnknown, "storage failed"));
   SawCommitEndingWith(Error(ErrorReason::kOverloaded, "too many commits wait"));
+  // Of what is in flight, which takes several callers; tests/server/admission_test.cc makes them.
+  SawCommitEndingWith(Error(ErrorReason::kOverloaded, "too much is in flight").With("limit", 1));
+  SawCommitEndingWith(Error(ErrorReason::kOverloaded, "more than a share").With("share", 1));
   SawCommitEndingWith(absl::InternalError("a bug"));
   SawCommitEndingWith(absl::OkStatus());  // not committed: a lost race
 

@@ -12,6 +12,8 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpc/reflection/v1/reflection.grpc.pb.h"
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
+#include "schemas/base/error.h"
+#include "schemas/store/forwarding_store.h"
 #include "service/engines/engines.h"
 #include "tests/rpc/test_server.h"
 #include "tests/support/temporary_directory.h"
@@ -284,6 +286,55 @@ TEST(Deadlines, ACallerThatGaveUpDoesNotDisturb) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   held.store->LetGo();
   EXPECT_TRUE(held.server->Get(R"({"collection": "c", "id": "x"})").ok());
+}
+
+// A store over which nobody walks to count collections, as long as the test says so.
+class Uncountable final : public store::ForwardingStore {
+ public:
+  Uncountable(std::unique_ptr<store::Store> inner, const std::atomic<bool>& broken)
+      : ForwardingStore(std::move(inner)), broken_(broken) {}
+
+  std::unique_ptr<store::Reader> Snapshot() const override {
+    return std::make_unique<Reader>(ForwardingStore::Snapshot(), broken_);
+  }
+
+ private:
+  class FailedCursor final : public store::ForwardingCursor {
+   public:
+    using ForwardingCursor::ForwardingCursor;
+    bool Valid() const override { return false; }
+    absl::Status status() const override {
+      return Error(ErrorReason::kStoreUnavailable, "a block is damaged");
+    }
+  };
+  class Reader final : public store::ForwardingReader {
+   public:
+    Reader(std::unique_ptr<store::Reader> inner, const std::atomic<bool>& broken)
+        : ForwardingReader(std::move(inner)), broken_(broken) {}
+    std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
+                                        const store::Range& range) const override {
+      std::unique_ptr<store::Cursor> cursor = ForwardingReader::Scan(keyspace, range);
+      if (!broken_ || keyspace != store::Keyspace::kCollections) return cursor;
+      return std::make_unique<FailedCursor>(std::move(cursor));
+    }
+
+   private:
+    const std::atomic<bool>& broken_;
+  };
+
+  const std::atomic<bool>& broken_;
+};
+
+TEST(Limits, CollectionsThatCannotBeCountedAreServedAllTheSame) {
+  std::atomic<bool> broken = true;
+  engines::OpenOptions open;
+  TestServer server(TestOptions(),
+                    std::make_unique<Uncountable>(*engines::OpenEngine("memory", open), broken));
+  EXPECT_EQ(server.Get(R"({"collection": "c", "id": "x"})").details().reason,
+            "COLLECTION_NOT_FOUND");
+  EXPECT_EQ(server.CreateCollection(R"({"name": "c"})").details().reason, "STORE_UNAVAILABLE");
+  broken = false;
+  EXPECT_TRUE(server.CreateCollection(R"({"name": "c"})").ok());
 }
 
 // Nothing is done for it, and whoever runs the server is served.

@@ -15,7 +15,8 @@ inline std::string SetOr(const std::string& set) {
   return set.empty() ? std::string(enrollment::kDefaultSet) : set;
 }
 
-// EnrollRequest, UnenrollRequest or ApplyRequest.
+// EnrollRequest, UnenrollRequest or ApplyRequest. The call, if there is one, lives until the
+// answer.
 template <typename Request>
 enrollment::ApplyRequest ToApply(const Request& request, enrollment::Operation operation,
                                  std::chrono::steady_clock::time_point deadline,
