@@ -162,7 +162,8 @@ void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
       ->type_name("MIB")
       ->check(CLI::Range(int64_t{8}, int64_t{1} << 20));
   Add(app, group, "executor-threads", server.executor_threads,
-      "threads for calls that visit many records, and writes that go through much content")
+      "threads for calls that visit many records, and those that\ngo through much content, in "
+      "their callers' turns")
       ->type_name("N")
       ->check(CLI::Range(1, 256));
 }

@@ -47,8 +47,9 @@ class Call : public Waiter {
   CallInfo info_;
   std::atomic<bool> closed_ = false;
   bool at_length_ = false;
-  google::protobuf::MessageLite* request_ = nullptr;   // on an arena that lives as long as the call
-  google::protobuf::MessageLite* response_ = nullptr;  // as the request
+  // Both on an arena that is gone with the last handle.
+  google::protobuf::MessageLite* request_ = nullptr;
+  google::protobuf::MessageLite* response_ = nullptr;
 
  private:
   friend class CallHandle;

@@ -10,7 +10,7 @@
 // Refused without handling: what Admission refuses, bytes that are no message or more than one may
 // have (INVALID_MESSAGE), methods that do not exist (UNKNOWN_METHOD). A call that is not answered
 // by the server's own deadline is answered DEADLINE_EXCEEDED; what its handler says later is
-// dropped.
+// dropped. One whose answer does not leave is cancelled a little later.
 #pragma once
 
 #include <chrono>
