@@ -7,6 +7,7 @@ namespace strata {
 namespace {
 
 constexpr char kPayloadUrl[] = "strata/error";
+constexpr char kRetryAfterUrl[] = "strata/retry_after";  // microseconds, as a decimal number
 
 struct ReasonRow {
   std::string_view name;
@@ -85,6 +86,9 @@ absl::Status Error::ToStatus() const {
     AppendPart(payload, value);
   }
   status.SetPayload(kPayloadUrl, absl::Cord(payload));
+  if (retry_after_) {
+    status.SetPayload(kRetryAfterUrl, absl::Cord(std::to_string(retry_after_->count())));
+  }
   return status;
 }
 
@@ -119,6 +123,12 @@ std::optional<std::string> MetadataOf(const absl::Status& status, std::string_vi
     if (name == key) return std::move(value);
   }
   return std::nullopt;
+}
+
+std::optional<std::chrono::microseconds> RetryAfterOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kRetryAfterUrl);
+  if (!payload) return std::nullopt;
+  return std::chrono::microseconds(std::stoll(std::string(*payload)));
 }
 
 }  // namespace strata

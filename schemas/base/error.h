@@ -1,6 +1,7 @@
 // Errors with a reason: what went wrong in a word that programs can rely on.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -57,6 +58,12 @@ class Error {
     return std::move(*this);
   }
 
+  // When it makes sense to try again, where that is known better than the reason tells.
+  Error&& RetryAfter(std::chrono::microseconds time) && {
+    retry_after_ = time;
+    return std::move(*this);
+  }
+
   absl::Status ToStatus() const;
   operator absl::Status() const { return ToStatus(); }  // NOLINT(google-explicit-constructor)
   template <typename T>
@@ -69,6 +76,7 @@ class Error {
   absl::StatusCode code_;
   std::string message_;
   ErrorMetadata metadata_;
+  std::optional<std::chrono::microseconds> retry_after_;
 };
 
 // The reason and metadata of a status made by Error; nothing and empty for any other status.
@@ -77,5 +85,8 @@ ErrorMetadata MetadataOf(const absl::Status& status);
 
 // The value of one metadata key, if the status has it.
 std::optional<std::string> MetadataOf(const absl::Status& status, std::string_view key);
+
+// As Error::RetryAfter said.
+std::optional<std::chrono::microseconds> RetryAfterOf(const absl::Status& status);
 
 }  // namespace strata

@@ -36,7 +36,7 @@ std::optional<std::string> Find(const ErrorMetadata& metadata, std::string_view 
   return std::nullopt;
 }
 
-std::optional<std::chrono::milliseconds> RetryDelay(ErrorReason reason) {
+std::optional<std::chrono::microseconds> RetryDelay(ErrorReason reason) {
   switch (reason) {
     case ErrorReason::kRetriesExhausted:
     case ErrorReason::kOverloaded:
@@ -98,7 +98,9 @@ google::rpc::PreconditionFailure MakePreconditionFailure(ErrorReason reason,
   return failure;
 }
 
-void AddDetails(ErrorReason reason, const ErrorMetadata& metadata, google::rpc::Status& status) {
+void AddDetails(ErrorReason reason, const ErrorMetadata& metadata,
+                const std::optional<std::chrono::microseconds>& retry_after,
+                google::rpc::Status& status) {
   google::rpc::ErrorInfo info;
   FillErrorInfo(reason, metadata, info);
   status.add_details()->PackFrom(info);
@@ -121,10 +123,10 @@ void AddDetails(ErrorReason reason, const ErrorMetadata& metadata, google::rpc::
     default:
       break;
   }
-  if (const auto delay = RetryDelay(reason)) {
+  if (const auto delay = retry_after ? retry_after : RetryDelay(reason)) {
     google::rpc::RetryInfo retry;
-    retry.mutable_retry_delay()->set_seconds(delay->count() / 1000);
-    retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>(delay->count() % 1000) * 1'000'000);
+    retry.mutable_retry_delay()->set_seconds(delay->count() / 1'000'000);
+    retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>(delay->count() % 1'000'000) * 1000);
     status.add_details()->PackFrom(retry);
   }
 }
@@ -140,7 +142,7 @@ grpc::Status ToGrpc(const absl::Status& status) {
   google::rpc::Status wire;
   wire.set_code(static_cast<int>(known ? status.code() : ReasonCode(reason)));
   wire.set_message(Shown(message, kMessageBytesMax));
-  AddDetails(reason, known ? MetadataOf(status) : ErrorMetadata(), wire);
+  AddDetails(reason, known ? MetadataOf(status) : ErrorMetadata(), RetryAfterOf(status), wire);
   return grpc::Status(static_cast<grpc::StatusCode>(wire.code()), wire.message(),
                       wire.SerializeAsString());
 }

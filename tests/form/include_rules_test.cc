@@ -41,28 +41,31 @@ constexpr Rule kRules[] = {
      ". absl/ bson/ rocksdb/ posix zlib.h schemas/base schemas/store service/engines "
      "service/observability"},
 
+    // Who may do what: knows no gRPC and no store.
+    {"service/security",
+     ". absl/ google/protobuf/ openssl/ posix schemas/base service/observability"},
+
     // gRPC ends here: the transport knows methods, no service and no store.
     {"service/server",
      ". absl/ google/protobuf/ google/rpc/ grpc/ grpcpp/ posix schemas/base schemas/document "
-     "schemas/store/cooperative.h service/observability"},
+     "schemas/store/cooperative.h service/observability service/security"},
 
     // The wire ends here; handlers know no engine, and of the transport what has no gRPC in it.
     {"service/rpc",
      ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
      "schemas/versioning schemas/enrollment service/observability "
-     "service/server/call.h service/server/method.h"},
+     "service/security service/server/call.h service/server/method.h"},
     // Not the store: what of it is spoken of has a name.
     {"service/rpc/handlers",
      ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
      "schemas/store/record.h schemas/versioning schemas/enrollment service/observability "
-     "service/rpc "
-     "service/rpc/handlers"},
+     "service/rpc service/rpc/handlers service/security"},
 
     {"service/observability", ". absl/ posix spdlog/ schemas/base"},
     {"service/app",
      ". absl/ CLI/ grpc/ grpcpp/ posix spdlog/ schemas/base schemas/document schemas/store "
      "schemas/versioning schemas/enrollment service/engines service/observability service/rpc "
-     "service/server"},
+     "service/security service/server"},
 
     // A client knows the contract and nothing of the server. The rules of Extended JSON are part of
     // the contract, and only its JSON needs them.

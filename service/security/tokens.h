@@ -1,0 +1,46 @@
+// The tokens file: who may call by presenting which secret.
+//
+//   line  := [NAME " sha256:" HEX [" expires=" RFC3339]] ["#" anything]
+//
+// NAME has 1 to 128 bytes of a-z A-Z 0-9 . _ - and @; HEX is the SHA-256 of the token's text. A
+// token is 256 random bits, so it needs neither salt nor slow hash.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+
+namespace strata::security {
+
+struct Token {
+  std::string name;
+  std::optional<UnixMicros> expires;  // from then on it is wrong
+};
+
+class Tokens {
+ public:
+  static constexpr size_t kBytesMax = size_t{1} << 20;
+
+  // INVALID_FIELD, naming the line: another form, a name or a hash twice, an expiry that has passed
+  // at `now`, a carriage return, more bytes than kBytesMax.
+  static absl::StatusOr<Tokens> Parse(std::string_view text, UnixMicros now);
+
+  // What is known by the 32 bytes of the token's SHA-256, whether or not it expired; null: nothing.
+  const Token* Find(std::string_view hash) const;
+  size_t size() const { return by_hash_.size(); }
+
+ private:
+  std::map<std::string, Token, std::less<>> by_hash_;
+};
+
+// "strata_" and 32 random bytes in base64url, without padding.
+std::string MakeToken(Entropy& entropy);
+// The line of the file for it. INVALID_FIELD: no such name may be.
+absl::StatusOr<std::string> TokenLine(std::string_view name, std::string_view token,
+                                      std::optional<UnixMicros> expires);
+
+}  // namespace strata::security
