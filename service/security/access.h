@@ -76,13 +76,15 @@ class Access {
   class Quotas;
 
   Rules rules() const;
+  absl::Status Counted(absl::Status refusal) const;
 
   const Clock& clock_;
   std::atomic<uint64_t> generation_ = 0;
   std::atomic<bool> reads_tokens_ = false;
-  std::atomic<int64_t> denied_ = 0;
+  mutable std::atomic<int64_t> denied_ = 0;
+  std::mutex using_;  // one Use at a time
   mutable std::mutex mutex_;
-  Rules rules_;
+  Rules rules_;  // guarded by mutex_
   const std::unique_ptr<Verdicts> verdicts_;
   const std::unique_ptr<Denials> denials_;
   const std::unique_ptr<Quotas> quotas_;

@@ -1,8 +1,6 @@
 // The policy: which principals may do what to which resources, for whom, and how much.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +10,8 @@
 #include "service/security/quota.h"
 
 namespace strata::security {
+
+class PolicyFile;
 
 // Matches one text exactly or, if it ends in "*", every text that begins with what is before that.
 class Pattern {
@@ -51,13 +51,16 @@ class Policy {
     std::vector<Pattern> resources;
     std::vector<Pattern> acts_for;
   };
-  struct QuotaEntry {
+  struct Limited {
     Pattern principal;
     QuotaLimits limits;
   };
 
+  absl::Status AddGrants(const PolicyFile& file);
+  absl::Status AddQuotas(const PolicyFile& file);
+
   std::vector<Grant> grants_;
-  std::vector<QuotaEntry> quotas_;
+  std::vector<Limited> quotas_;
 };
 
 }  // namespace strata::security

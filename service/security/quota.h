@@ -41,14 +41,22 @@ class Quota {
   absl::Status Enter();
   void Leave();
 
+  // As one that was never used: nothing is under way, nothing is missing from its buckets.
+  bool IsFull(Time now) const;
+
  private:
-  // What is left in one bucket.
+  // What was left in one bucket at a time. It changes only when something is taken, so that however
+  // often a caller asks too early, it gets what it was told, when it was told.
   struct Bucket {
-    double per_second = 0;
+    double per_second = 0;  // 0: it is none
     double left = 0;
     Time filled{};
     double capacity() const { return per_second < 1 ? 1 : per_second; }
-    void Fill(Time now);
+    double LeftAt(Time now) const;
+    // From `now` until there is `needed`.
+    std::chrono::microseconds WaitFor(double needed, Time now) const;
+    void Limit(double new_per_second, Time now);
+    void Take(double count, Time now);
   };
 
   std::atomic<bool> limited_ = false;  // so that most callers take no lock
