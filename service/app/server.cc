@@ -106,6 +106,7 @@ struct Server::Parts {
   Parts(const ServerOptions& server_options, std::unique_ptr<store::Store> made)
       : options(server_options),
         clock_watch(*options.clock),
+        access(*options.clock),
         executor(server_options.executor_threads),
         prompt(made->capabilities().blocking_reads ? kPromptThreadsWhereReadsBlock
                                                    : kPromptThreads),
@@ -113,6 +114,7 @@ struct Server::Parts {
 
   const ServerOptions options;
   observability::ClockWatch clock_watch;
+  security::Access access;
   ThreadPool executor;
   ThreadPool prompt;
   std::unique_ptr<store::Store> store;
@@ -150,18 +152,20 @@ absl::Status Server::Parts::Serve() {
   reflection.emplace(names);
   services.emplace(rpc::Services{*documents, *enrollments,
                                  *versioning::FindStrategy(options.default_strategy), *health,
-                                 *reflection, options.loop.unary_deadline});
+                                 *reflection, access, options.loop.unary_deadline});
   // What cannot be counted now keeps nobody from reading; whoever makes a collection tries again.
   if (const absl::Status counted = documents->collections().Count(); !counted.ok()) {
     Log(LogLevel::kWarning, "collections are not counted", {{"error", ToStd(counted.message())}});
   }
   documents->collections().ResumeSweeps();
   Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
-  ASSIGN_OR_RETURN(
-      loop,
-      server::ServerLoop::Start(
-          options.loop, rpc::AllMethods(*services),
-          {executor, store->cooperative(), {&access_log}, readers, options.executor_threads}));
+  ASSIGN_OR_RETURN(loop, server::ServerLoop::Start(options.loop, rpc::AllMethods(*services),
+                                                   {executor,
+                                                    access,
+                                                    store->cooperative(),
+                                                    {&access_log},
+                                                    readers,
+                                                    options.executor_threads}));
   address = SplitAddress(options.loop.listener.listen)->host + ":" + std::to_string(loop->port());
   Watch();
   health->SetServing(true);

@@ -6,14 +6,15 @@
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/versioning/documents.h"
 #include "service/observability/health.h"
+#include "service/security/access.h"
 #include "service/server/call.h"
 
 namespace strata::rpc {
 
 using server::Call;
+using server::HandlerOf;
 using server::Reply;
 using server::Stream;
-using server::StreamHandler;
 
 class Reflection;
 
@@ -24,6 +25,7 @@ struct Services {
   const versioning::StrategyEntry& default_strategy;
   observability::Health& health;
   const Reflection& reflection;
+  const security::Access& access;
   std::chrono::milliseconds deadline;  // for each message of a stream, as for a call
 };
 

@@ -237,10 +237,41 @@ absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
   return made;
 }
 
-versioning::ChangeInfo ToChangeInfo(const wire::ChangeInfo& change) {
+namespace {
+
+absl::Status CheckActsFor(std::string_view field, const std::string& name,
+                          const security::Resource& resource, const security::Access& access,
+                          const security::Identity& identity) {
+  if (access.PermitsActingFor(identity, resource, name)) return absl::OkStatus();
+  return Error(ErrorReason::kActForDenied, identity.principal + " may not act for " + name +
+                                               " on " + resource.text() + "; leave " +
+                                               std::string(field) + " out")
+      .With("field", field)
+      .With("resource", resource.text());
+}
+
+}  // namespace
+
+absl::StatusOr<versioning::ChangeInfo> ToChangeInfo(const wire::ChangeInfo& change,
+                                                    std::string_view collection,
+                                                    const security::Access& access,
+                                                    const server::CallInfo& info) {
+  const security::Identity& identity = *info.identity;
+  const security::Resource resource{security::ResourceKind::kCollection, collection};
   versioning::ChangeInfo made;
   made.actor = change.actor();
   made.on_behalf_of = change.on_behalf_of();
+  if (!identity.principal.empty()) {
+    if (!made.on_behalf_of.empty()) {
+      RETURN_IF_ERROR(
+          CheckActsFor("change.on_behalf_of", made.on_behalf_of, resource, access, identity));
+    }
+    if (!made.actor.empty() && made.actor != identity.principal) {
+      RETURN_IF_ERROR(CheckActsFor("change.actor", made.actor, resource, access, identity));
+      if (made.on_behalf_of.empty()) made.on_behalf_of = made.actor;
+    }
+    made.actor = identity.principal;
+  }
   made.reason = change.reason();
   made.labels.insert(change.labels().begin(), change.labels().end());
   return made;
@@ -257,10 +288,12 @@ absl::StatusOr<int> ToMaxAttempts(std::string_view field, int32_t max_attempts) 
 absl::StatusOr<versioning::WriteRequest> MakeWriteRequest(
     const std::string& collection, const std::string& id, const wire::Precondition* precondition,
     int32_t max_attempts, const wire::ChangeInfo& change, const std::string& request_id,
-    bool validate_only, const Call& call) {
+    bool validate_only, const Context& context) {
+  const Call& call = context.call;
   versioning::WriteRequest made;
   made.name = {collection, id};
-  made.change = ToChangeInfo(change);
+  ASSIGN_OR_RETURN(made.change,
+                   ToChangeInfo(change, collection, context.services.access, call.info()));
   if (precondition != nullptr) {
     ASSIGN_OR_RETURN(made.precondition, ToPrecondition("precondition", *precondition));
   }

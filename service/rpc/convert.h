@@ -50,12 +50,19 @@ absl::StatusOr<std::optional<document::Filter>> ToFilter(std::string_view field,
                                                          std::string_view struct_wire);
 absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
                                                         const wire::Precondition& precondition);
-versioning::ChangeInfo ToChangeInfo(const wire::ChangeInfo& change);
+// Whoever calls is the actor; where nobody is vouched for, whom the change names. A change may name
+// others, as actor or on_behalf_of, if the caller may act for them: the caller is the actor then,
+// and on_behalf_of the other. ACT_FOR_DENIED.
+absl::StatusOr<versioning::ChangeInfo> ToChangeInfo(const wire::ChangeInfo& change,
+                                                    std::string_view collection,
+                                                    const security::Access& access,
+                                                    const server::CallInfo& info);
 absl::StatusOr<int> ToMaxAttempts(std::string_view field, int32_t max_attempts);
 
 // What every write request has; Create lacks some.
 template <typename Request>
-absl::StatusOr<versioning::WriteRequest> ToWriteRequest(const Request& request, const Call& call);
+absl::StatusOr<versioning::WriteRequest> ToWriteRequest(const Request& request,
+                                                        const Context& context);
 
 // From the domain.
 void FillTimestamp(UnixMicros time, google::protobuf::Timestamp& wire_time);
@@ -89,13 +96,14 @@ void FillWriteResponse(const versioning::WriteResult& result, Response& response
 absl::StatusOr<versioning::WriteRequest> MakeWriteRequest(
     const std::string& collection, const std::string& id, const wire::Precondition* precondition,
     int32_t max_attempts, const wire::ChangeInfo& change, const std::string& request_id,
-    bool validate_only, const Call& call);
+    bool validate_only, const Context& context);
 
 // Keeps room for an answer with a content of so many bytes, if it is larger than usual. OVERLOADED.
 absl::Status ReserveForContent(const Call& call, size_t content_bytes);
 
 template <typename Request>
-absl::StatusOr<versioning::WriteRequest> ToWriteRequest(const Request& request, const Call& call) {
+absl::StatusOr<versioning::WriteRequest> ToWriteRequest(const Request& request,
+                                                        const Context& context) {
   const wire::Precondition* precondition = nullptr;
   int32_t max_attempts = 0;
   if constexpr (requires { request.precondition(); }) {
@@ -104,14 +112,16 @@ absl::StatusOr<versioning::WriteRequest> ToWriteRequest(const Request& request, 
   }
   auto made =
       MakeWriteRequest(request.collection(), request.id(), precondition, max_attempts,
-                       request.change(), request.request_id(), request.validate_only(), call);
+                       request.change(), request.request_id(), request.validate_only(), context);
   if constexpr (requires { request.keep_unchanged(); }) {
     if (made.ok()) made->keep_unchanged = request.keep_unchanged();
   }
   if constexpr (requires { request.omit_content(); }) {
     if (made.ok() && !request.omit_content()) {
       // The call lives until the write is answered.
-      made->admit_content = [&call](size_t bytes) { return ReserveForContent(call, bytes); };
+      made->admit_content = [&call = context.call](size_t bytes) {
+        return ReserveForContent(call, bytes);
+      };
     }
   }
   return made;

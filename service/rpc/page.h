@@ -58,17 +58,27 @@ inline StopCheck OnceClosed(const Call& call) {
 }
 
 // Takes a cursor's items while they fit: `fill` makes a message of the one that the cursor stands
-// on. The cursor is left at its end, or on the first item that was not taken.
-template <typename Cursor, typename Item, typename Fill>
+// on, unless `wanted` says that it is to be left out. The cursor is left at its end, or on the
+// first item that was not taken.
+template <typename Cursor, typename Item, typename Fill, typename Wanted>
 absl::Status FillPage(Cursor& cursor, const Call& call, int items_max,
-                      google::protobuf::RepeatedPtrField<Item>& items, const Fill& fill) {
+                      google::protobuf::RepeatedPtrField<Item>& items, const Fill& fill,
+                      const Wanted& wanted) {
   PageMeter meter(items_max);
   while (cursor.Next()) {
-    if (call.closed() || meter.full()) break;
+    if (call.closed()) break;
+    if (!wanted()) continue;
+    if (meter.full()) break;
     fill(*items.Add());
     if (!TakeLast(meter, items)) break;
   }
   return cursor.status();
+}
+
+template <typename Cursor, typename Item, typename Fill>
+absl::Status FillPage(Cursor& cursor, const Call& call, int items_max,
+                      google::protobuf::RepeatedPtrField<Item>& items, const Fill& fill) {
+  return FillPage(cursor, call, items_max, items, fill, [] { return true; });
 }
 
 }  // namespace strata::rpc

@@ -13,15 +13,18 @@
 #include "service/rpc/answer_size.h"
 #include "service/rpc/context.h"
 #include "service/rpc/public_name.h"
+#include "service/rpc/resources.h"
 #include "service/server/method.h"
 
 namespace strata::rpc {
+
+using security::Permission;
 
 // The shapes of handlers, as types to declare them by:
 //
 //   Answers<Request, Response> Get;          // has its answer when it returns
 //   AnswersLater<Request, Response> Create;  // OK: the reply has the answer, now or later
-//   OpensStream OpenVerify;                  // a ServerStream, or any other stream
+//   OpensStream<Request> OpenVerify;         // a ServerStream, or any other stream
 template <typename Request, typename Response>
 using Answers = absl::Status(const Context& context, const Request& request, Response& response);
 // What it returns but OK is the answer, and the reply counts no more. The request lives as long as
@@ -29,7 +32,9 @@ using Answers = absl::Status(const Context& context, const Request& request, Res
 template <typename Request, typename Response>
 using AnswersLater = absl::Status(const Context& context, const Request& request,
                                   Reply<Response> reply);
-using OpensStream = std::unique_ptr<StreamHandler>(const Services& services, Stream& stream);
+template <typename Request>
+using OpensStream = std::unique_ptr<server::HandlerOf<Request>>(const Services& services,
+                                                                Stream& stream);
 
 // Makes the rows of one service, bound to what its handlers work with.
 class Rows {
@@ -39,34 +44,47 @@ class Rows {
   Rows(std::string_view service, bool operational, const Services& services)
       : service_(service), operational_(operational), services_(services) {}
 
-  // As Method::Kind says. `handler` is a function of one of the shapes above.
+  // As Method::Kind says. `handler` is a function of one of the shapes above. What is asked of its
+  // callers has to be said; it is asked for on what ResourcesOf finds in a request.
   template <typename Handler>
-  void Read(std::string_view name, Handler* handler) {
-    rows_.push_back(Row(Method::Kind::kRead, name, handler));
+  void Read(std::string_view name, Permission permission, Handler* handler) {
+    Add(Row(Method::Kind::kRead, name, handler), permission);
   }
   template <typename Handler>
-  void Scan(std::string_view name, Handler* handler) {
-    rows_.push_back(Row(Method::Kind::kScan, name, handler));
+  void Scan(std::string_view name, Permission permission, Handler* handler) {
+    Add(Row(Method::Kind::kScan, name, handler), permission);
   }
   template <typename Handler>
-  void ScanAndWrite(std::string_view name, Handler* handler) {
-    Scan(name, handler);
+  void ScanAndWrite(std::string_view name, Permission permission, Handler* handler) {
+    Scan(name, permission, handler);
     rows_.back().writes = true;
   }
   template <typename Handler>
-  void Write(std::string_view name, Handler* handler) {
-    rows_.push_back(Row(Method::Kind::kWrite, name, handler));
+  void Write(std::string_view name, Permission permission, Handler* handler) {
+    Add(Row(Method::Kind::kWrite, name, handler), permission);
   }
 
   std::vector<Method> Take() { return std::move(rows_); }
 
  private:
+  void Add(Method row, Permission permission) {
+    row.permission = permission;
+    rows_.push_back(std::move(row));
+  }
+
+  template <typename Request>
   Method BareRow(Method::Kind kind, std::string_view name) const {
     Method row;
     row.kind = kind;
     row.service = service_;
     row.name = name;
     row.operational = operational_;
+    row.request = PublicName<Request>();
+    row.make_request = &Make<Request>;
+    row.demands = [](const google::protobuf::MessageLite& request, Permission permission,
+                     security::Demands& demands) {
+      ResourcesOf(static_cast<const Request&>(request), permission, demands);
+    };
     return row;
   }
 
@@ -87,10 +105,8 @@ class Rows {
 
   template <typename Request, typename Response>
   Method UnaryRow(Method::Kind kind, std::string_view name) const {
-    Method row = BareRow(kind, name);
+    Method row = BareRow<Request>(kind, name);
     row.answer_bytes = operational_ ? kSmallAnswerBytes : AnswerBytes(kind);
-    row.request = PublicName<Request>();
-    row.make_request = &Make<Request>;
     row.make_response = &Make<Response>;
     return row;
   }
@@ -118,8 +134,9 @@ class Rows {
     return row;
   }
 
-  Method Row(Method::Kind kind, std::string_view name, OpensStream* open) const {
-    Method row = BareRow(kind, name);
+  template <typename Request>
+  Method Row(Method::Kind kind, std::string_view name, OpensStream<Request>* open) const {
+    Method row = BareRow<Request>(kind, name);
     row.open = [&services = services_, open](Stream& stream) { return open(services, stream); };
     return row;
   }

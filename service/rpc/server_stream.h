@@ -4,31 +4,25 @@
 #include <atomic>
 #include <cstddef>
 #include <mutex>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "schemas/base/error.h"
 #include "service/rpc/context.h"
-#include "service/rpc/public_name.h"
 
 namespace strata::rpc {
 
 // A handler derives from it. Begin and OnReady are called for one thing after the other, as
 // StreamHandler says; what is protected may be called on any thread.
 template <typename Request, typename Message>
-class ServerStream : public StreamHandler {
+class ServerStream : public HandlerOf<Request> {
  public:
   explicit ServerStream(Stream& stream) : stream_(stream) {}
 
   int64_t unanswered_max() const final { return 2; }  // the request and its end, or one too many
 
-  void OnMessage(std::string_view bytes) final {
+  void OnRequest(const Request& request) final {
     if (begun_) return Finish(Error(ErrorReason::kInvalidMessage, "a second message came"));
     begun_ = true;
-    Request request;
-    if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return Finish(Error(ErrorReason::kInvalidMessage, "not a " + PublicName<Request>()));
-    }
     if (absl::Status refused = Begin(request); !refused.ok()) Finish(refused);
   }
   void OnLastMessage() final {

@@ -1,8 +1,10 @@
 #include "service/server/admission.h"
 
+#include <algorithm>
 #include <string>
 
 #include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
 
 namespace strata::server {
 namespace {
@@ -24,18 +26,39 @@ absl::Status ShareUsedUp(const Caller& caller, size_t share) {
 
 }  // namespace
 
-absl::Status Admission::Admit(const Method& method) const {
-  if (method.operational || !draining_.load(std::memory_order_relaxed)) return absl::OkStatus();
-  return Error(ErrorReason::kDraining, "server is draining");
+absl::Status Admission::Admit(const Method& method, const Recognized& recognized) const {
+  if (!method.operational && draining_.load(std::memory_order_relaxed)) {
+    return Error(ErrorReason::kDraining, "server is draining");
+  }
+  if (method.permission == security::Permission::kOpen) return absl::OkStatus();
+  if (!recognized.refusal.ok()) return recognized.refusal;
+  return access_.Admit(method.permission, *recognized.identity);
 }
 
-absl::Status Admission::AdmitMessage(size_t bytes) const {
-  if (bytes <= message_bytes_max_) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidMessage,
-               "the message has " + std::to_string(bytes) + " bytes, at most " +
-                   std::to_string(message_bytes_max_) + " are allowed")
+absl::Status Admission::AdmitMessage(size_t bytes, size_t most) const {
+  const size_t limit = std::min(most, message_bytes_max_);
+  if (bytes <= limit) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidMessage, "the message has " + std::to_string(bytes) +
+                                                 " bytes, at most " + std::to_string(limit) +
+                                                 " are allowed")
       .With("size", static_cast<int64_t>(bytes))
-      .With("limit", static_cast<int64_t>(message_bytes_max_));
+      .With("limit", static_cast<int64_t>(limit));
+}
+
+absl::Status Admission::Authorize(const Method& method, const CallInfo& info,
+                                  const google::protobuf::MessageLite& request) const {
+  if (method.permission == security::Permission::kOpen) return absl::OkStatus();
+  if (method.streams()) RETURN_IF_ERROR(access_.CheckStillValid(*info.identity));
+  if (method.demands == nullptr) return absl::OkStatus();
+  security::Demands demands;
+  method.demands(request, method.permission, demands);
+  return access_.Authorize(*info.identity, demands, info.peer);
+}
+
+absl::Status NotARequest(const Method& method) {
+  return Error(
+      ErrorReason::kInvalidMessage,
+      "not a " + method.request + "; send what a protobuf library writes, and text in UTF-8");
 }
 
 // Counts first and asks then, so that of several at once not all find the last room.
@@ -63,6 +86,29 @@ void InFlight::Move(size_t from, size_t to) {
   if (from == to) return;
   admission_.bytes_in_flight_.fetch_add(to - from, std::memory_order_relaxed);
   OfCaller().fetch_add(to - from, std::memory_order_relaxed);
+}
+
+absl::Status QuotaUse::Begin(std::shared_ptr<Caller> caller, const Method& method,
+                             size_t request_bytes) {
+  if (method.operational || caller->quota() == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(caller->quota()->Enter());
+  caller_ = std::move(caller);
+  return Take(request_bytes);
+}
+
+absl::Status QuotaUse::Take(size_t bytes) const {
+  if (caller_ == nullptr) return absl::OkStatus();
+  return caller_->quota()->Take(bytes, std::chrono::steady_clock::now());
+}
+
+void QuotaUse::Charge(size_t bytes) const {
+  if (caller_ != nullptr) caller_->quota()->Charge(bytes, std::chrono::steady_clock::now());
+}
+
+void QuotaUse::End() {
+  if (caller_ == nullptr) return;
+  caller_->quota()->Leave();
+  caller_ = nullptr;
 }
 
 }  // namespace strata::server

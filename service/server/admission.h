@@ -2,11 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "service/security/access.h"
 #include "service/server/call_info.h"
 #include "service/server/method.h"
 
@@ -15,16 +18,23 @@ namespace strata::server {
 // Thread-safe.
 class Admission {
  public:
-  Admission(size_t message_bytes_max, size_t bytes_in_flight_max)
-      : message_bytes_max_(message_bytes_max), bytes_in_flight_max_(bytes_in_flight_max) {}
+  Admission(size_t message_bytes_max, size_t bytes_in_flight_max, security::Access& access)
+      : message_bytes_max_(message_bytes_max),
+        bytes_in_flight_max_(bytes_in_flight_max),
+        access_(access) {}
 
-  // OK, or how the call is answered instead of being handled: DRAINING. Operational methods are
-  // always admitted.
-  absl::Status Admit(const Method& method) const;
+  // OK, or how the call is answered instead of being handled: DRAINING, but for operational
+  // methods; CREDENTIALS_MISSING or INVALID, but for open ones.
+  absl::Status Admit(const Method& method, const Recognized& recognized) const;
 
   // OK, or why a request, or one message of a stream, is not even decoded: INVALID_MESSAGE if it is
-  // larger than any may be.
-  absl::Status AdmitMessage(size_t bytes) const;
+  // larger than any may be, or than `most`.
+  absl::Status AdmitMessage(size_t bytes, size_t most = std::numeric_limits<size_t>::max()) const;
+
+  // OK, or why a request, or one message of a stream, is not handled: PERMISSION_DENIED. The
+  // caller's credentials may have ended since the call began: CREDENTIALS_INVALID.
+  absl::Status Authorize(const Method& method, const CallInfo& info,
+                         const google::protobuf::MessageLite& request) const;
 
   // From now on nothing new is admitted.
   void Drain() { draining_ = true; }
@@ -38,6 +48,7 @@ class Admission {
 
   const size_t message_bytes_max_;
   const size_t bytes_in_flight_max_;
+  security::Access& access_;
   std::atomic<bool> draining_ = false;
   std::atomic<size_t> bytes_in_flight_ = 0;
 };
@@ -78,5 +89,29 @@ class InFlight {
   bool operational_ = false;
   std::atomic<size_t> bytes_ = 0;
 };
+
+// What one call takes of its caller's quota, from its beginning to its end. Where there is none,
+// and for operational methods: nothing. Not thread-safe.
+class QuotaUse {
+ public:
+  QuotaUse() = default;
+  ~QuotaUse() { End(); }
+  QuotaUse(const QuotaUse&) = delete;
+  QuotaUse& operator=(const QuotaUse&) = delete;
+
+  // QUOTA_EXCEEDED: neither the call nor its request, of so many bytes, fits.
+  absl::Status Begin(std::shared_ptr<Caller> caller, const Method& method, size_t request_bytes);
+  // One more message of a stream. QUOTA_EXCEEDED.
+  absl::Status Take(size_t bytes) const;
+  // What was answered.
+  void Charge(size_t bytes) const;
+  void End();
+
+ private:
+  std::shared_ptr<Caller> caller_;  // null: nothing was taken
+};
+
+// INVALID_MESSAGE: bytes that are no request of the method.
+absl::Status NotARequest(const Method& method);
 
 }  // namespace strata::server

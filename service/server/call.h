@@ -6,8 +6,9 @@
 #include <google/protobuf/message_lite.h>
 
 #include <atomic>
+#include <cstddef>
+#include <limits>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -141,9 +142,12 @@ class StreamHandler {
   // something sent to have left; so a caller that does not read is not read either. Always the
   // same.
   virtual int64_t unanswered_max() const { return 1; }
-  // The bytes of one message.
-  virtual void OnMessage(std::string_view bytes) = 0;
-  // A message is larger than any may be, or there is no room for it (OVERLOADED), and it is gone.
+  // The largest message, in bytes, where that is less than any request may have. Always the same.
+  virtual size_t message_bytes_max() const { return std::numeric_limits<size_t>::max(); }
+  // A message of the type that the method's row makes, until this returns.
+  virtual void OnMessage(const google::protobuf::MessageLite& message) = 0;
+  // A message is too large or none of its type (INVALID_MESSAGE), there is no room for it
+  // (OVERLOADED, QUOTA_EXCEEDED), or it asks for what its caller may not do, and it is gone.
   // Whether the handler answers it with the refusal and goes on; otherwise the stream ends so.
   virtual bool OnRefused(const absl::Status& /*refusal*/) { return false; }
   // The caller sends no more.
@@ -153,6 +157,16 @@ class StreamHandler {
   // The stream is over, for whatever reason. The handler is destroyed next; the stream may not be
   // used any more.
   virtual void OnClosed() = 0;
+};
+
+// One whose messages are requests of a certain type.
+template <typename Request>
+class HandlerOf : public StreamHandler {
+ public:
+  virtual void OnRequest(const Request& request) = 0;
+  void OnMessage(const google::protobuf::MessageLite& message) final {
+    OnRequest(static_cast<const Request&>(message));
+  }
 };
 
 }  // namespace strata::server

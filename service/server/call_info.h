@@ -5,23 +5,19 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
+#include "service/security/identity.h"
 #include "service/server/caller.h"
 
 namespace strata::server {
 
-// What nobody asked for (LoopOptions) is empty.
 struct CallInfo {
   using Time = std::chrono::steady_clock::time_point;
 
   std::string_view method;         // "strata.v1.DocumentService/Get"; lives as long as the call
   std::string peer;                // "ipv4:10.0.0.7:51234", as far as the connection tells
-  std::shared_ptr<Caller> caller;  // never null
-  // Names in lower case, in the order of LoopOptions::metadata_told; one may come several times.
-  std::vector<std::pair<std::string, std::string>> metadata;
-  std::string identity;  // whom the connection's credentials vouch for
+  std::shared_ptr<Caller> caller;  // whom it counts for; never null
+  std::shared_ptr<const security::Identity> identity;  // who calls, perhaps nobody; never null
   // When the answer is due: the caller's deadline or, for unary calls, the server's own, whichever
   // is first.
   Time deadline = Time::max();

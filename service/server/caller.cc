@@ -1,12 +1,28 @@
 #include "service/server/caller.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace strata::server {
 
-std::shared_ptr<Caller> Callers::Of(std::string_view address) {
+namespace {
+
+// Each with its length, so that no two callers' are the same text.
+void AppendTo(std::string& key, const std::vector<std::string_view>& texts) {
+  key += '|';
+  for (const std::string_view text : texts) {
+    key += std::to_string(text.size());
+    key += ':';
+    key += text;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Caller> Callers::Of(const std::string& principal, std::string_view address) {
+  const std::string_view name = principal.empty() ? address : principal;
   const std::lock_guard lock(mutex_);
-  auto found = callers_.find(address);
+  auto found = callers_.find(name);
   if (found != callers_.end()) {
     if (std::shared_ptr<Caller> caller = found->second.lock()) return caller;
   } else {
@@ -14,18 +30,50 @@ std::shared_ptr<Caller> Callers::Of(std::string_view address) {
       std::erase_if(callers_, [](const auto& entry) { return entry.second.expired(); });
       forget_at_ = std::max<size_t>(1024, 2 * callers_.size());
     }
-    found = callers_.try_emplace(std::string(address)).first;
+    found = callers_.try_emplace(std::string(name)).first;
   }
-  auto caller = std::make_shared<Caller>(std::string(address));
+  auto caller = std::make_shared<Caller>(std::string(name),
+                                         principal.empty() ? nullptr : access_.QuotaOf(principal));
   found->second = caller;
   return caller;
 }
 
-const std::shared_ptr<Caller>& CallersSeen::Of(std::string_view peer) {
-  if (const auto found = seen_.find(peer); found != seen_.end()) return found->second;
-  // Connections come and go; none of them says so.
-  if (seen_.size() >= kSeenMax) seen_.clear();
-  return seen_.emplace(peer, callers_.Of(AddressOfPeer(peer))).first->second;
+Recognized CallersSeen::Of(std::string_view peer, const security::Credentials& credentials) {
+  const security::Access& access = callers_.access();
+  if (const uint64_t now = access.generation(); now != std::exchange(generation_, now)) {
+    seen_.clear();
+  }
+  std::string_view key = peer;
+  if (!credentials.empty()) {
+    key_ = peer;
+    AppendTo(key_, credentials.authorization);
+    AppendTo(key_, credentials.uris);
+    AppendTo(key_, credentials.dns_names);
+    key = key_;
+  }
+  auto found = seen_.find(key);
+  if (found == seen_.end()) {
+    Recognized recognized = Recognize(peer, credentials);
+    // Whoever guesses tokens is not remembered.
+    if (!recognized.refusal.ok()) return recognized;
+    // Connections come and go; none of them says so.
+    if (seen_.size() >= kSeenMax) seen_.clear();
+    found = seen_.emplace(key, std::move(recognized)).first;
+  }
+  Recognized recognized = found->second;
+  recognized.refusal = access.CheckStillValid(*recognized.identity);
+  return recognized;
+}
+
+Recognized CallersSeen::Recognize(std::string_view peer,
+                                  const security::Credentials& credentials) const {
+  static const auto& nobody =
+      *new std::shared_ptr<const security::Identity>(new security::Identity());
+  const std::string address = AddressOfPeer(peer);
+  absl::StatusOr<security::Identity> identity = callers_.access().Identify(credentials);
+  if (!identity.ok()) return {callers_.Of("", address), nobody, identity.status()};
+  return {callers_.Of(identity->principal, address),
+          std::make_shared<const security::Identity>(*std::move(identity)), absl::OkStatus()};
 }
 
 std::string AddressOfPeer(std::string_view peer) {

@@ -1,5 +1,7 @@
 #include "service/server/event_queue.h"
 
+#include <grpc/grpc_security_constants.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -45,6 +47,8 @@ CallInfo::Time ToSteady(gpr_timespec deadline) {
                         std::chrono::nanoseconds(steady.tv_nsec));
 }
 
+std::string_view ToStd(grpc::string_ref text) { return {text.data(), text.size()}; }
+
 }  // namespace
 
 int RawService::Add(const char* path, bool stream) {
@@ -55,22 +59,33 @@ int RawService::Add(const char* path, bool stream) {
   return methods_++;
 }
 
-void EventQueue::Describe(const Endpoint& endpoint, const grpc::ServerContext& context,
-                          CallInfo& info) {
+Recognized EventQueue::Describe(const Endpoint& endpoint, const grpc::ServerContext& context,
+                                CallInfo& info) {
   info.method = endpoint.log_name;
   info.deadline = ToSteady(context.raw_deadline());
   info.peer = context.peer();
-  info.caller = callers_seen_.Of(info.peer);
-  const LoopOptions& options = state_->options;
-  for (const std::string& name : options.metadata_told) {
-    const auto [first, last] = context.client_metadata().equal_range(name);
-    for (auto it = first; it != last; ++it) {
-      info.metadata.emplace_back(name, std::string(it->second.data(), it->second.size()));
+  security::Credentials credentials;
+  // Each costs something with every call.
+  if (state_->parts.access.reads_tokens()) {
+    const auto [first, last] = context.client_metadata().equal_range("authorization");
+    for (auto it = first; it != last; ++it) credentials.authorization.push_back(ToStd(it->second));
+  }
+  std::shared_ptr<const grpc::AuthContext> connection;
+  if (state_->options.credentials != nullptr) {
+    connection = context.auth_context();
+    for (const grpc::string_ref& uri :
+         connection->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
+      credentials.uris.push_back(ToStd(uri));
+    }
+    for (const grpc::string_ref& dns :
+         connection->FindPropertyValues(GRPC_PEER_DNS_PROPERTY_NAME)) {
+      credentials.dns_names.push_back(ToStd(dns));
     }
   }
-  if (options.credentials == nullptr) return;
-  const std::vector<grpc::string_ref> identity = context.auth_context()->GetPeerIdentity();
-  if (!identity.empty()) info.identity.assign(identity.front().data(), identity.front().size());
+  Recognized recognized = callers_seen_.Of(info.peer, credentials);
+  info.caller = recognized.caller;
+  info.identity = recognized.identity;
+  return recognized;
 }
 
 void LoopState::UnaryEnds() {

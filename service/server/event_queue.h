@@ -87,7 +87,8 @@ struct LoopState {
       : options(loop_options),
         parts(loop_parts),
         turns(std::make_shared<Turns>(parts.executor, parts.executor_threads)),
-        admission(loop_options.request_bytes_max, loop_options.bytes_in_flight_max) {}
+        admission(loop_options.request_bytes_max, loop_options.bytes_in_flight_max, parts.access),
+        callers(parts.access) {}
 
   const LoopOptions options;
   const LoopParts parts;
@@ -130,8 +131,8 @@ class EventQueue {
   // Waits for all calls to be over and ends the thread; once the server is shut down.
   void Stop();
 
-  // What the caller's side tells. Only on the queue's thread.
-  void Describe(const Endpoint& endpoint, const grpc::ServerContext& context, CallInfo& info);
+  // What the caller's side tells, and whether its credentials are good. Only on the queue's thread.
+  Recognized Describe(const Endpoint& endpoint, const grpc::ServerContext& context, CallInfo& info);
 
   const std::shared_ptr<LoopState>& state() const { return state_; }
   grpc::ServerCompletionQueue& queue() { return *queue_; }

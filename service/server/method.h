@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "service/security/permission.h"
 #include "service/server/call.h"
 
 namespace strata::server {
@@ -24,9 +25,15 @@ struct Method {
   bool writes = false;       // a scan that also writes
   bool operational = false;  // for whoever runs the server: served while draining and overloaded
 
-  // Unary methods.
-  std::string request;  // the request's full name, for messages to people
+  // What is asked of callers; of each request or message of a stream, by what it says.
+  security::Permission permission = security::Permission::kOperate;
+  void (*demands)(const google::protobuf::MessageLite& request, security::Permission permission,
+                  security::Demands& demands) = nullptr;  // null: nothing that a request says
+
+  std::string request;  // the full name of requests and messages, for messages to people
   google::protobuf::MessageLite* (*make_request)(google::protobuf::Arena* arena) = nullptr;
+
+  // Unary methods.
   google::protobuf::MessageLite* (*make_response)(google::protobuf::Arena* arena) = nullptr;
   std::function<void(CallHandle call)> handle;
   size_t answer_bytes = 0;  // room that is kept for an answer while it is made

@@ -1,16 +1,18 @@
 // The event loop: the only code that sees gRPC's asynchronous API.
 //
 //   arrival   a call registered ahead is matched; another is registered in its place
-//   admit     Admission decides whether it is handled
+//   admit     Admission decides whether it is handled: who calls, and whether there is room
 //   decode    the request's bytes become a message of the wire view, on the call's own arena
+//   authorize by what the request says: whether its caller may do that
 //   handle    on the loop's thread or, in the caller's turn, on the executor (see Method::Kind)
 //   answer    serialised and sent by the thread that has it, such as the one that committed
 //   end       gRPC reports the answer as sent and the call as done
 //
-// Refused without handling: what Admission refuses, bytes that are no message or more than one may
-// have (INVALID_MESSAGE), methods that do not exist (UNKNOWN_METHOD). A call that is not answered
-// by the server's own deadline is answered DEADLINE_EXCEEDED; what its handler says later is
-// dropped. One whose answer does not leave is cancelled a little later.
+// A stream's messages go the same way, one by one. Refused without handling: what Admission
+// refuses, bytes that are no message or more than one may have (INVALID_MESSAGE), methods that do
+// not exist (UNKNOWN_METHOD). A call that is not answered by the server's own deadline is answered
+// DEADLINE_EXCEEDED; what its handler says later is dropped. One whose answer does not leave is
+// cancelled a little later.
 #pragma once
 
 #include <chrono>
@@ -53,15 +55,14 @@ struct LoopOptions {
 
   // Null: traffic is not encrypted, and nobody is vouched for.
   std::shared_ptr<grpc::ServerCredentials> credentials;
-
-  // What CallInfo tells of a call's metadata; each costs something with every call.
-  std::vector<std::string> metadata_told;  // names, in lower case
 };
 
 // What the loop works with. All outlive it.
 struct LoopParts {
   // Runs what it is given until the loop is shut down. Callers take turns on it (turns.h).
   Executor& executor;
+  // Who may do what.
+  security::Access& access;
   // The loop's threads commit with it, between what else they do. Null: the engine commits alone.
   store::CooperativeCommitter* committer = nullptr;
   std::vector<observability::CallObserver*> observers;

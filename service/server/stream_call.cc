@@ -46,10 +46,11 @@ void StreamCall::OnStart(bool ok) {
   RegisterStreamCall(queue_, endpoint_);
   arrival_ = std::chrono::steady_clock::now();
   const LoopState& state = *queue_.state();
-  queue_.Describe(endpoint_, context_, info_);
+  const Recognized recognized = queue_.Describe(endpoint_, context_, info_);
   // First, so that a drain that begins now either is seen by admission or ends this stream.
   queue_.AddStream(*this);
-  absl::Status admitted = state.admission.Admit(endpoint_.method);
+  absl::Status admitted = state.admission.Admit(endpoint_.method, recognized);
+  if (admitted.ok()) admitted = quota_.Begin(info_.caller, endpoint_.method, 0);
   in_flight_.BelongTo(info_.caller, endpoint_.method);
   if (admitted.ok()) admitted = in_flight_.Take(kStreamBytes);
   if (!admitted.ok()) return Finish(admitted);
@@ -64,6 +65,7 @@ void StreamCall::Send(const google::protobuf::MessageLite& message) {
   if (end_ || done_) return;
   outbox_.push_back(Serialize(message));
   response_bytes_ += outbox_.back().Length();
+  quota_.Charge(outbox_.back().Length());
   in_flight_.SetTo(in_flight_.bytes() + outbox_.back().Length());
   WriteNext();
 }
@@ -119,7 +121,9 @@ void StreamCall::OnRead(bool ok) {
   ++unanswered_;
   const size_t size = message_.Length();
   request_bytes_ += size;
-  absl::Status admitted = queue_.state()->admission.AdmitMessage(size);
+  absl::Status admitted =
+      queue_.state()->admission.AdmitMessage(size, handler_->message_bytes_max());
+  if (admitted.ok()) admitted = quota_.Take(size);
   if (admitted.ok()) admitted = in_flight_.Take(size);
   unanswered_sizes_.push_back(admitted.ok() ? size : 0);
   if (!admitted.ok()) {
@@ -130,9 +134,21 @@ void StreamCall::OnRead(bool ok) {
   }
   grpc::Slice bytes;
   if (!message_.DumpToSingleSlice(&bytes).ok()) return EndIfOver(std::move(lock));
-  Tell(std::move(lock), [this, bytes = std::move(bytes)] {
-    handler_->OnMessage({reinterpret_cast<const char*>(bytes.begin()), bytes.size()});
-  });
+  Tell(std::move(lock), [this, bytes = std::move(bytes)] { TellMessage(bytes); });
+}
+
+void StreamCall::TellMessage(const grpc::Slice& bytes) {
+  const absl::Status understood = Understand(bytes);
+  if (understood.ok()) return handler_->OnMessage(*told_);
+  if (!handler_->OnRefused(understood)) Finish(understood);
+}
+
+absl::Status StreamCall::Understand(const grpc::Slice& bytes) {
+  if (told_ == nullptr) told_.reset(endpoint_.method.make_request(/*arena=*/nullptr));
+  if (!told_->ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
+    return NotARequest(endpoint_.method);
+  }
+  return queue_.state()->admission.Authorize(endpoint_.method, info_, *told_);
 }
 
 void StreamCall::OnWritten(bool ok) {

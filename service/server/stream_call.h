@@ -39,6 +39,10 @@ class StreamCall final : public Stream {
   void WriteNext();
   bool Over() const;
 
+  // Tells the handler of a message, or that it is refused.
+  void TellMessage(const grpc::Slice& bytes);
+  absl::Status Understand(const grpc::Slice& bytes);
+
   // Lets `work` tell the handler something, here or on the executor, without the lock; then as
   // EndIfOver.
   template <typename Work>
@@ -60,12 +64,15 @@ class StreamCall final : public Stream {
   const bool takes_turns_;                  // it is told things in its caller's turns
   Executor* const handled_on_;              // else; null: the loop's own threads
   std::unique_ptr<StreamHandler> handler_;  // null: was not admitted
+  // What the handler is told of, one after the other; made with the first.
+  std::unique_ptr<google::protobuf::MessageLite> told_;
   int64_t unanswered_max_ = 0;
 
   mutable std::mutex mutex_;  // guards what follows
   std::deque<grpc::ByteBuffer> outbox_;
   std::deque<size_t> unanswered_sizes_;  // of messages taken in, oldest first
   InFlight in_flight_;
+  QuotaUse quota_;
   size_t request_bytes_ = 0;
   size_t response_bytes_ = 0;
   int64_t unanswered_ = 0;           // messages taken in, less those that have left

@@ -71,7 +71,7 @@ void UnaryCall::OnStart(bool ok) {
 void UnaryCall::Begin() {
   arrival_ = std::chrono::steady_clock::now();
   expiry_ = arrival_ + state_->options.unary_deadline;
-  queue_.Describe(endpoint_, *context_, info_);
+  const Recognized recognized = queue_.Describe(endpoint_, *context_, info_);
   info_.deadline = std::min(info_.deadline, expiry_);
   in_flight_.BelongTo(info_.caller, endpoint_.method);
   request_size_ = request_bytes_.Length();
@@ -80,7 +80,7 @@ void UnaryCall::Begin() {
 
   references_.store(2, std::memory_order_relaxed);  // gRPC's events, the handles
   CallHandle handle(*this);
-  if (absl::Status status = Admit(); !status.ok()) return Answer(status);
+  if (absl::Status status = Admit(recognized); !status.ok()) return Answer(status);
   HandleElsewhere(std::move(handle));
 }
 
@@ -115,9 +115,10 @@ absl::Status UnaryCall::Defer(std::function<void()> work) const {
   });
 }
 
-absl::Status UnaryCall::Admit() {
+absl::Status UnaryCall::Admit(const Recognized& recognized) {
   absl::Status admitted = state_->admission.AdmitMessage(request_size_);
-  if (admitted.ok()) admitted = state_->admission.Admit(endpoint_.method);
+  if (admitted.ok()) admitted = state_->admission.Admit(endpoint_.method, recognized);
+  if (admitted.ok()) admitted = quota_.Begin(info_.caller, endpoint_.method, request_size_);
   if (admitted.ok()) admitted = in_flight_.Take(kCallBytes + request_size_);
   if (!admitted.ok()) request_bytes_.Clear();
   return admitted;
@@ -136,9 +137,11 @@ void UnaryCall::Handle(CallHandle handle) {
   request_ = endpoint_.method.make_request(&arena_);
   response_ = endpoint_.method.make_response(&arena_);
   if (!Parse()) {
-    return Answer(Error(ErrorReason::kInvalidMessage,
-                        "not a " + endpoint_.method.request +
-                            "; send what a protobuf library writes, and text in UTF-8"));
+    return Answer(NotARequest(endpoint_.method));
+  }
+  if (absl::Status refused = state_->admission.Authorize(endpoint_.method, info_, *request_);
+      !refused.ok()) {
+    return Answer(refused);
   }
   // What was decoded may be many times what came.
   const size_t decoded = arena_.SpaceAllocated();
@@ -176,6 +179,7 @@ grpc::ByteBuffer UnaryCall::SerializeResponse() {
   response_size_ = response_->ByteSizeLong();
   grpc_slice bytes = grpc_slice_malloc(response_size_);
   response_->SerializeWithCachedSizesToArray(GRPC_SLICE_START_PTR(bytes));
+  quota_.Charge(response_size_);
   const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
   return grpc::ByteBuffer(&slice, 1);
 }
@@ -252,6 +256,7 @@ void UnaryCall::EndIfOver() {
   closed_ = true;
   responder_.reset();
   context_.reset();
+  quota_.End();
   state_->UnaryEnds();
   queue_.CallEnds();
   Unref();

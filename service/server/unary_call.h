@@ -40,7 +40,7 @@ class UnaryCall final : public Call {
   void Begin();
   void HandleElsewhere(CallHandle&& handle);
   void End(const absl::Status& status);
-  absl::Status Admit();
+  absl::Status Admit(const Recognized& recognized);
   bool Parse();
   void Handle(CallHandle handle);
 
@@ -68,6 +68,7 @@ class UnaryCall final : public Call {
   size_t request_size_ = 0;
   size_t response_size_ = 0;
   mutable InFlight in_flight_;
+  QuotaUse quota_;
   mutable size_t reserved_ = 0;  // of it, for the answer
   Time arrival_;
   Time expiry_;

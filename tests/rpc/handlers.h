@@ -21,12 +21,10 @@ struct Handlers {
   enrollment::Enrollments enrollments{world->documents()};
   observability::Health health{{}};
   const rpc::Reflection reflection{{}};
-  const rpc::Services services{world->documents(),
-                               enrollments,
-                               *versioning::FindStrategy("deltas"),
-                               health,
-                               reflection,
-                               std::chrono::milliseconds(1000)};
+  security::Access access;
+  const rpc::Services services{
+      world->documents(), enrollments, *versioning::FindStrategy("deltas"), health,
+      reflection,         access,      std::chrono::milliseconds(1000)};
   const std::vector<server::Method> methods = rpc::AllMethods(services);
 
   const server::Method& Find(std::string_view path) const {

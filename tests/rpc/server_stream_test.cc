@@ -42,6 +42,13 @@ class SlowStream final : public server::Stream {
     return left;
   }
 
+  // A message of the wire view, as the loop makes it.
+  void Tell(const server::Method& method, const std::string& bytes) const {
+    const std::unique_ptr<google::protobuf::MessageLite> message(method.make_request(nullptr));
+    ASSERT_TRUE(message->ParseFromString(bytes));
+    handler->OnMessage(*message);
+  }
+
   std::unique_ptr<server::StreamHandler> handler;
   std::optional<absl::Status> end;
 
@@ -49,17 +56,20 @@ class SlowStream final : public server::Stream {
   std::vector<std::string> waiting_;
 };
 
+constexpr char kVerify[] = "/strata.v1.CollectionService/Verify";
+constexpr char kWatch[] = "/grpc.health.v1.Health/Watch";
+
 TEST(ServerStreams, VerifyTakesNoStepBehindTheLast) {
   Handlers handlers;
   ASSERT_THAT(
       handlers.world->Create(versioning::testing::Request("a"), versioning::testing::Number(1)),
       IsOk());
   SlowStream stream;
-  stream.handler = handlers.Find("/strata.v1.CollectionService/Verify").open(stream);
+  stream.handler = handlers.Find(kVerify).open(stream);
   v1::VerifyRequest request;
   request.set_collection("things");
   request.set_id("a");
-  stream.handler->OnMessage(request.SerializeAsString());
+  stream.Tell(handlers.Find(kVerify), request.SerializeAsString());
   EXPECT_EQ(stream.waiting(), 0u);
   stream.handler->OnLastMessage();
   EXPECT_THAT(stream.end, Optional(IsOk()));
@@ -86,8 +96,8 @@ std::vector<HealthCheckResponse::ServingStatus> StatesIn(const std::vector<std::
 TEST(ServerStreams, WatchKeepsLittleForASlowCallerAndTellsItTheLastState) {
   Handlers handlers;
   SlowStream stream;
-  stream.handler = handlers.Find("/grpc.health.v1.Health/Watch").open(stream);
-  stream.handler->OnMessage(HealthCheckRequest().SerializeAsString());
+  stream.handler = handlers.Find(kWatch).open(stream);
+  stream.Tell(handlers.Find(kWatch), "");
   stream.handler->OnLastMessage();
   EXPECT_THAT(StatesIn(stream.Leave()), testing::ElementsAre(HealthCheckResponse::NOT_SERVING));
   for (int i = 0; i < 1000; ++i) handlers.health.SetServing(i % 2 == 0);
@@ -112,15 +122,14 @@ TEST(ServerStreams, TakeOneMessageAndNoOther) {
   const Handlers handlers;
   const auto refusal = [&](std::vector<std::string> messages) {
     SlowStream stream;
-    stream.handler = handlers.Find("/strata.v1.CollectionService/Verify").open(stream);
-    for (const std::string& message : messages) stream.handler->OnMessage(message);
+    stream.handler = handlers.Find(kVerify).open(stream);
+    for (const std::string& message : messages) stream.Tell(handlers.Find(kVerify), message);
     if (!stream.end) stream.handler->OnLastMessage();
     EXPECT_EQ(ReasonOf(*stream.end), ErrorReason::kInvalidMessage);
     stream.handler->OnClosed();
     return std::string(stream.end->message());
   };
   EXPECT_EQ(refusal({}), "no message came");
-  EXPECT_EQ(refusal({"\x01"}), "not a strata.v1.VerifyRequest");
   EXPECT_EQ(refusal({"", ""}), "a second message came");
 }
 

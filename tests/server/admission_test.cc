@@ -29,7 +29,8 @@ class AdmissionTest : public testing::Test {
     return calls_.back();
   }
 
-  Admission admission_{10'000, kLimit};
+  security::Access access_;
+  Admission admission_{10'000, kLimit, access_};
   const std::shared_ptr<Caller> one_ = std::make_shared<Caller>("one");
   const std::shared_ptr<Caller> other_ = std::make_shared<Caller>("other");
   std::deque<InFlight> calls_;

@@ -26,14 +26,6 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-google::rpc::ErrorInfo InfoOf(const grpc::Status& status) {
-  google::rpc::Status details;
-  google::rpc::ErrorInfo info;
-  EXPECT_TRUE(details.ParseFromString(status.error_details()));
-  EXPECT_TRUE(details.details_size() == 0 || details.details(0).UnpackTo(&info));
-  return info;
-}
-
 // Answers "large" with 4 MiB, anything else with little.
 Method Large() {
   return Unary([](const CallHandle& call) {
@@ -155,7 +147,7 @@ Method Flooding(std::promise<void>& closed) {
   class Handler final : public StreamHandler {
    public:
     Handler(Stream& stream, std::promise<void>& closed) : stream_(stream), closed_(closed) {}
-    void OnMessage(std::string_view /*bytes*/) override {
+    void OnMessage(const google::protobuf::MessageLite& /*message*/) override {
       for (int i = 0; i < 4; ++i) Echo(std::string(kMiB, 'x'), stream_);
     }
     void OnLastMessage() override {}

@@ -17,22 +17,24 @@ TEST(CallerTest, AnAddressIsWhatAConnectionTellsWithoutItsPort) {
 }
 
 TEST(CallerTest, ConnectionsOfOneAddressAreOneCallerForEveryThread) {
-  Callers callers;
+  security::Access access;
+  Callers callers(access);
   CallersSeen one(callers);
   CallersSeen other(callers);
-  const std::shared_ptr<Caller> caller = one.Of("ipv4:10.0.0.7:1");
-  EXPECT_EQ(one.Of("ipv4:10.0.0.7:2"), caller);
-  EXPECT_EQ(other.Of("ipv4:10.0.0.7:3"), caller);
-  EXPECT_NE(one.Of("ipv4:10.0.0.8:1"), caller);
+  const std::shared_ptr<Caller> caller = one.Of("ipv4:10.0.0.7:1", {}).caller;
+  EXPECT_EQ(one.Of("ipv4:10.0.0.7:2", {}).caller, caller);
+  EXPECT_EQ(other.Of("ipv4:10.0.0.7:3", {}).caller, caller);
+  EXPECT_NE(one.Of("ipv4:10.0.0.8:1", {}).caller, caller);
 }
 
 TEST(CallerTest, WhoIsGoneIsForgottenAndWhoIsThereIsNot) {
-  Callers callers;
-  const std::shared_ptr<Caller> there = callers.Of("there");
+  security::Access access;
+  Callers callers(access);
+  const std::shared_ptr<Caller> there = callers.Of("", "there");
   there->bytes_in_flight = 7;
-  for (int i = 0; i < 10'000; ++i) callers.Of(std::to_string(i));
-  EXPECT_EQ(callers.Of("there"), there);
-  const std::weak_ptr<Caller> gone = callers.Of("gone");
+  for (int i = 0; i < 10'000; ++i) callers.Of("", std::to_string(i));
+  EXPECT_EQ(callers.Of("", "there"), there);
+  const std::weak_ptr<Caller> gone = callers.Of("", "gone");
   EXPECT_TRUE(gone.expired());
 }
 

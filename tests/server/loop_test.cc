@@ -29,13 +29,10 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::Field;
-using testing::IsEmpty;
 using testing::Lt;
-using testing::Pair;
 using testing::Pointee;
 using testing::Property;
 using testing::StartsWith;
-using testing::UnorderedElementsAre;
 
 // What a handler is told of a call; the name of the method goes with the loop.
 struct Told {
@@ -43,10 +40,8 @@ struct Told {
   CallInfo info;
 };
 
-// What handlers of both kinds are told of a call that says who it is.
-std::vector<Told> ToldWith(const LoopOptions& options,
-                           const std::shared_ptr<grpc::ChannelCredentials>& credentials =
-                               grpc::InsecureChannelCredentials()) {
+// What handlers of both kinds are told of calls with this header, if it is not empty.
+std::vector<Told> ToldWith(const security::Rules& rules, const std::string& authorization) {
   std::vector<Told> told;
   const auto hear = [&told](const CallInfo& info) {
     told.push_back({std::string(info.method), info});
@@ -58,13 +53,13 @@ std::vector<Told> ToldWith(const LoopOptions& options,
                  Streaming([&](const std::string&, Stream& stream) {
                    hear(stream.info());
                    stream.Finish(absl::OkStatus());
-                 })},
-                options, credentials);
+                 })});
+  served.access.Use(rules);
   grpc::ClientContext contexts[2];
-  for (grpc::ClientContext& context : contexts) {
-    context.AddMetadata("x-name", "one");
-    context.AddMetadata("x-name", "two");
-    context.AddMetadata("x-other", "three");
+  if (!authorization.empty()) {
+    for (grpc::ClientContext& context : contexts) {
+      context.AddMetadata("authorization", authorization);
+    }
   }
   EXPECT_TRUE(served.Call("", &contexts[0]).ok());
   grpc::Status status;
@@ -73,38 +68,56 @@ std::vector<Told> ToldWith(const LoopOptions& options,
   return told;
 }
 
-TEST(CallInfos, TellHandlersOfBothKindsWhoCallsAndWhatWasAskedFor) {
-  LoopOptions options;
-  options.metadata_told = {"x-name", "x-absent"};
-  const std::vector<Told> told = ToldWith(options);
-  const auto says = [](const char* method) {
-    return AllOf(
-        Field(&Told::method, method),
-        Field(&Told::info,
-              AllOf(Field(&CallInfo::peer, StartsWith("ipv4:127.0.0.1:")),
-                    Field(&CallInfo::caller,
-                          Pointee(Property(&Caller::address, std::string("127.0.0.1")))),
-                    Field(&CallInfo::metadata,
-                          UnorderedElementsAre(Pair("x-name", "one"), Pair("x-name", "two"))),
-                    Field(&CallInfo::identity, IsEmpty()),
-                    Field(&CallInfo::deadline, Lt(CallInfo::Time::max())))));
-  };
-  EXPECT_THAT(told, ElementsAre(says(kUnary), says(kStream)));
+auto Says(const char* method, const std::string& caller, const std::string& principal) {
+  return AllOf(
+      Field(&Told::method, method),
+      Field(&Told::info, AllOf(Field(&CallInfo::peer, StartsWith("ipv4:127.0.0.1:")),
+                               Field(&CallInfo::caller, Pointee(Property(&Caller::name, caller))),
+                               Field(&CallInfo::identity,
+                                     Pointee(Field(&security::Identity::principal, principal))),
+                               Field(&CallInfo::deadline, Lt(CallInfo::Time::max())))));
 }
 
-TEST(CallInfos, TellNothingThatNobodyAskedFor) {
-  const auto says_little = Field(&Told::info, AllOf(Field(&CallInfo::metadata, IsEmpty()),
-                                                    Field(&CallInfo::identity, IsEmpty())));
-  EXPECT_THAT(ToldWith({}), ElementsAre(says_little, says_little));
+TEST(CallInfos, TellHandlersOfBothKindsWhoCalls) {
+  EXPECT_THAT(ToldWith({}, ""),
+              ElementsAre(Says(kUnary, "127.0.0.1", ""), Says(kStream, "127.0.0.1", "")));
 }
 
-// Local credentials vouch for every connection from this machine as "local".
-TEST(CallInfos, TellWhomTheCredentialsVouchFor) {
-  LoopOptions options;
-  options.credentials = grpc::experimental::LocalServerCredentials(LOCAL_TCP);
-  const auto is_local = Field(&Told::info, Field(&CallInfo::identity, "local"));
-  EXPECT_THAT(ToldWith(options, grpc::experimental::LocalCredentials(LOCAL_TCP)),
-              ElementsAre(is_local, is_local));
+constexpr char kToken[] = "strata_of_anna";
+
+security::Rules RulesWithTheToken() {
+  const std::string line = *security::TokenLine("anna", kToken, std::nullopt);
+  return {std::make_shared<const security::Tokens>(*security::Tokens::Parse(line, 0)), nullptr};
+}
+
+TEST(CallInfos, TellWhomTheTokenStandsFor) {
+  EXPECT_THAT(
+      ToldWith(RulesWithTheToken(), std::string("Bearer ") + kToken),
+      ElementsAre(Says(kUnary, "user:anna", "user:anna"), Says(kStream, "user:anna", "user:anna")));
+}
+
+// A proxy in front may have tokens of its own.
+TEST(CallInfos, TellNothingOfTokensThatNobodyAskedFor) {
+  EXPECT_THAT(ToldWith({}, std::string("Bearer ") + kToken),
+              ElementsAre(Says(kUnary, "127.0.0.1", ""), Says(kStream, "127.0.0.1", "")));
+}
+
+TEST(Identities, AreLookedAtAnewWithEachMessageOfAStream) {
+  Method streaming = Streaming(Echo);
+  streaming.permission = security::Permission::kPrincipal;
+  Served served({streaming});
+  served.access.Use(RulesWithTheToken());
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", std::string("Bearer ") + kToken);
+  const auto stream = served.stream().ServerReflectionInfo(&context);
+  ServerReflectionRequest request;
+  ServerReflectionResponse response;
+  EXPECT_TRUE(stream->Write(request));
+  EXPECT_TRUE(stream->Read(&response));
+  served.access.Use({std::make_shared<const security::Tokens>(), nullptr});
+  EXPECT_TRUE(stream->Write(request));
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(InfoOf(stream->Finish()).reason(), "CREDENTIALS_INVALID");
 }
 
 TEST(CallObservers, EachHearsOfEveryEndOnce) {
@@ -155,10 +168,13 @@ TEST(CallObservers, EachHearsOfEveryEndOnce) {
 }
 
 TEST(Admissions, OfCallsAndStreamsFollowOneRule) {
-  Admission admission(10'000, 1000);
+  security::Access access;
+  Admission admission(10'000, 1000, access);
+  const Recognized nobody{std::make_shared<Caller>("somewhere"),
+                          std::make_shared<security::Identity>(), absl::OkStatus()};
   Method operational = Streaming(Echo);
   operational.operational = true;
-  const auto reason = [&](const Method& of) { return ReasonOf(admission.Admit(of)); };
+  const auto reason = [&](const Method& of) { return ReasonOf(admission.Admit(of, nobody)); };
   EXPECT_EQ(reason(Answering()), std::nullopt);
   EXPECT_EQ(reason(Streaming(Echo)), std::nullopt);
   admission.Drain();

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpc/reflection/v1/reflection.grpc.pb.h"
 #include "schemas/base/error.h"
@@ -53,16 +55,14 @@ inline Method Answering() {
 }
 
 // A stream whose every message `take` hears; it ends when the caller ends it, unless "stay" came.
-class Hearing final : public StreamHandler {
+class Hearing final : public HandlerOf<ServerReflectionRequest> {
  public:
   using Take = std::function<void(const std::string& text, Stream& stream)>;
 
   Hearing(Take take, Stream& stream) : take_(std::move(take)), stream_(stream) {}
 
   int64_t unanswered_max() const override { return 100; }
-  void OnMessage(std::string_view bytes) override {
-    ServerReflectionRequest request;
-    EXPECT_TRUE(request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
+  void OnRequest(const ServerReflectionRequest& request) override {
     stays_ = stays_ || request.list_services() == "stay";
     take_(request.list_services(), stream_);
   }
@@ -82,10 +82,22 @@ inline Method Streaming(Hearing::Take take, Method::Kind kind = Method::Kind::kR
   method.kind = kind;
   method.service = "grpc.reflection.v1.ServerReflection";
   method.name = "ServerReflectionInfo";
+  method.make_request = [](google::protobuf::Arena* arena) -> google::protobuf::MessageLite* {
+    return google::protobuf::Arena::CreateMessage<ServerReflectionRequest>(arena);
+  };
   method.open = [take = std::move(take)](Stream& stream) {
     return std::make_unique<Hearing>(take, stream);
   };
   return method;
+}
+
+// The reason of a refusal, with its facts.
+inline google::rpc::ErrorInfo InfoOf(const grpc::Status& status) {
+  google::rpc::Status details;
+  google::rpc::ErrorInfo info;
+  EXPECT_TRUE(details.ParseFromString(status.error_details()));
+  EXPECT_TRUE(details.details_size() == 0 || details.details(0).UnpackTo(&info));
+  return info;
 }
 
 inline void Echo(const std::string& text, Stream& stream) {
@@ -135,6 +147,7 @@ class Served {
     options.listener.listen = "127.0.0.1:0";
     auto loop = ServerLoop::Start(options, std::move(methods),
                                   {executor_,
+                                   access,
                                    /*committer=*/nullptr,
                                    {&ends, &more_ends},
                                    reads_block ? &readers_ : nullptr,
@@ -192,6 +205,7 @@ class Served {
     return unary_->Watch(&context, HealthCheckRequest())->Finish();
   }
 
+  security::Access access;
   Ends ends;
   Ends more_ends;
 

@@ -12,19 +12,26 @@ constexpr std::string_view kMethod = "ListCollections";
 absl::Status ListCollections(const Context& context, const wire::ListCollectionsRequest& request,
                              wire::ListCollectionsResponse& response) {
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
-  std::string after_name;
+  std::string after_name;  // nothing that may not be read: the answer's token tells it
   if (!request.page_token().empty()) {
     ASSIGN_OR_RETURN(after_name, ReadPageToken(kMethod, PageScope(request), request.page_token()));
   }
   versioning::CollectionCursor collections =
-      context.services.documents.collections().List(std::move(after_name));
+      context.services.documents.collections().List(after_name);
+  const auto may_read = [&] {
+    return context.services.access.Permits(
+        *context.call.info().identity, security::Permission::kRead,
+        {security::ResourceKind::kCollection, collections.collection().name});
+  };
   const auto fill = [&](wire::Collection& collection) {
     FillCollection(collections.collection(), collection);
   };
-  RETURN_IF_ERROR(
-      FillPage(collections, context.call, page_size, *response.mutable_collections(), fill));
-  if (const std::optional<std::string> next = collections.resume_after()) {
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), *next));
+  RETURN_IF_ERROR(FillPage(collections, context.call, page_size, *response.mutable_collections(),
+                           fill, may_read));
+  if (collections.resume_after()) {
+    const int listed = response.collections_size();
+    if (listed > 0) after_name = response.collections(listed - 1).name();
+    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), after_name));
   }
   return absl::OkStatus();
 }

@@ -9,15 +9,15 @@ Answers<wire::GetCollectionRequest, wire::GetCollectionResponse> GetCollection;
 Answers<wire::ListCollectionsRequest, wire::ListCollectionsResponse> ListCollections;
 Answers<wire::GetLedgerHeadRequest, wire::GetLedgerHeadResponse> GetLedgerHead;
 AnswersLater<wire::DeleteCollectionRequest, wire::DeleteCollectionResponse> DeleteCollection;
-OpensStream OpenVerify;
+OpensStream<wire::VerifyRequest> OpenVerify;
 
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Write("CreateCollection", CreateCollection);
-  rows.Scan("GetCollection", GetCollection);
-  rows.Scan("ListCollections", ListCollections);
-  rows.Read("GetLedgerHead", GetLedgerHead);
-  rows.Write("DeleteCollection", DeleteCollection);
-  rows.Scan("Verify", OpenVerify);
+  rows.Write("CreateCollection", Permission::kManage, CreateCollection);
+  rows.Scan("GetCollection", Permission::kRead, GetCollection);
+  rows.Scan("ListCollections", Permission::kPrincipal, ListCollections);
+  rows.Read("GetLedgerHead", Permission::kAudit, GetLedgerHead);
+  rows.Write("DeleteCollection", Permission::kManage, DeleteCollection);
+  rows.Scan("Verify", Permission::kRead, OpenVerify);
   return rows.Take();
 }
 

@@ -114,7 +114,8 @@ class Verify final : public ServerStream<wire::VerifyRequest, wire::VerifyRespon
 
 }  // namespace
 
-std::unique_ptr<StreamHandler> OpenVerify(const Services& services, Stream& stream) {
+std::unique_ptr<HandlerOf<wire::VerifyRequest>> OpenVerify(const Services& services,
+                                                           Stream& stream) {
   return std::make_unique<Verify>(services.documents, stream);
 }
 

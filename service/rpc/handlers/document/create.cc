@@ -7,7 +7,7 @@ absl::Status Create(const Context& context, const wire::CreateRequest& request,
                     Reply<wire::CreateResponse> reply) {
   versioning::Documents& documents = context.services.documents;
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
-  ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
+  ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context));
   ASSIGN_OR_RETURN(document::Content content,
                    ToContent("content", request.content(), documents.limits()));
   documents.Create(

@@ -16,16 +16,16 @@ Answers<wire::AuditRequest, wire::AuditResponse> Audit;
 Answers<wire::ListRequest, wire::ListResponse> List;
 
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Write("Create", Create);
-  rows.Read("Get", Get);
-  rows.Scan("BatchGet", BatchGet);
-  rows.Write("Update", Update);
-  rows.Write("Delete", Delete);
-  rows.Write("Restore", Restore);
-  rows.Scan("History", History);
-  rows.Scan("Diff", Diff);
-  rows.Scan("Audit", Audit);
-  rows.Scan("List", List);
+  rows.Write("Create", Permission::kWrite, Create);
+  rows.Read("Get", Permission::kRead, Get);
+  rows.Scan("BatchGet", Permission::kRead, BatchGet);
+  rows.Write("Update", Permission::kWrite, Update);
+  rows.Write("Delete", Permission::kWrite, Delete);
+  rows.Write("Restore", Permission::kWrite, Restore);
+  rows.Scan("History", Permission::kRead, History);
+  rows.Scan("Diff", Permission::kRead, Diff);
+  rows.Scan("Audit", Permission::kAudit, Audit);
+  rows.Scan("List", Permission::kRead, List);
   return rows.Take();
 }
 

@@ -7,7 +7,7 @@ absl::Status Restore(const Context& context, const wire::RestoreRequest& request
                      Reply<wire::RestoreResponse> reply) {
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   if (request.version() < 1) return FieldError("version", "is required, from 1");
-  ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
+  ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context));
   context.services.documents.Restore(
       std::move(write), request.version(),
       AnswerWriteWithContent(std::move(reply), request.encoding(), request.omit_content()));

@@ -36,7 +36,7 @@ absl::Status Update(const Context& context, const wire::UpdateRequest& request,
                     Reply<wire::UpdateResponse> reply) {
   versioning::Documents& documents = context.services.documents;
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
-  ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context.call));
+  ASSIGN_OR_RETURN(versioning::WriteRequest write, ToWriteRequest(request, context));
   ASSIGN_OR_RETURN(versioning::Documents::NewContent content,
                    ToNewContent(request, documents.limits()));
   versioning::WriteCallback answer =

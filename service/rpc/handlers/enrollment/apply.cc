@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "service/rpc/handlers/enrollment/messages.h"
 
@@ -86,35 +87,20 @@ absl::StatusOr<enrollment::Operation> ToOperation(wire::EnrollmentOperation oper
   }
 }
 
-absl::StatusOr<wire::ApplyRequest> Parse(std::string_view bytes) {
-  if (bytes.size() > kMessageBytesMax) {
-    return Error(ErrorReason::kInvalidMessage,
-                 "the message has " + std::to_string(bytes.size()) + " bytes, at most " +
-                     std::to_string(kMessageBytesMax) + " are allowed")
-        .With("size", static_cast<int64_t>(bytes.size()))
-        .With("limit", static_cast<int64_t>(kMessageBytesMax));
-  }
-  wire::ApplyRequest request;
-  if (request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return request;
-  return Error(ErrorReason::kInvalidMessage, "not a strata.v1.ApplyRequest");
-}
-
-class Apply final : public StreamHandler {
+class Apply final : public HandlerOf<wire::ApplyRequest> {
  public:
   Apply(const Services& services, Stream& stream)
-      : services_(services), answers_(std::make_shared<Answers>(stream)) {}
+      : services_(services), stream_(stream), answers_(std::make_shared<Answers>(stream)) {}
 
   int64_t unanswered_max() const override { return kUnansweredMax; }
+  size_t message_bytes_max() const override { return kMessageBytesMax; }
 
-  void OnMessage(std::string_view bytes) override {
+  void OnRequest(const wire::ApplyRequest& request) override {
     const int64_t place = answers_->Begin();
-    const absl::StatusOr<wire::ApplyRequest> request = Parse(bytes);
-    if (!request.ok()) return answers_->Give(place, request.status());
-    const absl::StatusOr<enrollment::Operation> operation = ToOperation(request->operation());
-    if (!operation.ok()) return answers_->Give(place, operation.status());
+    absl::StatusOr<enrollment::ApplyRequest> apply = Understand(request);
+    if (!apply.ok()) return answers_->Give(place, apply.status());
     services_.enrollments.Apply(
-        ToApply(*request, *operation, std::chrono::steady_clock::now() + services_.deadline,
-                /*waiter=*/nullptr),
+        *std::move(apply),
         [answers = answers_, place](const absl::StatusOr<enrollment::Applied>& applied) {
           answers->Give(place, applied);
         });
@@ -129,13 +115,22 @@ class Apply final : public StreamHandler {
   void OnClosed() override { answers_->Close(); }
 
  private:
+  absl::StatusOr<enrollment::ApplyRequest> Understand(const wire::ApplyRequest& request) const {
+    ASSIGN_OR_RETURN(const enrollment::Operation operation, ToOperation(request.operation()));
+    ASSIGN_OR_RETURN(enrollment::ApplyRequest apply,
+                     ToApply(request, operation, services_, stream_.info()));
+    apply.deadline = std::chrono::steady_clock::now() + services_.deadline;
+    return apply;
+  }
+
   const Services& services_;
+  const Stream& stream_;
   const std::shared_ptr<Answers> answers_;
 };
 
 }  // namespace
 
-std::unique_ptr<StreamHandler> OpenApply(const Services& services, Stream& stream) {
+std::unique_ptr<HandlerOf<wire::ApplyRequest>> OpenApply(const Services& services, Stream& stream) {
   return std::make_unique<Apply>(services, stream);
 }
 

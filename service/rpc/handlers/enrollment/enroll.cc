@@ -4,9 +4,9 @@ namespace strata::rpc::enrollment_service {
 
 absl::Status Enroll(const Context& context, const wire::EnrollRequest& request,
                     Reply<wire::EnrollResponse> reply) {
-  context.services.enrollments.Apply(
-      ToApply(request, enrollment::Operation::kEnroll, context.call.deadline(), &context.call),
-      AnswerApplied(std::move(reply)));
+  ASSIGN_OR_RETURN(enrollment::ApplyRequest apply,
+                   ToApply(request, enrollment::Operation::kEnroll, context));
+  context.services.enrollments.Apply(std::move(apply), AnswerApplied(std::move(reply)));
   return absl::OkStatus();
 }
 

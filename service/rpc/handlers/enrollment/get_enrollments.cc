@@ -7,9 +7,10 @@ namespace {
 absl::Status Fill(const enrollment::Enrollments& enrollments,
                   const wire::GetEnrollmentsRequest& request, const versioning::ReadLimits& limits,
                   wire::GetEnrollmentsResponse& response) {
-  ASSIGN_OR_RETURN(const enrollment::StudentEnrollments found,
-                   enrollments.Get({CollectionOr(request.collection()), request.student_id()},
-                                   SetOr(request.set()), limits));
+  ASSIGN_OR_RETURN(
+      const enrollment::StudentEnrollments found,
+      enrollments.Get({std::string(CollectionOr(request.collection())), request.student_id()},
+                      SetOr(request.set()), limits));
   for (const enrollment::Enrollment& each : found.all) {
     if (!each.enrolled && !request.include_tombstones()) continue;
     wire::Enrollment& item = *response.add_enrollments();

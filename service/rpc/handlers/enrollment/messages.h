@@ -3,30 +3,39 @@
 
 #include <string>
 
+#include "schemas/base/status_macros.h"
 #include "service/rpc/convert.h"
+#include "service/rpc/resources.h"
 
 namespace strata::rpc::enrollment_service {
-
-inline std::string CollectionOr(const std::string& collection) {
-  return collection.empty() ? std::string(enrollment::kDefaultCollection) : collection;
-}
 
 inline std::string SetOr(const std::string& set) {
   return set.empty() ? std::string(enrollment::kDefaultSet) : set;
 }
 
-// EnrollRequest, UnenrollRequest or ApplyRequest. The call, if there is one, lives until the
-// answer.
+// EnrollRequest, UnenrollRequest or ApplyRequest; neither its deadline nor who waits for it.
 template <typename Request>
-enrollment::ApplyRequest ToApply(const Request& request, enrollment::Operation operation,
-                                 std::chrono::steady_clock::time_point deadline,
-                                 const Waiter* waiter) {
+absl::StatusOr<enrollment::ApplyRequest> ToApply(const Request& request,
+                                                 enrollment::Operation operation,
+                                                 const Services& services,
+                                                 const server::CallInfo& info) {
   enrollment::ApplyRequest made;
-  made.student = {CollectionOr(request.collection()), request.student_id()};
+  made.student = {std::string(CollectionOr(request.collection())), request.student_id()};
   made.message = {SetOr(request.set()), request.class_name(), request.sequence_number(), operation};
-  made.change = ToChangeInfo(request.change());
-  made.deadline = deadline;
-  made.waiter = waiter;
+  ASSIGN_OR_RETURN(made.change,
+                   ToChangeInfo(request.change(), made.student.collection, services.access, info));
+  return made;
+}
+
+// The same of a unary call, which lives until the answer.
+template <typename Request>
+absl::StatusOr<enrollment::ApplyRequest> ToApply(const Request& request,
+                                                 enrollment::Operation operation,
+                                                 const Context& context) {
+  ASSIGN_OR_RETURN(enrollment::ApplyRequest made,
+                   ToApply(request, operation, context.services, context.call.info()));
+  made.deadline = context.call.deadline();
+  made.waiter = &context.call;
   return made;
 }
 

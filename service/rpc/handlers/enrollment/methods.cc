@@ -8,16 +8,16 @@ AnswersLater<wire::EnrollRequest, wire::EnrollResponse> Enroll;
 AnswersLater<wire::UnenrollRequest, wire::UnenrollResponse> Unenroll;
 AnswersLater<wire::GetEnrollmentsRequest, wire::GetEnrollmentsResponse> GetEnrollments;
 Answers<wire::ListRosterRequest, wire::ListRosterResponse> ListRoster;
-OpensStream OpenApply;
+OpensStream<wire::ApplyRequest> OpenApply;
 AnswersLater<wire::PurgeTombstonesRequest, wire::PurgeTombstonesResponse> PurgeTombstones;
 
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Write("Enroll", Enroll);
-  rows.Write("Unenroll", Unenroll);
-  rows.Read("GetEnrollments", GetEnrollments);
-  rows.Scan("ListRoster", ListRoster);
-  rows.Write("Apply", OpenApply);
-  rows.ScanAndWrite("PurgeTombstones", PurgeTombstones);
+  rows.Write("Enroll", Permission::kWrite, Enroll);
+  rows.Write("Unenroll", Permission::kWrite, Unenroll);
+  rows.Read("GetEnrollments", Permission::kRead, GetEnrollments);
+  rows.Scan("ListRoster", Permission::kRead, ListRoster);
+  rows.Write("Apply", Permission::kWrite, OpenApply);
+  rows.ScanAndWrite("PurgeTombstones", Permission::kManage, PurgeTombstones);
   return rows.Take();
 }
 

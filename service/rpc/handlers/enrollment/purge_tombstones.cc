@@ -13,11 +13,12 @@ constexpr std::string_view kMethod = "PurgeTombstones";
 absl::Status PurgeTombstones(const Context& context, const wire::PurgeTombstonesRequest& request,
                              Reply<wire::PurgeTombstonesResponse> reply) {
   enrollment::PurgeRequest purge;
-  purge.collection = CollectionOr(request.collection());
+  purge.collection = std::string(CollectionOr(request.collection()));
   purge.student_id = request.student_id();
   purge.set = SetOr(request.set());
   purge.through = request.through_sequence_number();
-  purge.change = ToChangeInfo(request.change());
+  ASSIGN_OR_RETURN(purge.change, ToChangeInfo(request.change(), purge.collection,
+                                              context.services.access, context.call.info()));
   purge.deadline = context.call.deadline();
   purge.stopped = OnceClosed(context.call);
   purge.waiter = &context.call;

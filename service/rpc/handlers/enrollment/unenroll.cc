@@ -4,9 +4,9 @@ namespace strata::rpc::enrollment_service {
 
 absl::Status Unenroll(const Context& context, const wire::UnenrollRequest& request,
                       Reply<wire::UnenrollResponse> reply) {
-  context.services.enrollments.Apply(
-      ToApply(request, enrollment::Operation::kUnenroll, context.call.deadline(), &context.call),
-      AnswerApplied(std::move(reply)));
+  ASSIGN_OR_RETURN(enrollment::ApplyRequest apply,
+                   ToApply(request, enrollment::Operation::kUnenroll, context));
+  context.services.enrollments.Apply(std::move(apply), AnswerApplied(std::move(reply)));
   return absl::OkStatus();
 }
 

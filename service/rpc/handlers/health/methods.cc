@@ -6,11 +6,11 @@
 namespace strata::rpc::health_service {
 
 Answers<grpc::health::v1::HealthCheckRequest, grpc::health::v1::HealthCheckResponse> Check;
-OpensStream OpenWatch;
+OpensStream<grpc::health::v1::HealthCheckRequest> OpenWatch;
 
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Read("Check", Check);
-  rows.Read("Watch", OpenWatch);
+  rows.Read("Check", Permission::kOpen, Check);
+  rows.Read("Watch", Permission::kOpen, OpenWatch);
   return rows.Take();
 }
 

@@ -52,7 +52,7 @@ class Watch final : public ServerStream<HealthCheckRequest, HealthCheckResponse>
 
 }  // namespace
 
-std::unique_ptr<StreamHandler> OpenWatch(const Services& services, Stream& stream) {
+std::unique_ptr<HandlerOf<HealthCheckRequest>> OpenWatch(const Services& services, Stream& stream) {
   return std::make_unique<Watch>(services.health, stream);
 }
 

@@ -3,10 +3,10 @@
 
 namespace strata::rpc::reflection_service {
 
-OpensStream OpenServerReflectionInfo;
+OpensStream<grpc::reflection::v1::ServerReflectionRequest> OpenServerReflectionInfo;
 
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Read("ServerReflectionInfo", OpenServerReflectionInfo);
+  rows.Read("ServerReflectionInfo", Permission::kOpen, OpenServerReflectionInfo);
   return rows.Take();
 }
 

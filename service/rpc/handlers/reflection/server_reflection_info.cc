@@ -1,6 +1,5 @@
 #include <grpc/reflection/v1/reflection.pb.h>
 
-#include "schemas/base/error.h"
 #include "service/rpc/context.h"
 #include "service/rpc/reflection.h"
 
@@ -60,16 +59,12 @@ void Respond(const Reflection& reflection, const ServerReflectionRequest& reques
   }
 }
 
-class ServerReflectionInfo final : public StreamHandler {
+class ServerReflectionInfo final : public HandlerOf<ServerReflectionRequest> {
  public:
   ServerReflectionInfo(const Reflection& reflection, Stream& stream)
       : reflection_(reflection), stream_(stream) {}
 
-  void OnMessage(std::string_view bytes) override {
-    ServerReflectionRequest request;
-    if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-      return stream_.Finish(Error(ErrorReason::kInvalidMessage, "not a ServerReflectionRequest"));
-    }
+  void OnRequest(const ServerReflectionRequest& request) override {
     ServerReflectionResponse response;
     Respond(reflection_, request, response);
     stream_.Send(response);
@@ -84,7 +79,8 @@ class ServerReflectionInfo final : public StreamHandler {
 
 }  // namespace
 
-std::unique_ptr<StreamHandler> OpenServerReflectionInfo(const Services& services, Stream& stream) {
+std::unique_ptr<HandlerOf<ServerReflectionRequest>> OpenServerReflectionInfo(
+    const Services& services, Stream& stream) {
   return std::make_unique<ServerReflectionInfo>(services.reflection, stream);
 }
 

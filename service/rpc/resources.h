@@ -1,0 +1,103 @@
+// What requests concern: one overload for each, so that none is forgotten. What they name lives as
+// long as the request.
+#pragma once
+
+#include <grpc/health/v1/health.pb.h>
+#include <grpc/reflection/v1/reflection.pb.h>
+#include <strata/wire/v1/collection_service.pb.h>
+#include <strata/wire/v1/document_service.pb.h>
+#include <strata/wire/v1/enrollment_service.pb.h>
+
+#include <concepts>
+#include <string_view>
+
+#include "schemas/enrollment/enrollments.h"
+#include "service/security/permission.h"
+
+namespace strata::rpc {
+
+namespace wire = ::strata::wire::v1;
+
+// Requests about one collection, which they have to name.
+template <typename Request>
+concept OfACollection = std::same_as<Request, wire::CreateRequest> ||
+    std::same_as<Request, wire::GetRequest> || std::same_as<Request, wire::BatchGetRequest> ||
+    std::same_as<Request, wire::UpdateRequest> || std::same_as<Request, wire::DeleteRequest> ||
+    std::same_as<Request, wire::RestoreRequest> || std::same_as<Request, wire::HistoryRequest> ||
+    std::same_as<Request, wire::DiffRequest> || std::same_as<Request, wire::ListRequest>;
+
+// Requests about one collection, which has a default.
+template <typename Request>
+concept OfStudents = std::same_as<Request, wire::EnrollRequest> ||
+    std::same_as<Request, wire::UnenrollRequest> || std::same_as<Request, wire::ApplyRequest> ||
+    std::same_as<Request, wire::GetEnrollmentsRequest> ||
+    std::same_as<Request, wire::ListRosterRequest> ||
+    std::same_as<Request, wire::PurgeTombstonesRequest>;
+
+// Requests that say themselves of which collection, by its name.
+template <typename Request>
+concept OfANamedCollection = std::same_as<Request, wire::CreateCollectionRequest> ||
+    std::same_as<Request, wire::GetCollectionRequest> ||
+    std::same_as<Request, wire::DeleteCollectionRequest>;
+
+// Requests that concern nothing that anybody could be kept from.
+template <typename Request>
+concept OfNothing = std::same_as<Request, grpc::health::v1::HealthCheckRequest> ||
+    std::same_as<Request, grpc::reflection::v1::ServerReflectionRequest>;
+
+inline security::Demand OnCollection(security::Permission permission, std::string_view name) {
+  return {permission, {security::ResourceKind::kCollection, name}};
+}
+
+inline std::string_view CollectionOr(std::string_view collection) {
+  return collection.empty() ? std::string_view(enrollment::kDefaultCollection) : collection;
+}
+
+template <OfACollection Request>
+void ResourcesOf(const Request& request, security::Permission permission,
+                 security::Demands& demands) {
+  demands.push_back(OnCollection(permission, request.collection()));
+}
+
+template <OfStudents Request>
+void ResourcesOf(const Request& request, security::Permission permission,
+                 security::Demands& demands) {
+  demands.push_back(OnCollection(permission, CollectionOr(request.collection())));
+}
+
+template <OfANamedCollection Request>
+void ResourcesOf(const Request& request, security::Permission permission,
+                 security::Demands& demands) {
+  demands.push_back(OnCollection(permission, request.name()));
+}
+
+template <OfNothing Request>
+void ResourcesOf(const Request& /*request*/, security::Permission /*permission*/,
+                 security::Demands& /*demands*/) {}
+
+// Collections that may not be read are left out of the answer instead.
+inline void ResourcesOf(const wire::ListCollectionsRequest& /*request*/,
+                        security::Permission /*permission*/, security::Demands& /*demands*/) {}
+
+inline void ResourcesOf(const wire::AuditRequest& request, security::Permission permission,
+                        security::Demands& demands) {
+  demands.push_back(OnCollection(
+      permission, request.collection().empty() ? security::kEvery : request.collection()));
+}
+
+inline void ResourcesOf(const wire::GetLedgerHeadRequest& /*request*/,
+                        security::Permission permission, security::Demands& demands) {
+  demands.push_back(OnCollection(permission, security::kEvery));
+}
+
+// A head proves something of everybody's changes; and repairing is no reading.
+inline void ResourcesOf(const wire::VerifyRequest& request, security::Permission permission,
+                        security::Demands& demands) {
+  const security::Permission needed = request.repair() ? security::Permission::kManage : permission;
+  if (!request.collection().empty()) demands.push_back(OnCollection(needed, request.collection()));
+  if (request.collection().empty() || request.has_expect_head()) {
+    demands.push_back(OnCollection(permission, security::kEvery));
+  }
+}
+
+}  // namespace strata::rpc
