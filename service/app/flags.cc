@@ -131,7 +131,8 @@ void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
   Add(app, group, "insecure", server.insecure,
       "allow an address that other machines reach, although\ntraffic is not encrypted");
   Add(app, group, "event-loops", texts.event_loops,
-      "event loops, one thread each (default: 2 where other\nmachines can connect, else 1)")
+      "event loops, one thread each (default: 2 where other\nmachines can connect without a "
+      "certificate, else 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 64))
       ->default_str("");
@@ -168,6 +169,33 @@ void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
       ->check(CLI::Range(1, 256));
 }
 
+void AddSecurity(CLI::App& app, ServerOptions& server) {
+  const std::string group = "Security";
+  SecurityOptions& security = server.security;
+  const auto add_file = [&](const std::string& flag, std::string& path, const std::string& what) {
+    Add(app, group, flag, path, what)->type_name("FILE");
+  };
+  add_file("tls-certificate", security.tls_certificate,
+           "serve TLS 1.2 and 1.3 by this certificate, with those of\nthe authorities between it "
+           "and the root, in PEM");
+  add_file("tls-key", security.tls_key, "its private key, in PEM, without pass phrase");
+  add_file("tls-client-ca", security.tls_client_ca,
+           "ask clients for certificates of these authorities, in PEM");
+  Add(app, group, "tls-client", security.tls_client,
+      "required or optional: whether each client needs one\n(default: required)")
+      ->type_name("NEED")
+      ->check(CLI::IsMember({"required", "optional"}));
+  add_file("tokens", security.tokens,
+           "who may call by which token, as 'stratad token' makes\nlines for; mode 0600 or 0400");
+  add_file("policy", security.policy, "who may do what and how much, as JSON");
+  Add(app, group, "open", security.open,
+      "with a certificate, instead of a policy: everybody may do\neverything");
+  app.add_flag("--reflection,!--no-reflection", server.reflection,
+               "tell everybody which services there are")
+      ->group(group)
+      ->default_str("true");
+}
+
 void AddLog(CLI::App& app, FlagTexts& texts) {
   const std::string group = "Log (on stderr)";
   Add(app, group, "log-level", texts.log_level, "debug, info, warning, error or off")
@@ -182,7 +210,7 @@ void Interpret(const FlagTexts& texts, Flags& flags) {
   flags.log_level = *observability::ParseLogLevel(texts.log_level);
   flags.log_format = *observability::ParseLogFormat(texts.log_format);
   flags.server.loop.threads =
-      texts.event_loops != 0 ? texts.event_loops : EventLoopsFor(flags.server.loop.listener.listen);
+      texts.event_loops != 0 ? texts.event_loops : EventLoopsFor(flags.server);
   flags.server.grace = std::chrono::seconds(texts.grace_seconds);
   flags.server.loop.unary_deadline = std::chrono::seconds(texts.deadline_seconds);
   flags.server.loop.keepalive_time = std::chrono::seconds(texts.keepalive_seconds);
@@ -232,6 +260,8 @@ std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
   app.footer(
       "Each flag may also be set by the environment (STRATA_LOG_LEVEL=debug) or in the file of\n"
       "--config (log-level = \"debug\"); the command line wins, then the environment.\n\n"
+      "The files of Security are used anew when they have changed, and at SIGHUP; one that is\n"
+      "broken changes nothing and is logged.\n\n"
       "Exit status: 0 after SIGTERM or SIGINT; 1 it cannot start, or was told to end twice; 2 it "
       "does\n"
       "not understand a flag; 3 after SIGTERM or SIGINT, but storage had failed before: start it\n"
@@ -246,6 +276,7 @@ std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
   const EngineFlags engine_flags = AddEngineOptions(app);
   AddDocuments(app, flags.server);
   AddNetwork(app, flags.server, texts);
+  AddSecurity(app, flags.server);
   AddLog(app, texts);
   try {
     app.parse(argc, argv);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "schemas/base/error.h"
 #include "schemas/base/strings.h"
 #include "service/app/flags.h"
 #include "service/app/process.h"
@@ -13,11 +14,18 @@ namespace strata::app {
 namespace {
 
 constexpr int kExitFailure = 1;
+constexpr int kExitMisunderstood = 2;
 constexpr int kExitStorageFailed = 3;
 
-void Await(const sigset_t& signals) {
-  int number = 0;
-  sigwait(&signals, &number);
+// Until the process is told to end; meanwhile, `reload` is called when it is told to.
+template <typename Reload>
+void AwaitEnd(const sigset_t& signals, Reload reload) {
+  while (true) {
+    int number = 0;
+    sigwait(&signals, &number);
+    if (number != SIGHUP) return;
+    reload();
+  }
 }
 
 int Serve(const Flags& flags) {
@@ -27,17 +35,20 @@ int Serve(const Flags& flags) {
   auto server = Server::Start(flags.server);
   if (!server.ok()) {
     std::fprintf(stderr, "stratad: %s\n", std::string(ToStd(server.status().message())).c_str());
-    return kExitFailure;
+    // Its files may have changed since they were looked at.
+    const bool misunderstood = ReasonOf(server.status()) == ErrorReason::kInvalidField;
+    return misunderstood ? kExitMisunderstood : kExitFailure;
   }
   const bool in_memory = flags.server.engine == "memory";
-  std::printf("stratad: serving strata.v1 on %s (engine %s, data %s)\n",
+  std::printf("stratad: serving strata.v1 on %s (engine %s, data %s; %s)\n",
               (*server)->address().c_str(), flags.server.engine.c_str(),
-              in_memory ? "in memory only" : flags.server.data.c_str());
+              in_memory ? "in memory only" : flags.server.data.c_str(),
+              SecurityText(flags.server.security).c_str());
   std::fflush(stdout);
-  Await(signals);
+  AwaitEnd(signals, [&] { (*server)->Reload(); });
   // Whoever asks twice is in a hurry; nothing acknowledged is lost by that either.
   std::thread([signals] {
-    Await(signals);
+    AwaitEnd(signals, [] {});
     _exit(kExitFailure);
   }).detach();
   (*server)->Drain();

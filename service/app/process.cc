@@ -26,11 +26,10 @@ void RaiseDescriptorLimit() {
 }
 
 sigset_t BlockSignals() {
-  for (const int ignored : {SIGPIPE, SIGHUP, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
+  for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2}) signal(ignored, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
+  for (const int taken : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, taken);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }

@@ -12,8 +12,8 @@ void OpenStandardDescriptors();
 // Raises the soft limit of open files to the hard one: connections and tables share them.
 void RaiseDescriptorLimit();
 
-// SIGTERM and SIGINT, blocked for this thread and all that it starts: they are taken by waiting for
-// them. SIGPIPE, SIGHUP, SIGUSR1 and SIGUSR2 are ignored.
+// SIGTERM, SIGINT and SIGHUP, blocked for this thread and all that it starts: they are taken by
+// waiting for them. SIGPIPE, SIGUSR1 and SIGUSR2 are ignored.
 sigset_t BlockSignals();
 
 }  // namespace strata::app

@@ -66,16 +66,64 @@ versioning::DocumentsOptions ToDocumentsOptions(const ServerOptions& options) {
   return made;
 }
 
+// What is of no use without the other.
+struct Needs {
+  std::string_view option;
+  const std::string& value;
+  std::string_view other;
+  const std::string& other_value;
+};
+
+absl::Status CheckPairs(const SecurityOptions& security) {
+  for (const Needs& pair :
+       {Needs{"tls-certificate", security.tls_certificate, "tls-key", security.tls_key},
+        Needs{"tls-key", security.tls_key, "tls-certificate", security.tls_certificate},
+        Needs{"tls-client-ca", security.tls_client_ca, "tls-certificate", security.tls_certificate},
+        Needs{"tls-client", security.tls_client, "tls-client-ca", security.tls_client_ca}}) {
+    if (pair.value.empty() || !pair.other_value.empty()) continue;
+    return OptionError(pair.option,
+                       pair.value + " is of no use without --" + std::string(pair.other));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSecurity(const SecurityOptions& security, bool loopback) {
+  RETURN_IF_ERROR(CheckPairs(security));
+  if (security.open && !security.policy.empty()) {
+    return OptionError("open", "lets everybody do everything, and --policy says who may do what");
+  }
+  if (security.encrypted() && security.policy.empty() && !security.open) {
+    return OptionError("tls-certificate",
+                       "with it, say who may do what by --policy, or let everybody do everything "
+                       "by --open");
+  }
+  if (!security.tokens.empty() && !security.encrypted() && !loopback) {
+    return OptionError("tokens", security.tokens +
+                                     " is of no use where tokens would be sent unencrypted; "
+                                     "use --tls-certificate, or a loopback address");
+  }
+  if (!security.policy.empty() && security.tokens.empty() && security.tls_client_ca.empty()) {
+    return OptionError("policy", security.policy +
+                                     " would let nobody in, as nobody can say who it is; use "
+                                     "--tokens or --tls-client-ca");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckOptions(const ServerOptions& options) {
   const std::optional<Address> address = SplitAddress(options.loop.listener.listen);
   if (!address) return OptionError("listen", "not HOST:PORT: " + options.loop.listener.listen);
-  if (!IsLoopback(address->host) && !options.insecure) {
+  const bool loopback = IsLoopback(address->host);
+  const bool encrypted = options.security.encrypted() || options.loop.credentials != nullptr;
+  if (!loopback && !encrypted && !options.insecure) {
     return OptionError("listen", options.loop.listener.listen +
                                      " is reachable from other machines and traffic is not "
-                                     "encrypted; use a loopback address, or say --insecure");
+                                     "encrypted; use --tls-certificate or a loopback address, or "
+                                     "say --insecure");
   }
+  RETURN_IF_ERROR(CheckSecurity(options.security, loopback));
   if (versioning::FindStrategy(options.default_strategy) == nullptr) {
     return OptionError("default-strategy", "no strategy " + options.default_strategy +
                                                "; there are " + StrategyNames());
@@ -84,12 +132,22 @@ absl::Status CheckOptions(const ServerOptions& options) {
       options.document_bytes_max > document::Limits::kBytesCeiling) {
     return OptionError("document-bytes-max", "must be from 1024 to 2097152");
   }
-  return absl::OkStatus();
+  return SecurityFiles::Check(options.security, options.clock->Now());
 }
 
-int EventLoopsFor(const std::string& listen) {
-  const std::optional<Address> address = SplitAddress(listen);
-  return address && !IsLoopback(address->host) ? 2 : 1;
+std::string SecurityText(const SecurityOptions& options) {
+  using Clients = server::TlsCredentials::ClientCertificates;
+  std::string text = options.encrypted() ? "TLS" : "no TLS";
+  if (options.client_certificates() == Clients::kOptional) text += ", client certificates optional";
+  if (options.client_certificates() == Clients::kRequired) text += ", client certificates required";
+  return text + (options.policy.empty() ? ", open" : ", policy");
+}
+
+int EventLoopsFor(const ServerOptions& options) {
+  const std::optional<Address> address = SplitAddress(options.loop.listener.listen);
+  const bool vouched_for = options.security.client_certificates() ==
+                           server::TlsCredentials::ClientCertificates::kRequired;
+  return address && !IsLoopback(address->host) && !vouched_for ? 2 : 1;
 }
 
 // Threads for what others wait for: they go on with write queues, after a pause or a large write,
@@ -107,6 +165,7 @@ struct Server::Parts {
       : options(server_options),
         clock_watch(*options.clock),
         access(*options.clock),
+        security_files(options.security, *options.clock, access),
         executor(server_options.executor_threads),
         prompt(made->capabilities().blocking_reads ? kPromptThreadsWhereReadsBlock
                                                    : kPromptThreads),
@@ -115,6 +174,7 @@ struct Server::Parts {
   const ServerOptions options;
   observability::ClockWatch clock_watch;
   security::Access access;
+  SecurityFiles security_files;
   ThreadPool executor;
   ThreadPool prompt;
   std::unique_ptr<store::Store> store;
@@ -130,6 +190,7 @@ struct Server::Parts {
 
   absl::Status Serve();
   void Watch();
+  void WatchFiles();
   void Drain();
   void Close();
 };
@@ -141,13 +202,20 @@ void Server::Parts::Watch() {
   prompt.Schedule(observability::ClockWatch::kInterval, [this] { Watch(); });
 }
 
+// Apart from what else is watched: a file may be on a disk that does not answer.
+void Server::Parts::WatchFiles() {
+  security_files.Look();
+  prompt.Schedule(SecurityFiles::kInterval, [this] { WatchFiles(); });
+}
+
 absl::Status Server::Parts::Serve() {
+  RETURN_IF_ERROR(security_files.Open());
   versioning::DocumentsOptions documents_options = ToDocumentsOptions(options);
   documents_options.write_executor = &prompt;
   documents = std::make_unique<versioning::Documents>(*store, *options.clock, *options.entropy,
                                                       executor, documents_options);
   enrollments.emplace(*documents);
-  const std::vector<std::string> names = rpc::ServiceNames();
+  const std::vector<std::string> names = rpc::ServiceNames(options.reflection);
   health.emplace(names);
   reflection.emplace(names);
   services.emplace(rpc::Services{*documents, *enrollments,
@@ -159,15 +227,19 @@ absl::Status Server::Parts::Serve() {
   }
   documents->collections().ResumeSweeps();
   Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
-  ASSIGN_OR_RETURN(loop, server::ServerLoop::Start(options.loop, rpc::AllMethods(*services),
-                                                   {executor,
-                                                    access,
-                                                    store->cooperative(),
-                                                    {&access_log},
-                                                    readers,
-                                                    options.executor_threads}));
+  server::LoopOptions loop_options = options.loop;
+  if (options.security.encrypted()) loop_options.credentials = security_files.credentials();
+  ASSIGN_OR_RETURN(
+      loop, server::ServerLoop::Start(loop_options, rpc::AllMethods(*services, options.reflection),
+                                      {executor,
+                                       access,
+                                       store->cooperative(),
+                                       {&access_log},
+                                       readers,
+                                       options.executor_threads}));
   address = SplitAddress(options.loop.listener.listen)->host + ":" + std::to_string(loop->port());
   Watch();
+  if (security_files.any()) prompt.Schedule(SecurityFiles::kInterval, [this] { WatchFiles(); });
   health->SetServing(true);
   return absl::OkStatus();
 }
@@ -208,7 +280,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   std::unique_ptr<Server> server(new Server(std::move(parts)));  // closes what was opened, on error
   RETURN_IF_ERROR(server->parts_->Serve());
   Log(LogLevel::kInfo, "serving",
-      {{"address", server->address()}, {"engine", options.engine}, {"data", options.data}});
+      {{"address", server->address()},
+       {"engine", options.engine},
+       {"data", options.data},
+       {"security", SecurityText(options.security)}});
   return server;
 }
 
@@ -217,6 +292,8 @@ Server::~Server() { Shutdown(); }
 int Server::port() const { return parts_->loop->port(); }
 
 const std::string& Server::address() const { return parts_->address; }
+
+void Server::Reload() { parts_->security_files.Reload(); }
 
 void Server::Drain() {
   if (parts_->drained) return;

@@ -13,6 +13,7 @@
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/strategy.h"
+#include "service/app/security_files.h"
 #include "service/engines/engines.h"
 #include "service/server/server_loop.h"
 
@@ -32,7 +33,11 @@ struct ServerOptions {
 
   // Network.
   server::LoopOptions loop;
-  bool insecure = false;  // listens beyond loopback without TLS
+  bool insecure = false;   // listens beyond loopback without TLS
+  bool reflection = true;  // tells what services there are
+
+  // Who may call. With a certificate, loop.credentials do not count.
+  SecurityOptions security;
 
   int executor_threads = 4;
   std::chrono::milliseconds grace{10'000};  // for calls in progress, at the end
@@ -43,12 +48,16 @@ struct ServerOptions {
 };
 
 // INVALID_FIELD, naming the option as its flag without dashes; OK if a server may be started so.
+// Reads the files of security.
 absl::Status CheckOptions(const ServerOptions& options);
 
-// How many event loops serve an address if nobody says: two where other machines can connect, so
+// "TLS, client certificates required, policy": how callers are met.
+std::string SecurityText(const SecurityOptions& options);
+
+// How many event loops serve if nobody says: two where strangers on other machines can connect, so
 // that what one of them does to the loop that it is on leaves the others another; a Get costs a
 // little more then.
-int EventLoopsFor(const std::string& listen);
+int EventLoopsFor(const ServerOptions& options);
 
 class Server {
  public:
@@ -66,6 +75,10 @@ class Server {
   int port() const;
   // HOST:PORT that a client reaches it by.
   const std::string& address() const;
+
+  // Reads the files of security again, now, and says in the log what came of each. Blocks while it
+  // reads. Thread-safe.
+  void Reload();
 
   // Health says NOT_SERVING, new calls are refused, calls in progress have the grace period,
   // streams end. Blocks. Once; again it does nothing.

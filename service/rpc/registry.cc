@@ -44,17 +44,24 @@ constexpr Service kServices[] = {
     {"grpc.reflection.v1alpha.ServerReflection", reflection_service::Methods, true},
 };
 
+bool IsReflection(const Service& service) {
+  return service.methods == &reflection_service::Methods;
+}
+
 }  // namespace
 
-std::vector<std::string> ServiceNames() {
+std::vector<std::string> ServiceNames(bool reflection) {
   std::vector<std::string> names;
-  for (const Service& service : kServices) names.emplace_back(service.name);
+  for (const Service& service : kServices) {
+    if (reflection || !IsReflection(service)) names.emplace_back(service.name);
+  }
   return names;
 }
 
-std::vector<server::Method> AllMethods(const Services& services) {
+std::vector<server::Method> AllMethods(const Services& services, bool reflection) {
   std::vector<server::Method> all;
   for (const Service& service : kServices) {
+    if (!reflection && IsReflection(service)) continue;
     std::vector<server::Method> methods =
         service.methods(Rows(service.name, service.operational, services));
     all.insert(all.end(), std::make_move_iterator(methods.begin()),

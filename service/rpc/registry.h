@@ -9,10 +9,10 @@
 
 namespace strata::rpc {
 
-// The names of all services, each once.
-std::vector<std::string> ServiceNames();
+// The names of all services, each once; `reflection`: of those, too, that tell of the others.
+std::vector<std::string> ServiceNames(bool reflection = true);
 
-// All methods of all services, bound to `services`, which outlive them.
-std::vector<server::Method> AllMethods(const Services& services);
+// All methods of the same services, bound to `services`, which outlive them.
+std::vector<server::Method> AllMethods(const Services& services, bool reflection = true);
 
 }  // namespace strata::rpc
