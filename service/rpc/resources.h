@@ -96,7 +96,7 @@ inline void ResourcesOf(const wire::VerifyRequest& request, security::Permission
   const security::Permission needed = request.repair() ? security::Permission::kManage : permission;
   if (!request.collection().empty()) demands.push_back(OnCollection(needed, request.collection()));
   if (request.collection().empty() || request.has_expect_head()) {
-    demands.push_back(OnCollection(permission, security::kEvery));
+    demands.push_back(OnCollection(needed, security::kEvery));
   }
 }
 

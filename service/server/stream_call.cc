@@ -11,6 +11,9 @@ namespace {
 // What a stream costs besides its messages, gRPC's part included.
 constexpr size_t kStreamBytes = size_t{16} << 10;
 
+// A message of more bytes is not kept for the next one to be decoded into.
+constexpr size_t kToldBytesMax = size_t{8} << 10;
+
 grpc::ByteBuffer Serialize(const google::protobuf::MessageLite& message) {
   const size_t size = message.ByteSizeLong();
   grpc_slice bytes = grpc_slice_malloc(size);
@@ -139,8 +142,12 @@ void StreamCall::OnRead(bool ok) {
 
 void StreamCall::TellMessage(const grpc::Slice& bytes) {
   const absl::Status understood = Understand(bytes);
-  if (understood.ok()) return handler_->OnMessage(*told_);
-  if (!handler_->OnRefused(understood)) Finish(understood);
+  if (understood.ok()) {
+    handler_->OnMessage(*told_);
+  } else if (!handler_->OnRefused(understood)) {
+    Finish(understood);
+  }
+  if (bytes.size() > kToldBytesMax) told_.reset();
 }
 
 absl::Status StreamCall::Understand(const grpc::Slice& bytes) {

@@ -8,6 +8,7 @@
 #include "schemas/base/error.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version.h"
+#include "service/rpc/rows.h"
 #include "strata/v1/collection_service.pb.h"
 #include "strata/v1/document_service.pb.h"
 #include "strata/v1/enrollment_service.pb.h"
@@ -36,6 +37,25 @@ const FileDescriptor* WireFileOf(const FileDescriptor* file) {
   name.replace(name.find("strata/v1/"), 10, "strata/wire/v1/");
   return google::protobuf::DescriptorPool::generated_pool()->FindFileByName(name);
 }
+
+// A row that does not say what it asks of callers is no row, and a request has to say what it
+// concerns: neither compiles.
+using GetHandler = rpc::AnswersLater<wire::v1::GetRequest, wire::v1::GetResponse>;
+template <typename Rows>
+concept TakesARowWithoutPermission = requires(Rows rows, GetHandler* handler) {
+  rows.Read("Get", handler);
+};
+template <typename Rows>
+concept TakesARow = requires(Rows rows, GetHandler* handler) {
+  rows.Read("Get", security::Permission::kRead, handler);
+};
+static_assert(TakesARow<rpc::Rows> && !TakesARowWithoutPermission<rpc::Rows>);
+
+template <typename Request>
+concept SaysWhatItConcerns = requires(const Request& request, security::Demands& demands) {
+  rpc::ResourcesOf(request, security::Permission::kRead, demands);
+};
+static_assert(SaysWhatItConcerns<wire::v1::GetRequest> && !SaysWhatItConcerns<wire::v1::Document>);
 
 TEST(Contract, EachRpcOfTheProtosIsRegistered) {
   std::set<std::string> declared;

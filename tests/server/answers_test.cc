@@ -261,6 +261,7 @@ class SlowCommitter final : public store::CooperativeCommitter {
 
 TEST(Answers, DoNotWaitForADiskThatStandsStill) {
   SlowCommitter committer;
+  security::Access access;
   app::ThreadPool executor(1);
   LoopOptions options;
   options.listener.listen = "127.0.0.1:0";
@@ -270,7 +271,7 @@ TEST(Answers, DoNotWaitForADiskThatStandsStill) {
     }
     call.Answer(absl::OkStatus());
   });
-  auto loop = ServerLoop::Start(options, {std::move(method)}, {executor, &committer, {}});
+  auto loop = ServerLoop::Start(options, {std::move(method)}, {executor, access, &committer, {}});
   ASSERT_TRUE(loop.ok());
   const auto stub = grpc::health::v1::Health::NewStub(grpc::CreateChannel(
       "127.0.0.1:" + std::to_string((*loop)->port()), grpc::InsecureChannelCredentials()));

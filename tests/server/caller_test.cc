@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+
+#include "schemas/base/error.h"
 
 namespace strata::server {
 namespace {
@@ -25,6 +28,71 @@ TEST(CallerTest, ConnectionsOfOneAddressAreOneCallerForEveryThread) {
   EXPECT_EQ(one.Of("ipv4:10.0.0.7:2", {}).caller, caller);
   EXPECT_EQ(other.Of("ipv4:10.0.0.7:3", {}).caller, caller);
   EXPECT_NE(one.Of("ipv4:10.0.0.8:1", {}).caller, caller);
+}
+
+security::Rules TokensOf(const std::string& name, const std::string& token) {
+  const std::string line = *security::TokenLine(name, token, std::nullopt);
+  return {std::make_shared<const security::Tokens>(*security::Tokens::Parse(line, 0)), nullptr};
+}
+
+TEST(CallerTest, APrincipalIsOneCallerWhereverItCallsFrom) {
+  security::Access access;
+  access.Use(TokensOf("anna", "strata_1"));
+  Callers callers(access);
+  CallersSeen one(callers);
+  CallersSeen other(callers);
+  const security::Credentials credentials{{"Bearer strata_1"}, {}, {}};
+  const Recognized here = one.Of("ipv4:10.0.0.7:1", credentials);
+  const Recognized there = other.Of("ipv4:10.0.0.8:1", credentials);
+  EXPECT_EQ(here.caller, there.caller);
+  EXPECT_EQ(here.caller->name(), "user:anna");
+  EXPECT_EQ(here.identity->principal, "user:anna");
+  EXPECT_NE(here.caller->quota(), nullptr);
+  const Recognized nobody = one.Of("ipv4:10.0.0.7:1", {});
+  EXPECT_EQ(nobody.caller->name(), "10.0.0.7");
+  EXPECT_EQ(nobody.identity->principal, "");
+  EXPECT_EQ(nobody.caller->quota(), nullptr);
+}
+
+TEST(CallerTest, WhoPresentsAWrongTokenIsCountedByItsAddressAndNotRemembered) {
+  security::Access access;
+  access.Use(TokensOf("anna", "strata_1"));
+  Callers callers(access);
+  CallersSeen seen(callers);
+  const security::Credentials credentials{{"Bearer strata_2"}, {}, {}};
+  const Recognized wrong = seen.Of("ipv4:10.0.0.7:1", credentials);
+  EXPECT_EQ(ReasonOf(wrong.refusal), ErrorReason::kCredentialsInvalid);
+  EXPECT_EQ(wrong.caller->name(), "10.0.0.7");
+  EXPECT_EQ(wrong.identity->principal, "");
+}
+
+// Whatever a thread remembers: other rules count from the next call on.
+TEST(CallerTest, OtherRulesMakeOtherCallersOfTheSameToken) {
+  security::Access access;
+  access.Use(TokensOf("anna", "strata_1"));
+  Callers callers(access);
+  CallersSeen seen(callers);
+  const security::Credentials credentials{{"Bearer strata_1"}, {}, {}};
+  EXPECT_EQ(seen.Of("ipv4:10.0.0.7:1", credentials).caller->name(), "user:anna");
+  access.Use(TokensOf("bob", "strata_1"));
+  EXPECT_EQ(seen.Of("ipv4:10.0.0.7:1", credentials).caller->name(), "user:bob");
+  access.Use(TokensOf("bob", "strata_2"));
+  EXPECT_EQ(ReasonOf(seen.Of("ipv4:10.0.0.7:1", credentials).refusal),
+            ErrorReason::kCredentialsInvalid);
+}
+
+// Texts of any length and kind stay apart.
+TEST(CallerTest, CredentialsOfDifferentKindsAreDifferentCallers) {
+  security::Access access;
+  Callers callers(access);
+  CallersSeen seen(callers);
+  const auto name = [&](const security::Credentials& credentials) {
+    return seen.Of("ipv4:10.0.0.7:1", credentials).caller->name();
+  };
+  EXPECT_EQ(name({{}, {}, {"spiffe://a"}}), "dns:spiffe://a");
+  EXPECT_EQ(name({{}, {"spiffe://a"}, {}}), "spiffe://a");
+  EXPECT_EQ(name({{}, {"spiffe://a", "spiffe://b"}, {}}), "10.0.0.7");
+  EXPECT_EQ(name({{}, {"spiffe://a"}, {"b"}}), "spiffe://a");
 }
 
 TEST(CallerTest, WhoIsGoneIsForgottenAndWhoIsThereIsNot) {

@@ -1,0 +1,304 @@
+// Every RPC, by everybody, on what is theirs, on what is not, and on nothing.
+//
+// What each RPC asks for is written down here once more, by hand. Whatever is allowed goes to a
+// second server too, which nobody guards, and both have to say the same; whatever is not, changes
+// no byte of what is stored.
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/rpc/registry.h"
+#include "service/security/permission.h"
+#include "strata/v1/enrollment_service.pb.h"
+#include "tests/rpc/secured_server.h"
+#include "tests/rpc/test_server.h"
+
+namespace strata::rpc_test {
+namespace {
+
+using security::Permission;
+using test_support::TestCa;
+
+// What a method asks for, with a request to ask by: $C stands for a collection's name.
+struct Asked {
+  std::string_view method;
+  Permission permission;
+  std::string_view json;
+  // Whether the request is about every collection, whatever $C stands for.
+  enum class About {
+    kCollection,
+    kCollectionOrStudents,
+    kCollectionOrAll,
+    kAll
+  } about = About::kCollection;
+};
+
+constexpr auto kOrStudents = Asked::About::kCollectionOrStudents;
+constexpr auto kOrAll = Asked::About::kCollectionOrAll;
+constexpr auto kAll = Asked::About::kAll;
+
+constexpr Asked kAsked[] = {
+    {"strata.v1.DocumentService/Create", Permission::kWrite,
+     R"({"collection": "$C", "id": "new", "content": {"json": {"n": 1}}})"},
+    {"strata.v1.DocumentService/Get", Permission::kRead, R"({"collection": "$C", "id": "a"})"},
+    {"strata.v1.DocumentService/BatchGet", Permission::kRead,
+     R"({"collection": "$C", "ids": ["a", "b"]})"},
+    {"strata.v1.DocumentService/Update", Permission::kWrite,
+     R"({"collection": "$C", "id": "a", "replace": {"json": {"n": 7}}})"},
+    {"strata.v1.DocumentService/Delete", Permission::kWrite,
+     R"({"collection": "$C", "id": "gone"})"},
+    {"strata.v1.DocumentService/Restore", Permission::kWrite,
+     R"({"collection": "$C", "id": "a", "version": 1})"},
+    {"strata.v1.DocumentService/History", Permission::kRead, R"({"collection": "$C", "id": "a"})"},
+    {"strata.v1.DocumentService/Diff", Permission::kRead,
+     R"({"collection": "$C", "id": "a", "from_version": 1, "to_version": 2})"},
+    {"strata.v1.DocumentService/Audit", Permission::kAudit, R"({"collection": "$C"})", kOrAll},
+    {"strata.v1.DocumentService/List", Permission::kRead, R"({"collection": "$C"})"},
+    {"strata.v1.CollectionService/CreateCollection", Permission::kManage, R"({"name": "$C"})"},
+    {"strata.v1.CollectionService/GetCollection", Permission::kRead, R"({"name": "$C"})"},
+    {"strata.v1.CollectionService/ListCollections", Permission::kPrincipal, "{}"},
+    {"strata.v1.CollectionService/GetLedgerHead", Permission::kAudit, "{}", kAll},
+    {"strata.v1.CollectionService/DeleteCollection", Permission::kManage, R"({"name": "$C"})"},
+    {"strata.v1.CollectionService/Verify", Permission::kRead, R"({"collection": "$C"})", kOrAll},
+    {"strata.v1.CollectionService/Verify", Permission::kManage,
+     R"({"collection": "$C", "repair": true})", kOrAll},
+    {"strata.v1.CollectionService/Verify", Permission::kRead,
+     R"({"collection": "$C", "expect_head":
+         {"position": 1, "hash": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}})",
+     kAll},
+    {"strata.v1.EnrollmentService/Enroll", Permission::kWrite,
+     R"({"collection": "$C", "student_id": "s", "class_name": "c", "sequence_number": 5})",
+     kOrStudents},
+    {"strata.v1.EnrollmentService/Unenroll", Permission::kWrite,
+     R"({"collection": "$C", "student_id": "s", "class_name": "c", "sequence_number": 6})",
+     kOrStudents},
+    {"strata.v1.EnrollmentService/GetEnrollments", Permission::kRead,
+     R"({"collection": "$C", "student_id": "s"})", kOrStudents},
+    {"strata.v1.EnrollmentService/ListRoster", Permission::kRead,
+     R"({"collection": "$C", "class_name": "c"})", kOrStudents},
+    {"strata.v1.EnrollmentService/Apply", Permission::kWrite,
+     R"({"collection": "$C", "student_id": "s", "class_name": "d", "sequence_number": 5,
+         "operation": "ENROLLMENT_OPERATION_ENROLL"})",
+     kOrStudents},
+    {"strata.v1.EnrollmentService/PurgeTombstones", Permission::kManage,
+     R"({"collection": "$C", "through_sequence_number": 1})", kOrStudents},
+    {"grpc.health.v1.Health/Check", Permission::kOpen, "{}"},
+    {"grpc.health.v1.Health/Watch", Permission::kOpen, "{}"},
+    {"grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Permission::kOpen,
+     R"({"list_services": ""})"},
+    {"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Permission::kOpen,
+     R"({"list_services": ""})"},
+};
+
+// What the grants of the policy below let a caller do, and where.
+struct Caller {
+  std::string_view name;
+  std::set<Permission> permissions;  // on "own" and "students"
+  // How every call of it ends, unless it asks for nothing; kept apart from those who never get as
+  // far as a call.
+  std::optional<std::string_view> refusal = std::nullopt;
+  bool connects = true;
+};
+
+constexpr char kGrants[] = R"(
+  {"principals": ["spiffe://test/reader"], "role": "reader",
+   "resources": ["collection/own", "collection/students"]},
+  {"principals": ["spiffe://test/auditor"], "role": "auditor",
+   "resources": ["collection/own", "collection/students"]},
+  {"principals": ["spiffe://test/writer", "user:batch", "user:late"], "role": "writer",
+   "resources": ["collection/own", "collection/students"]},
+  {"principals": ["spiffe://test/admin"], "role": "admin",
+   "resources": ["collection/own", "collection/students"]},
+  {"principals": ["spiffe://test/operator"], "role": "operator", "resources": ["server"]})";
+
+const std::vector<Caller>& Callers() {
+  static const auto& callers = *new std::vector<Caller>{
+      {"nobody", {}, "CREDENTIALS_MISSING"},
+      {"of another authority", {}, std::nullopt, false},
+      {"expired", {}, std::nullopt, false},
+      {"self-signed", {}, std::nullopt, false},
+      {"reader", {Permission::kRead}},
+      {"auditor", {Permission::kRead, Permission::kAudit}},
+      {"writer", {Permission::kRead, Permission::kWrite}},
+      {"admin",
+       {Permission::kRead, Permission::kAudit, Permission::kWrite, Permission::kManage,
+        Permission::kErase}},
+      {"operator", {}},
+      {"token", {Permission::kRead, Permission::kWrite}},
+      {"expired token", {}, "CREDENTIALS_INVALID"},
+      {"wrong token beside a good certificate", {}, "CREDENTIALS_INVALID"},
+      {"two SPIFFE ids", {}, "CREDENTIALS_MISSING"},
+      {"common name only", {}, "CREDENTIALS_MISSING"},
+  };
+  return callers;
+}
+
+std::string For(std::string_view collection, std::string_view json) {
+  std::string made(json);
+  const size_t at = made.find("$C");
+  return at == std::string::npos ? made : made.replace(at, 2, collection);
+}
+
+// How one call ended.
+struct End {
+  int code = 0;
+  std::string reason;
+  friend bool operator==(const End&, const End&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const End& end) {
+    return out << end.code << " " << end.reason;
+  }
+};
+
+End EndOf(const Asked& asked, const Answered& answered) {
+  if (!answered.status.ok()) {
+    return {answered.status.error_code(), DetailsOf(answered.status).reason};
+  }
+  // A message of Apply that is refused answers for itself.
+  v1::ApplyResponse applied;
+  if (asked.method == "strata.v1.EnrollmentService/Apply" &&
+      applied.ParseFromString(answered.messages.at(0)) && applied.has_error()) {
+    return {applied.error().code(), applied.error().reason()};
+  }
+  return {};
+}
+
+// What it asks for, of the policy's resources; "*" for all of them.
+std::string_view ResourceOf(const Asked& asked, std::string_view collection) {
+  switch (asked.about) {
+    case Asked::About::kCollection:
+      return collection;
+    case Asked::About::kCollectionOrStudents:
+      return collection.empty() ? "students" : collection;
+    case Asked::About::kCollectionOrAll:
+      return collection.empty() ? "*" : collection;
+    case Asked::About::kAll:
+      return "*";
+  }
+  return "";
+}
+
+// How the call has to end; nothing: as if nobody guarded the server.
+std::optional<End> Expected(const Asked& asked, const Caller& caller, std::string_view collection) {
+  if (!caller.connects) return End{grpc::StatusCode::UNAVAILABLE, ""};
+  if (asked.permission == Permission::kOpen) return std::nullopt;
+  if (caller.refusal) {
+    return End{grpc::StatusCode::UNAUTHENTICATED, std::string(*caller.refusal)};
+  }
+  if (asked.permission == Permission::kPrincipal) return std::nullopt;
+  const std::string_view resource = ResourceOf(asked, collection);
+  const bool granted = (resource == "own" || resource == "students") &&
+                       caller.permissions.count(asked.permission) != 0;
+  if (granted) return std::nullopt;
+  return End{grpc::StatusCode::PERMISSION_DENIED, "PERMISSION_DENIED"};
+}
+
+class AccessMatrix : public testing::Test {
+ protected:
+  AccessMatrix() {
+    for (const std::string_view collection : {"own", "other", "students"}) {
+      Fill(collection, "strata.v1.DocumentService/Create",
+           R"({"collection": "$C", "id": "a", "content": {"json": {"n": 1}}})");
+      Fill(collection, "strata.v1.DocumentService/Update",
+           R"({"collection": "$C", "id": "a", "replace": {"json": {"n": 2}}})");
+      Fill(collection, "strata.v1.DocumentService/Create",
+           R"({"collection": "$C", "id": "gone", "content": {"json": {}}})");
+    }
+  }
+
+  // On either side.
+  void Fill(std::string_view collection, std::string_view method, std::string_view json) {
+    const std::string request = For(collection, json);
+    const Presented owner = guarded_.Uri("spiffe://test/owner");
+    for (const Answered& answered : {CallAnything(guarded_.Connect(owner), method, request),
+                                     CallAnything(open_.channel(), method, request)}) {
+      ASSERT_TRUE(answered.status.ok()) << method << ": " << answered.status.error_message();
+    }
+  }
+
+  Presented Present(std::string_view caller) {
+    const auto uri = [&](const char* name) { return guarded_.Uri(name); };
+    if (caller == "nobody") return {};
+    if (caller == "token") return {.authorization = "Bearer " + guarded_.token("batch")};
+    if (caller == "expired token") return {.authorization = "Bearer " + guarded_.token("late")};
+    if (caller == "wrong token beside a good certificate") {
+      Presented presented = uri("spiffe://test/admin");
+      presented.authorization = "Bearer strata_of_nobody";
+      return presented;
+    }
+    if (caller == "of another authority") {
+      return {.certificate = TestCa("other").IssueForUri("spiffe://test/admin")};
+    }
+    if (caller == "expired") {
+      return {.certificate = guarded_.ca().Issue({.uris = {"spiffe://test/admin"},
+                                                  .not_before = -std::chrono::hours(2),
+                                                  .not_after = -std::chrono::hours(1)})};
+    }
+    if (caller == "self-signed") {
+      return {.certificate = test_support::SelfSigned({.uris = {"spiffe://test/admin"}})};
+    }
+    if (caller == "two SPIFFE ids") {
+      return {.certificate =
+                  guarded_.ca().Issue({.uris = {"spiffe://test/admin", "spiffe://test/writer"}})};
+    }
+    if (caller == "common name only") {
+      return {.certificate = guarded_.ca().Issue({.common_name = "spiffe://test/admin"})};
+    }
+    return uri(("spiffe://test/" + std::string(caller)).c_str());
+  }
+
+  SecuredServer guarded_{kGrants, {"batch", "late"}};
+  TestServer open_;
+};
+
+TEST_F(AccessMatrix, IsOfEveryRpcThatThereIs) {
+  std::set<std::string> served;
+  for (const std::string& service : rpc::ServiceNames()) {
+    const auto* const descriptor =
+        google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(service);
+    ASSERT_NE(descriptor, nullptr) << service;
+    for (int i = 0; i < descriptor->method_count(); ++i) {
+      served.insert(service + "/" + descriptor->method(i)->name());
+    }
+  }
+  std::set<std::string> asked;
+  for (const Asked& each : kAsked) asked.emplace(each.method);
+  EXPECT_EQ(asked, served);
+}
+
+TEST_F(AccessMatrix, EachIsAllowedWhatIsGrantedAndNothingElse) {
+  guarded_.LetTokensEnd();
+  int cells = 0;
+  for (const Caller& caller : Callers()) {
+    const auto [channel, authorization] = guarded_.Dial(Present(caller.name));
+    for (const Asked& asked : kAsked) {
+      for (const std::string_view collection : {"own", "other", ""}) {
+        SCOPED_TRACE(std::string(caller.name) + ": " + std::string(asked.method) + " of \"" +
+                     std::string(collection) + "\", " + std::string(asked.json));
+        const std::string request = For(collection, asked.json);
+        const std::optional<End> expected = Expected(asked, caller, collection);
+        const auto before = guarded_.StoredBytes();
+        const End end = EndOf(asked, CallAnything(channel, asked.method, request, authorization));
+        if (expected) {
+          EXPECT_EQ(end, *expected);
+          EXPECT_TRUE(guarded_.StoredBytes() == before) << "what is denied changed something";
+        } else {
+          EXPECT_EQ(end, EndOf(asked, CallAnything(open_.channel(), asked.method, request)));
+        }
+        ++cells;
+      }
+    }
+  }
+  std::printf("%d cells\n", cells);
+}
+
+}  // namespace
+}  // namespace strata::rpc_test
