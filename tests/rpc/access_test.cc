@@ -4,12 +4,11 @@
 #include <google/rpc/status.pb.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <map>
 #include <string>
 #include <string_view>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "schemas/base/strings.h"
@@ -220,22 +219,26 @@ TEST_F(AccessTest, ListsLeaveOutWhatMayNotBeReadAndTheirTokensDoNotNameIt) {
 TEST_F(AccessTest, WhatIsDeniedLooksTheSameWhetherOrNotItIsThere) {
   ASSERT_TRUE(Owner().Create("there", "{}", "secret").ok());
   const auto get = [&](const std::string& collection, const std::string& id) {
-    const grpc::Status status =
-        As("writer")
-            .Call("strata.v1.DocumentService/Get",
-                  R"({"collection": ")" + collection + R"(", "id": ")" + id + R"("})")
-            .status;
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
-    return status.error_message() + "\n" + status.error_details();
+    return As("writer")
+        .Call("strata.v1.DocumentService/Get",
+              R"({"collection": ")" + collection + R"(", "id": ")" + id + R"("})")
+        .status;
   };
-  EXPECT_EQ(get("secret", "there"), get("secret", "wrong"));
-  std::string absent = get("absent", "there");
-  const std::string present = get("secret", "there");
-  EXPECT_EQ(absent.size(), present.size());
-  for (size_t at = 0; (at = absent.find("absent")) != std::string::npos;) {
-    absent.replace(at, 6, "secret");
-  }
-  EXPECT_EQ(absent, present);
+  const grpc::Status there = get("secret", "there");
+  const auto looks_the_same = [&](const grpc::Status& other, const std::string& collection) {
+    EXPECT_EQ(other.error_code(), there.error_code());
+    std::string message = other.error_message();
+    message.replace(message.find(collection), collection.size(), "secret");
+    EXPECT_EQ(message, there.error_message());
+    EXPECT_EQ(other.error_details().size(), there.error_details().size());
+    EXPECT_EQ(DetailsOf(other).types, DetailsOf(there).types);
+    auto metadata = DetailsOf(other).metadata;
+    EXPECT_EQ(std::exchange(metadata["resource"], "collection/secret"), "collection/" + collection);
+    EXPECT_EQ(metadata, DetailsOf(there).metadata);
+  };
+  EXPECT_EQ(DetailsOf(there).reason, "PERMISSION_DENIED");
+  looks_the_same(get("secret", "wrong"), "secret");
+  looks_the_same(get("absent", "there"), "absent");
 }
 
 TEST_F(AccessTest, OneDenialNamesWhatWasAskedForAndNothingElse) {

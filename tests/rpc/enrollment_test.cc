@@ -241,7 +241,7 @@ TEST_F(Enrollment, AMessageThatIsFarTooLargeAnswersForItself) {
   EXPECT_FALSE(answer.has_error());
   ASSERT_TRUE(stream->Read(&answer));
   EXPECT_EQ(answer.error().reason(), "INVALID_MESSAGE");
-  EXPECT_EQ(answer.error().metadata().at("limit"), std::to_string(4 << 20));
+  EXPECT_EQ(answer.error().metadata().at("limit"), std::to_string(32 << 10));
   ASSERT_TRUE(stream->Read(&answer));
   EXPECT_FALSE(answer.has_error());
   EXPECT_FALSE(stream->Read(&answer));

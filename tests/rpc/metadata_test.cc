@@ -11,6 +11,7 @@
 #include "service/engines/engines.h"
 #include "service/server/status_mapping.h"
 #include "strata/v1/enrollment_service.grpc.pb.h"
+#include "tests/rpc/secured_server.h"
 #include "tests/rpc/test_server.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/executors.h"
@@ -92,6 +93,7 @@ class Metadata : public testing::Test {
   void DriveState();
   void DriveEngines();
   void DriveWaiting();
+  void DriveCallers();
   void DriveDamage();
 
   InterposedStore* store_ = nullptr;
@@ -244,6 +246,31 @@ void Metadata::DriveWaiting() {
   closer.join();
 }
 
+void Metadata::DriveCallers() {
+  const SecuredServer known(
+      R"({"principals": ["user:*"], "role": "writer", "resources": ["collection/*"]})",
+      {"anna", "slow"}, R"({"principals": ["user:slow"], "calls_per_second": 1})");
+  const auto saw = [&](const std::string& authorization, std::string_view method,
+                       std::string_view json) {
+    Saw(CallAnything(known.Connect({}), "strata.v1." + std::string(method), json, authorization)
+            .status);
+  };
+  const std::string anna = "Bearer " + known.token("anna");
+  saw("", "CollectionService/ListCollections", "{}");
+  saw("Bearer wrong", "CollectionService/ListCollections", "{}");
+  saw(anna, "CollectionService/GetLedgerHead", "{}");
+  saw(anna, "DocumentService/Create",
+      R"({"collection": "books", "id": "x", "content": {"json": {}}, "change": {"actor": "bob"}})");
+  grpc::Status status;
+  const auto channel = known.Connect({});
+  const std::string slow = "Bearer " + known.token("slow");
+  do {
+    status =
+        CallAnything(channel, "strata.v1.CollectionService/ListCollections", "{}", slow).status;
+  } while (status.ok());
+  Saw(status);
+}
+
 // Last, since nothing is whole after it.
 void Metadata::DriveDamage() {
   Change(Keyspace::kVersions, store::VersionKey(1, "moby", 2), std::nullopt);
@@ -272,6 +299,7 @@ TEST_F(Metadata, OfEachReasonIsWhatItsCommentSays) {
   DriveState();
   DriveEngines();
   DriveWaiting();
+  DriveCallers();
   DriveDamage();
   for (const auto& [reason, documented] : AllDocumentedMetadata()) {
     // Who gave up hears no answer.
