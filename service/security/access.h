@@ -19,6 +19,10 @@
 
 namespace strata::security {
 
+class Denials;
+class Quotas;
+class Verdicts;
+
 // What is in use. Null: there is none. Without a policy everybody may do everything.
 struct Rules {
   std::shared_ptr<const Tokens> tokens;
@@ -71,10 +75,6 @@ class Access {
   int64_t denied() const { return denied_.load(std::memory_order_relaxed); }
 
  private:
-  class Verdicts;
-  class Denials;
-  class Quotas;
-
   Rules rules() const;
   absl::Status Counted(absl::Status refusal) const;
 

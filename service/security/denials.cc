@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kSecond{1};
 
 }  // namespace
 
-void Access::Denials::Tell(const Denial& denial, Time now) {
+void Denials::Tell(const Denial& denial, Time now) {
   // Of the caller's making, so it is information, as of any failed call.
   if (!observability::LogsAt(LogLevel::kInfo)) return;
   const std::string_view principal = denial.principal.empty() ? "-" : denial.principal;
@@ -33,7 +33,7 @@ void Access::Denials::Tell(const Denial& denial, Time now) {
        {"reason", denial.reason}});
 }
 
-bool Access::Denials::MayTell(std::string_view caller, Time now, int64_t& untold) {
+bool Denials::MayTell(std::string_view caller, Time now, int64_t& untold) {
   const std::lock_guard lock(mutex_);
   Told& told = ToldOf(caller, now);
   if (now - told.second >= kSecond) {
@@ -49,7 +49,7 @@ bool Access::Denials::MayTell(std::string_view caller, Time now, int64_t& untold
   return true;
 }
 
-Access::Denials::Told& Access::Denials::ToldOf(std::string_view caller, Time now) {
+Denials::Told& Denials::ToldOf(std::string_view caller, Time now) {
   const auto found = callers_.find(ToAbsl(caller));
   if (found != callers_.end()) return found->second;
   if (callers_.size() >= kCallersMax && now - forgot_ >= kSecond) {
@@ -65,7 +65,7 @@ Access::Denials::Told& Access::Denials::ToldOf(std::string_view caller, Time now
   return callers_[std::string(caller)];
 }
 
-size_t Access::Denials::size() {
+size_t Denials::size() {
   const std::lock_guard lock(mutex_);
   return callers_.size();
 }

@@ -9,12 +9,11 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
-#include "service/security/access.h"
 
 namespace strata::security {
 
 // Thread-safe.
-class Access::Denials {
+class Denials {
  public:
   using Time = std::chrono::steady_clock::time_point;
 

@@ -5,17 +5,17 @@
 
 namespace strata::security {
 
-QuotaLimits Access::Quotas::LimitsOf(const std::string& principal) const {
+QuotaLimits Quotas::LimitsOf(const std::string& principal) const {
   return policy_ == nullptr ? QuotaLimits() : policy_->QuotaOf(principal);
 }
 
-void Access::Quotas::Use(std::shared_ptr<const Policy> policy, Quota::Time now) {
+void Quotas::Use(std::shared_ptr<const Policy> policy, Quota::Time now) {
   const std::lock_guard lock(mutex_);
   policy_ = std::move(policy);
   for (auto& [principal, quota] : quotas_) quota->Limit(LimitsOf(principal), now);
 }
 
-std::shared_ptr<Quota> Access::Quotas::Of(const std::string& principal, Quota::Time now) {
+std::shared_ptr<Quota> Quotas::Of(const std::string& principal, Quota::Time now) {
   const std::lock_guard lock(mutex_);
   const auto found = quotas_.find(principal);
   if (found != quotas_.end()) return found->second;
@@ -32,7 +32,7 @@ std::shared_ptr<Quota> Access::Quotas::Of(const std::string& principal, Quota::T
   return quota;
 }
 
-size_t Access::Quotas::size() {
+size_t Quotas::size() {
   const std::lock_guard lock(mutex_);
   return quotas_.size();
 }

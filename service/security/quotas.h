@@ -6,12 +6,13 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "service/security/access.h"
+#include "service/security/policy.h"
+#include "service/security/quota.h"
 
 namespace strata::security {
 
 // Thread-safe.
-class Access::Quotas {
+class Quotas {
  public:
   void Use(std::shared_ptr<const Policy> policy, Quota::Time now);
   // A quota that nobody holds and of which nothing is missing is as good as a new one, so it may be

@@ -48,16 +48,6 @@ std::optional<std::string> HashFromHex(std::string_view text) {
   return absl::HexStringToBytes(ToAbsl(text));
 }
 
-std::optional<UnixMicros> TimeFrom(std::string_view text) {
-  absl::Time time;
-  // Abseil also takes its words for infinite times.
-  const bool is_digit = !text.empty() && absl::ascii_isdigit(static_cast<unsigned char>(text[0]));
-  if (!is_digit || !absl::ParseTime(absl::RFC3339_full, ToAbsl(text), &time, nullptr)) {
-    return std::nullopt;
-  }
-  return absl::ToUnixMicros(time);
-}
-
 struct Entry {
   std::string hash;
   Token token;
@@ -76,7 +66,7 @@ absl::StatusOr<Entry> ParseLine(const std::vector<std::string>& words, int line,
   if (words.size() > 3 || !words[2].starts_with(kExpiresWord)) {
     return LineError(line, "after the hash stands something else than one expires=TIME");
   }
-  entry.token.expires = TimeFrom(std::string_view(words[2]).substr(kExpiresWord.size()));
+  entry.token.expires = ParseExpiry(std::string_view(words[2]).substr(kExpiresWord.size()));
   if (!entry.token.expires) {
     return LineError(line, "expires is no time with a zone, such as 2027-01-31T00:00:00Z");
   }
@@ -85,6 +75,16 @@ absl::StatusOr<Entry> ParseLine(const std::vector<std::string>& words, int line,
 }
 
 }  // namespace
+
+std::optional<UnixMicros> ParseExpiry(std::string_view text) {
+  absl::Time time;
+  // Abseil also takes its words for infinite times.
+  const bool is_digit = !text.empty() && absl::ascii_isdigit(static_cast<unsigned char>(text[0]));
+  if (!is_digit || !absl::ParseTime(absl::RFC3339_full, ToAbsl(text), &time, nullptr)) {
+    return std::nullopt;
+  }
+  return absl::ToUnixMicros(time);
+}
 
 absl::StatusOr<Tokens> Tokens::Parse(std::string_view text, UnixMicros now) {
   if (text.size() > kBytesMax) {

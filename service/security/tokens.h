@@ -37,6 +37,9 @@ class Tokens {
   std::map<std::string, Token, std::less<>> by_hash_;
 };
 
+// RFC 3339, with a zone. Nothing: it is no such time.
+std::optional<UnixMicros> ParseExpiry(std::string_view text);
+
 // "strata_" and 32 random bytes in base64url, without padding.
 std::string MakeToken(Entropy& entropy);
 // The line of the file for it. INVALID_FIELD: no such name may be.

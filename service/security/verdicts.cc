@@ -7,17 +7,17 @@
 
 namespace strata::security {
 
-Access::Verdicts::KeyView::KeyView(std::string_view of_principal, const Demand& demand)
+Verdicts::KeyView::KeyView(std::string_view of_principal, const Demand& demand)
     : principal(of_principal),
       name(demand.resource.name),
       what(static_cast<unsigned>(demand.permission) * 16 +
            static_cast<unsigned>(demand.resource.kind)) {}
 
-size_t Access::Verdicts::HashOf::operator()(const KeyView& key) const {
+size_t Verdicts::HashOf::operator()(const KeyView& key) const {
   return absl::HashOf(ToAbsl(key.principal), ToAbsl(key.name), key.what);
 }
 
-void Access::Verdicts::Use(std::shared_ptr<const Policy> policy) {
+void Verdicts::Use(std::shared_ptr<const Policy> policy) {
   uint64_t generation = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -33,12 +33,12 @@ void Access::Verdicts::Use(std::shared_ptr<const Policy> policy) {
   }
 }
 
-Access::Verdicts::InUse Access::Verdicts::in_use() {
+Verdicts::InUse Verdicts::in_use() {
   const std::lock_guard lock(mutex_);
   return in_use_;
 }
 
-bool Access::Verdicts::Permits(std::string_view principal, const Demand& demand) {
+bool Verdicts::Permits(std::string_view principal, const Demand& demand) {
   if (!has_policy()) return true;
   if (demand.resource.name.size() > kNameBytesMax) return Ask(principal, demand, nullptr);
   const KeyView key(principal, demand);
@@ -51,7 +51,7 @@ bool Access::Verdicts::Permits(std::string_view principal, const Demand& demand)
   return Ask(principal, demand, &shard);
 }
 
-bool Access::Verdicts::Ask(std::string_view principal, const Demand& demand, Shard* shard) {
+bool Verdicts::Ask(std::string_view principal, const Demand& demand, Shard* shard) {
   const InUse now = in_use();
   const bool verdict = now.policy == nullptr || now.policy->Permits(principal, demand);
   if (shard == nullptr) return verdict;
@@ -65,7 +65,7 @@ bool Access::Verdicts::Ask(std::string_view principal, const Demand& demand, Sha
   return verdict;
 }
 
-size_t Access::Verdicts::size() {
+size_t Verdicts::size() {
   size_t count = 0;
   for (Shard& shard : shards_) {
     const std::lock_guard lock(shard.mutex);

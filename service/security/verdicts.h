@@ -10,12 +10,13 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
-#include "service/security/access.h"
+#include "service/security/permission.h"
+#include "service/security/policy.h"
 
 namespace strata::security {
 
 // Thread-safe.
-class Access::Verdicts {
+class Verdicts {
  public:
   static constexpr size_t kShards = 64;
   static constexpr size_t kVerdictsMax = 65'536;
