@@ -3,14 +3,17 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <sstream>
 
+#include "schemas/base/clock.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/versioning/strategy.h"
 #include "service/app/flag_sources.h"
 #include "service/engines/engines.h"
+#include "service/security/tokens.h"
 
 namespace strata::app {
 namespace {
@@ -206,6 +209,41 @@ void AddLog(CLI::App& app, FlagTexts& texts) {
       ->check(CLI::IsMember({"text", "json"}));
 }
 
+// `stratad token NAME`: makes a token instead of serving.
+struct TokenCommand {
+  CLI::App* command = nullptr;
+  std::string name;
+  std::string expires;
+};
+
+void AddTokenCommand(CLI::App& app, TokenCommand& token) {
+  token.command = app.add_subcommand("token", "make a token for a caller, and print it");
+  token.command->add_option("NAME", token.name, "whose it is; the caller is then user:NAME")
+      ->required();
+  token.command->add_option("--expires", token.expires, "when it ends (default: never)")
+      ->type_name("RFC3339");
+  token.command->footer(
+      "The first line is the token, for the caller alone: it sends \"authorization: Bearer\n"
+      "TOKEN\", and the server does not keep it. The second line goes into the server's file of\n"
+      "tokens, which must have mode 0600 or 0400.");
+}
+
+Exit MakeToken(const TokenCommand& token) {
+  const auto mistake = [](std::string_view problem) {
+    return Exit{2, "stratad: " + std::string(problem) + "\n"};
+  };
+  std::optional<UnixMicros> expires;
+  if (!token.expires.empty()) {
+    expires = security::ParseExpiry(token.expires);
+    if (!expires) return mistake("--expires: no time with a zone, such as 2027-01-31T00:00:00Z");
+    if (*expires <= Clock::System().Now()) return mistake("--expires: that time has passed");
+  }
+  const std::string secret = security::MakeToken(Entropy::System());
+  const auto line = security::TokenLine(token.name, secret, expires);
+  if (!line.ok()) return mistake(ToStd(line.status().message()));
+  return Exit{0, secret + "\n" + *line + "\n"};
+}
+
 void Interpret(const FlagTexts& texts, Flags& flags) {
   flags.log_level = *observability::ParseLogLevel(texts.log_level);
   flags.log_format = *observability::ParseLogFormat(texts.log_format);
@@ -278,6 +316,8 @@ std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
   AddNetwork(app, flags.server, texts);
   AddSecurity(app, flags.server);
   AddLog(app, texts);
+  TokenCommand token;
+  AddTokenCommand(app, token);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -286,6 +326,7 @@ std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
     app.exit(error, out, out);
     return Exit{asked ? 0 : 2, asked ? out.str() : "stratad: " + out.str()};
   }
+  if (token.command->parsed()) return MakeToken(token);
   const absl::Status status = ReadSources(app, config_file, engine_flags, texts, flags);
   if (!status.ok()) {
     return Exit{2, "stratad: " + std::string(ToStd(status.message())) + "\n"};

@@ -14,8 +14,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "schemas/base/sha256.h"
 #include "service/app/flags.h"
 #include "service/engines/engines.h"
+#include "service/security/tokens.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::app {
@@ -339,6 +341,59 @@ TEST(EngineOptions, HaveDefaultsThatTheyTake) {
       EXPECT_FALSE(option.words.empty()) << option.name;
     }
   }
+}
+
+TEST_F(Configuration, ATokenIsMadeWithItsLineAndNothingIsServed) {
+  const auto parsed = Parsed({"token", "ci@example.org", "--expires", "2999-01-31T01:00:00+01:00"});
+  const auto& made = std::get<Exit>(parsed);
+  EXPECT_EQ(made.status, 0);
+  const std::vector<std::string> lines = absl::StrSplit(made.text, '\n');
+  ASSERT_EQ(lines.size(), 3u) << made.text;
+  EXPECT_THAT(lines[0], StartsWith("strata_"));
+  EXPECT_THAT(lines[1], AllOf(StartsWith("ci@example.org sha256:"),
+                              EndsWith(" expires=2999-01-31T00:00:00Z")));
+  EXPECT_EQ(lines[2], "");
+  const auto tokens = security::Tokens::Parse(made.text.substr(lines[0].size() + 1), 0);
+  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  const Hash hash = Sha256().Update(lines[0]).Finish();
+  ASSERT_NE(tokens->Find(HashBytes(hash)), nullptr);
+  EXPECT_NE(std::get<Exit>(Parsed({"token", "ci@example.org"})).text, made.text);
+}
+
+TEST_F(Configuration, ATokenThatCannotBeIsRefused) {
+  EXPECT_THAT(Refusal({"token"}), HasSubstr("NAME"));
+  EXPECT_THAT(Refusal({"token", ""}), HasSubstr("not a name"));
+  EXPECT_THAT(Refusal({"token", "two words"}), HasSubstr("not a name"));
+  EXPECT_THAT(Refusal({"token", std::string(129, 'a')}), HasSubstr("1 to 128 bytes"));
+  EXPECT_THAT(Refusal({"token", "a", "b"}), HasSubstr("b"));
+  EXPECT_THAT(Refusal({"token", "a", "--data=x"}), HasSubstr("--data"));
+  EXPECT_THAT(Refusal({"token", "a", "--expires=tomorrow"}), HasSubstr("--expires"));
+  EXPECT_THAT(Refusal({"token", "a", "--expires=infinite-future"}), HasSubstr("--expires"));
+  EXPECT_THAT(Refusal({"token", "a", "--expires=2999-01-31T00:00:00"}), HasSubstr("zone"));
+  EXPECT_THAT(Refusal({"token", "a", "--expires=2020-01-31T00:00:00Z"}), HasSubstr("passed"));
+}
+
+// What the server would refuse to start with is none of the command's business, and its words are
+// none of the server's.
+TEST_F(Configuration, TheServersFlagsAndATokensDoNotMix) {
+  const Variable grace("STRATA_GRACE", "soon");
+  const Variable config("STRATA_CONFIG", directory_.Join("nowhere"));
+  EXPECT_EQ(std::get<Exit>(Parsed({"token", "a"})).status, 0);
+  const Variable right_grace("STRATA_GRACE", "3");
+  const Variable right_config("STRATA_CONFIG", "");
+  const Variable token("STRATA_EXPIRES", "soon");
+  const Variable command("STRATA_TOKEN", "soon");
+  EXPECT_EQ(Taken({"--data", "token"}).server.data, "token");
+  EXPECT_THAT(Refusal({File("expires = soon\n")}), HasSubstr("no flag expires"));
+  EXPECT_THAT(Refusal({"--expires=2999-01-31T00:00:00Z"}), HasSubstr("--expires"));
+}
+
+TEST_F(Configuration, ATokensHelpSaysWhereItsLineGoes) {
+  const auto help = Parsed({"token", "--help"});
+  EXPECT_EQ(std::get<Exit>(help).status, 0);
+  EXPECT_THAT(std::get<Exit>(help).text,
+              AllOf(HasSubstr("NAME"), HasSubstr("--expires"), HasSubstr("file of\ntokens"),
+                    HasSubstr("mode 0600")));
 }
 
 }  // namespace
