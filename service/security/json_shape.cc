@@ -11,7 +11,6 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "schemas/base/error.h"
@@ -29,8 +28,7 @@ using google::protobuf::Value;
 constexpr int kDepthMax = 16;
 
 absl::Status NotJson(std::string_view problem) {
-  return Error(ErrorReason::kInvalidField, "is not JSON: " + std::string(problem))
-      .With("field", "");
+  return Error(ErrorReason::kInvalidField, "not JSON: " + std::string(problem)).With("field", "");
 }
 
 absl::Status MemberError(const std::string& field, std::string_view problem) {
@@ -105,7 +103,9 @@ std::string Explained(const std::string& words) {
   if (sentence == std::string::npos) return said;
   std::string near = words.substr(sentence + 1, words.rfind('\n') - sentence);
   absl::RemoveExtraAsciiWhitespace(&near);
-  return near.empty() ? said : said + ", near " + absl::CHexEscape(near);
+  const auto is_odd = [](char c) { return c < ' ' || c > '~'; };
+  std::replace_if(near.begin(), near.end(), is_odd, '?');  // it may be no UTF-8
+  return near.empty() ? said : said + ", near " + near;
 }
 
 absl::Status ParseStruct(std::string_view json, Struct& parsed) {
