@@ -91,10 +91,10 @@ client::Refusal RefusalOfError(const v1::ApplyError& error) {
 }
 
 // Whether another try may give the message a definite answer. An answer carries no RetryInfo, so
-// the two reasons that come with it in a status are named here.
+// the reasons that come with it in a status are named here.
 bool MayBeRepeated(const client::Refusal& refusal) {
   return refusal.IsRetryable() || refusal.reason == "OVERLOADED" ||
-         refusal.reason == "RETRIES_EXHAUSTED";
+         refusal.reason == "QUOTA_EXCEEDED" || refusal.reason == "RETRIES_EXHAUSTED";
 }
 
 // Whether a stream that ended so may be replaced. More than for a call: what breaks a connection

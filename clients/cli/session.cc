@@ -41,12 +41,15 @@ absl::Status Session::Prepare() {
     timeout_ms_ = *milliseconds;
   }
   if (server.empty()) return absl::InvalidArgumentError("--server is empty");
-  return absl::OkStatus();
+  absl::StatusOr<client::Credentials> credentials =
+      client::ReadCredentials(credential_files, server);
+  if (credentials.ok()) credentials_ = *std::move(credentials);
+  return credentials.status();
 }
 
 client::Connection& Session::connection() {
   if (connection_ == nullptr) {
-    connection_ = std::make_unique<client::Connection>(client::Connect(server));
+    connection_ = std::make_unique<client::Connection>(client::Connect(server, credentials_));
   }
   return *connection_;
 }

@@ -40,6 +40,7 @@ class Session {
 
   // Set by the command line.
   std::string server = "127.0.0.1:50051";
+  client::CredentialFiles credential_files;
   std::string timeout;  // empty: not given
   bool json = false;
   // The command that was chosen; answers the exit status.
@@ -51,7 +52,8 @@ class Session {
   const Terminal& terminal() const { return terminal_; }
   Palette palette() const { return Palette(terminal_.color); }
 
-  // Reads what the options say; a usage error otherwise. Before the first call.
+  // Reads what the options say, and the files that they name; a usage error otherwise. Before the
+  // first call.
   absl::Status Prepare();
 
   // Connects at the first use.
@@ -95,6 +97,7 @@ class Session {
 
   Terminal terminal_;
   int64_t timeout_ms_ = 30'000;
+  client::Credentials credentials_;
   std::unique_ptr<client::Connection> connection_;
 };
 

@@ -31,11 +31,35 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+// A name of a file that comes out empty, as of a variable that is not set, must not pass for none:
+// the call would go without TLS, or without its token.
+std::string NotEmpty(const std::string& text) { return text.empty() ? "it is empty" : ""; }
+
+void AddCredentialOptions(CLI::App& app, client::CredentialFiles& files) {
+  const auto add = [&](const char* name, const char* variable, std::string& value,
+                       const std::string& text) {
+    app.add_option(name, value, text + "; or " + variable)
+        ->envname(variable)
+        ->type_name("FILE")
+        ->check(NotEmpty);
+  };
+  add("--tls-ca", "STRATA_TLS_CA", files.tls_ca,
+      "Speak TLS with a server that these certificates vouch for (PEM), or those that this machine "
+      "trusts: system");
+  add("--tls-certificate", "STRATA_TLS_CERTIFICATE", files.tls_certificate,
+      "Your own certificate, for a server that wants one (PEM)");
+  add("--tls-key", "STRATA_TLS_KEY", files.tls_key, "Its key (PEM)");
+  add("--token-file", "STRATA_TOKEN_FILE", files.token_file,
+      "Present the token in its first line, over TLS or on this machine; nobody else may be able "
+      "to read the file");
+}
+
 void AddGlobalOptions(CLI::App& app, Session& session) {
   app.add_option("--server", session.server,
                  "The server's HOST:PORT; STRATA_SERVER or 127.0.0.1:50051 unless given")
       ->envname("STRATA_SERVER")
       ->type_name("ADDRESS");
+  AddCredentialOptions(app, session.credential_files);
   app.add_option("--timeout", session.timeout,
                  "How long a call may take: 30s, 250ms, 2m; 30s unless given")
       ->type_name("TIME");

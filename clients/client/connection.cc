@@ -1,19 +1,68 @@
-// The channel: unencrypted, since encryption is the mesh's.
+// The channel, and the token that goes with each of its calls.
 #include "clients/client/connection.h"
 
 #include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/support/client_interceptor.h>
+
+#include <utility>
+#include <vector>
 
 namespace strata::client {
+namespace {
 
-Connection Connect(const std::string& server) {
+using grpc::experimental::InterceptionHookPoints;
+
+// Adds the header to a call, whichever kind it is. Not gRPC's own call credentials, because those
+// refuse to go without TLS, also on this machine.
+class Presenter : public grpc::experimental::Interceptor {
+ public:
+  explicit Presenter(const std::string& authorization) : authorization_(authorization) {}
+  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_INITIAL_METADATA)) {
+      methods->GetSendInitialMetadata()->emplace("authorization", authorization_);
+    }
+    methods->Proceed();
+  }
+
+ private:
+  const std::string& authorization_;
+};
+
+// Lives as long as the channel.
+class PresenterFactory : public grpc::experimental::ClientInterceptorFactoryInterface {
+ public:
+  explicit PresenterFactory(std::string authorization) : authorization_(std::move(authorization)) {}
+  grpc::experimental::Interceptor* CreateClientInterceptor(
+      grpc::experimental::ClientRpcInfo*) override {
+    return new Presenter(authorization_);
+  }
+
+ private:
+  const std::string authorization_;
+};
+
+std::shared_ptr<grpc::Channel> Open(const std::string& server, const Credentials& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  const std::shared_ptr<grpc::Channel> channel =
-      grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+  const auto channel_credentials = ChannelCredentialsOf(credentials);
+  if (credentials.token.empty()) {
+    return grpc::CreateCustomChannel(server, channel_credentials, arguments);
+  }
+  // A proxy would take the token elsewhere, where nothing hides it.
+  if (!credentials.tls) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> factories;
+  factories.push_back(std::make_unique<PresenterFactory>(credentials.authorization()));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(server, channel_credentials,
+                                                                 arguments, std::move(factories));
+}
+
+}  // namespace
+
+Connection Connect(const std::string& server, const Credentials& credentials) {
+  const std::shared_ptr<grpc::Channel> channel = Open(server, credentials);
   return {.documents = v1::DocumentService::NewStub(channel),
           .collections = v1::CollectionService::NewStub(channel),
           .enrollments = v1::EnrollmentService::NewStub(channel)};

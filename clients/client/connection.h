@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "clients/client/credentials.h"
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
 #include "strata/v1/enrollment_service.grpc.pb.h"
@@ -19,8 +20,9 @@ struct Connection {
   std::unique_ptr<v1::EnrollmentService::Stub> enrollments;
 };
 
-// Names the server, "host:port"; does not wait until it is reached. Connections are tried again
-// after a second at most, so that a command that repeats calls finds a restarted server soon.
-Connection Connect(const std::string& server);
+// Names the server, "host:port", and presents the credentials with every call; does not wait until
+// it is reached. Connections are tried again after a second at most, so that a command that repeats
+// calls finds a restarted server soon.
+Connection Connect(const std::string& server, const Credentials& credentials);
 
 }  // namespace strata::client

@@ -53,6 +53,19 @@ constexpr ReasonAdvice kAdvice[] = {
      "The document has something else where enrollments are kept: see it with strata get; --set "
      "names another member."},
     {"OVERLOADED", "Try again in a moment."},
+    {"QUOTA_EXCEEDED",
+     "Try again in a moment, with fewer calls at a time, or have the server's policy allow you "
+     "more."},
+    {"CREDENTIALS_MISSING",
+     "Say who calls: --token-file FILE, or --tls-certificate and --tls-key (with --tls-ca)."},
+    {"CREDENTIALS_INVALID",
+     "The token in --token-file may have expired or been withdrawn, or be another server's: have "
+     "whoever runs the server give you a new one."},
+    {"PERMISSION_DENIED",
+     "Have the server's policy grant it to you, or call as somebody else (--token-file)."},
+    {"ACT_FOR_DENIED",
+     "Leave out --actor and --on-behalf-of: you are the actor. To write for others, have the "
+     "server's policy name them in acts_for."},
     {"DISK_FULL", "Nothing was written; make room on the server's disk, or delete something."},
     {"COLLECTION_NOT_EMPTY", "--force deletes it with all its documents and their histories."},
     {"INCARNATION_MISMATCH",
@@ -81,8 +94,8 @@ Refusal RefusalOf(const grpc::Status& status) {
       refusal.metadata.insert(info.metadata().begin(), info.metadata().end());
     } else if (detail.UnpackTo(&retry)) {
       const auto& delay = retry.retry_delay();
-      refusal.retry_delay_ms =
-          std::clamp<int64_t>(delay.seconds(), 0, 3600) * 1000 + delay.nanos() / 1'000'000;
+      refusal.retry_delay_ms = std::clamp<int64_t>(delay.seconds(), 0, 3600) * 1000 +
+                               (delay.nanos() + 999'999) / 1'000'000;
     }
   }
   return refusal;
@@ -118,7 +131,8 @@ std::string Refusal::Advice() const {
   }
   if (!reason.empty()) return "";
   if (code == grpc::StatusCode::UNAVAILABLE) {
-    return "Is the server running? Name it with --server HOST:PORT or STRATA_SERVER.";
+    return "Is the server running? Name it with --server HOST:PORT or STRATA_SERVER. One with TLS "
+           "wants --tls-ca, and perhaps --tls-certificate and --tls-key.";
   }
   if (code == grpc::StatusCode::DEADLINE_EXCEEDED) {
     return "No answer in time. A write may still take effect: repeat it with the same "

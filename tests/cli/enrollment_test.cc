@@ -14,6 +14,7 @@
 #include "clients/cli/enrollment_line.h"
 #include "clients/cli/line_stream.h"
 #include "tests/cli/command_line.h"
+#include "tests/cli/status_of.h"
 
 namespace strata::cli {
 namespace {
@@ -356,6 +357,35 @@ TEST_F(Enrollments, AMessageWithoutADefiniteAnswerIsSentAgain) {
   EXPECT_EQ(Member(outcome.out, "refused"), 0);
   EXPECT_GT(fake().streams, 1);
   EXPECT_EQ(State(5), Expected(lines, 5));
+}
+
+// Answers carry no RetryInfo.
+TEST_F(Enrollments, AMessageBeyondTheQuotaIsSentAgain) {
+  fake().errors = 3;
+  fake().error.set_code(grpc::StatusCode::RESOURCE_EXHAUSTED);
+  fake().error.set_reason("QUOTA_EXCEEDED");
+  const std::vector<std::string> lines = ManyMessages(5, 20);
+  const Outcome outcome = Run({"apply", "-", "--json"}, Join(lines));
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+  EXPECT_EQ(Member(outcome.out, "refused"), 0);
+  EXPECT_EQ(State(5), Expected(lines, 5));
+}
+
+TEST_F(Enrollments, WhoMayNotIsNotTriedAgain) {
+  fake().errors = 1;
+  fake().error.set_code(grpc::StatusCode::PERMISSION_DENIED);
+  fake().error.set_reason("PERMISSION_DENIED");
+  Outcome outcome = Run({"apply", "-", "--json"}, Line("insert", 1, "a", 1));
+  EXPECT_EQ(outcome.status, kExitRefused);
+  EXPECT_EQ(Member(outcome.out, "refused"), 1);
+  fake().break_after.assign(1000, 0);
+  fake().break_status =
+      StatusOf(grpc::StatusCode::UNAUTHENTICATED, "CREDENTIALS_INVALID", "the token has expired");
+  const int streams = fake().streams;
+  outcome = Run({"apply", "-"}, Line("insert", 1, "a", 1));
+  EXPECT_EQ(outcome.status, kExitRefused);
+  EXPECT_THAT(outcome.err, StartsWith("stdin:1: CREDENTIALS_INVALID: the token has expired\n"));
+  EXPECT_EQ(fake().streams, streams + 1);
 }
 
 TEST_F(Enrollments, RepetitionsAreBounded) {

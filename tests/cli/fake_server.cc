@@ -1,8 +1,8 @@
 // The least that makes every command answer.
 #include "tests/cli/fake_server.h"
 
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/support/server_interceptor.h>
 
 #include <algorithm>
 #include <thread>
@@ -62,10 +62,48 @@ class FakeServer::UnderWay {
   std::string key_;
 };
 
-FakeServer::FakeServer() {
+// Hears each call before it is handled.
+class FakeServer::Listener : public grpc::experimental::ServerInterceptorFactoryInterface {
+ public:
+  explicit Listener(FakeServer& server) : server_(server) {}
+  grpc::experimental::Interceptor* CreateServerInterceptor(
+      grpc::experimental::ServerRpcInfo* info) override {
+    return new Ear(server_, info->method());
+  }
+
+ private:
+  class Ear : public grpc::experimental::Interceptor {
+   public:
+    Ear(FakeServer& server, std::string method) : server_(server), method_(std::move(method)) {}
+    void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+      using grpc::experimental::InterceptionHookPoints;
+      if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_INITIAL_METADATA)) {
+        ReceivedCall call{.method = method_, .authorization = {}};
+        const auto [begin, end] = methods->GetRecvInitialMetadata()->equal_range("authorization");
+        for (auto at = begin; at != end; ++at) {
+          call.authorization.emplace_back(at->second.data(), at->second.size());
+        }
+        const std::lock_guard lock(server_.mutex_);
+        server_.received_calls_.push_back(std::move(call));
+      }
+      methods->Proceed();
+    }
+
+   private:
+    FakeServer& server_;
+    const std::string method_;
+  };
+
+  FakeServer& server_;
+};
+
+FakeServer::FakeServer(const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   int port = 0;
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort("127.0.0.1:0", credentials, &port);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> listeners;
+  listeners.push_back(std::make_unique<Listener>(*this));
+  builder.experimental().SetInterceptorCreators(std::move(listeners));
   builder.RegisterService(static_cast<v1::DocumentService::Service*>(this));
   builder.RegisterService(static_cast<v1::CollectionService::Service*>(this));
   builder.RegisterService(&enrollments);
@@ -74,6 +112,11 @@ FakeServer::FakeServer() {
 }
 
 FakeServer::~FakeServer() { server_->Shutdown(); }
+
+std::vector<ReceivedCall> FakeServer::received_calls() {
+  const std::lock_guard lock(mutex_);
+  return received_calls_;
+}
 
 v1::Document FakeServer::DocumentOf(const std::string& collection, const std::string& id,
                                     const v1::Version& version) {

@@ -2,6 +2,7 @@
 // only.
 #pragma once
 
+#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 
 #include <deque>
@@ -18,14 +19,24 @@
 
 namespace strata::cli {
 
+// What a call came with.
+struct ReceivedCall {
+  std::string method;                      // "/strata.v1.DocumentService/Get"
+  std::vector<std::string> authorization;  // each such header
+};
+
 // Serves on a free port from construction to destruction. Patches are recorded, not applied. Commit
 // times are the commit's number in seconds. Thread-safe, but `failures`, `overlapped` and the
 // recorded requests are for use while no call is under way.
 class FakeServer : public v1::DocumentService::Service, public v1::CollectionService::Service {
  public:
-  FakeServer();
+  explicit FakeServer(const std::shared_ptr<grpc::ServerCredentials>& credentials =
+                          grpc::InsecureServerCredentials());
   ~FakeServer() override;
   const std::string& address() const { return address_; }
+
+  // All calls so far.
+  std::vector<ReceivedCall> received_calls();
 
   // Served beside the documents.
   FakeEnrollments enrollments;
@@ -90,6 +101,7 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
  private:
   using Versions = std::vector<v1::Version>;
   class UnderWay;
+  class Listener;
 
   template <typename Request, typename Response>
   grpc::Status Write(const Request& request, const std::string& id, v1::VersionKind kind,
@@ -105,6 +117,7 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   int64_t incarnations_ = 0;
   std::set<std::string> deletions_;  // request ids
   std::set<std::string> under_way_;
+  std::vector<ReceivedCall> received_calls_;
   int64_t commits_ = 0;
   std::string address_;
   std::unique_ptr<grpc::Server> server_;

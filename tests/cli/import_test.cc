@@ -69,10 +69,11 @@ TEST_F(CommandLine, ARepeatedImportWritesNothing) {
 TEST_F(CommandLine, ImportRepeatsWhatMayHelp) {
   server_.failures = {StatusOf(grpc::StatusCode::UNAVAILABLE, "OUTCOME_UNKNOWN", "", {}, 1),
                       StatusOf(grpc::StatusCode::ABORTED, "RETRIES_EXHAUSTED", "", {}, 1),
-                      StatusOf(grpc::StatusCode::RESOURCE_EXHAUSTED, "OVERLOADED", "", {}, 1)};
+                      StatusOf(grpc::StatusCode::RESOURCE_EXHAUSTED, "OVERLOADED", "", {}, 1),
+                      StatusOf(grpc::StatusCode::RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED", "", {}, 1)};
   const Outcome outcome = Run({"import", "-"}, ManyVersions());
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
-  EXPECT_NE(outcome.out.find("3 calls repeated"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("4 calls repeated"), std::string::npos) << outcome.out;
   EXPECT_EQ(Run({"export", "books"}).out, Sorted(ManyVersions()));
 }
 

@@ -70,7 +70,7 @@ constexpr Rule kRules[] = {
     // A client knows the contract and nothing of the server. The rules of Extended JSON are part of
     // the contract, and only its JSON needs them.
     {"clients/client",
-     ". absl/ bson/ google/ grpc/ grpcpp/ strata/v1/ schemas/document/extended_json "
+     ". absl/ bson/ google/ grpc/ grpcpp/ openssl/ posix strata/v1/ schemas/document/extended_json "
      "schemas/document/bson_view.h"},
     {"clients/cli",
      ". absl/ bson/ CLI/ google/ grpc/ grpcpp/ openssl/ posix strata/v1/ zstd.h clients/client"},
