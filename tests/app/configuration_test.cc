@@ -4,10 +4,13 @@
 
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,6 +21,7 @@
 #include "service/app/flags.h"
 #include "service/engines/engines.h"
 #include "service/security/tokens.h"
+#include "tests/support/certificates.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::app {
@@ -196,6 +200,10 @@ TEST_F(Configuration, AFileIsTakenWholeOrRefusedByItsLine) {
            {"engine = oracle", "rocksdb"},
            {"listen = here", "HOST:PORT"},
            {"listen = 0.0.0.0:1", "--insecure"},
+           {"tls-certificate = none.pem", "none.pem is of no use without --tls-key"},
+           {"tls-client = perhaps", "required"},
+           {"tokens = none", "none cannot be read"},
+           {"no-reflection = perhaps", "--reflection"},
            {"block-cache-mib = 0", "from 1 to 1048576"},
            {"block-cache-mib = x", "from 1 to 1048576"},
            {"data", "NAME = VALUE"},
@@ -263,6 +271,85 @@ TEST_F(Configuration, TheCommandLineSaysWhatIsWrong) {
   }
   EXPECT_FALSE(Taken({"--create-collections=false"}).server.create_collections);
   EXPECT_FALSE(Taken({"--no-create-collections"}).server.create_collections);
+}
+
+// Files of certificates, tokens and policy, and the flags that name them.
+class SecurityFlags : public Configuration {
+ protected:
+  SecurityFlags() {
+    const test_support::TestCa ca("ca");
+    const test_support::Certificate certificate = ca.IssueForServer();
+    for (const auto& [name, text] :
+         {std::pair<std::string, std::string>("certificate", certificate.chain_pem),
+          {"key", certificate.key_pem},
+          {"ca", ca.pem()},
+          {"tokens", ""},
+          {"policy", R"({"grants": [{"principals": ["*"], "role": "reader",
+                                      "resources": ["collection/*"]}]})"}}) {
+      std::ofstream(directory_.Join(name)) << text;
+      std::filesystem::permissions(directory_.Join(name), std::filesystem::perms::owner_read);
+    }
+  }
+
+  const std::string certificate_ = "--tls-certificate=" + directory_.Join("certificate");
+  const std::string key_ = "--tls-key=" + directory_.Join("key");
+  const std::string client_ca_ = "--tls-client-ca=" + directory_.Join("ca");
+  const std::string tokens_ = "--tokens=" + directory_.Join("tokens");
+  const std::string policy_ = "--policy=" + directory_.Join("policy");
+  const std::string anywhere_ = "--listen=0.0.0.0:0";
+};
+
+TEST_F(SecurityFlags, GoTogetherAsTheyMakeSense) {
+  const std::vector<std::string> taken[] = {
+      {certificate_, key_, "--open"},
+      {certificate_, key_, "--open", anywhere_},
+      {certificate_, key_, "--open", client_ca_, "--tls-client=optional"},
+      {certificate_, key_, policy_, client_ca_, anywhere_},
+      {certificate_, key_, policy_, client_ca_, "--tls-client=required"},
+      {certificate_, key_, policy_, tokens_, anywhere_},
+      {certificate_, key_, "--open", tokens_},
+      {tokens_},
+      {tokens_, policy_},
+      {"--insecure", anywhere_},
+      {"--no-reflection"},
+  };
+  for (const auto& flags : taken) Taken(flags);
+  EXPECT_FALSE(Taken({"--no-reflection"}).server.reflection);
+  EXPECT_TRUE(Taken({}).server.reflection);
+  EXPECT_EQ(SecurityText(Taken({certificate_, key_, policy_, client_ca_}).server.security),
+            "TLS, client certificates required, policy");
+  EXPECT_EQ(SecurityText(Taken({}).server.security), "no TLS, open");
+}
+
+TEST_F(SecurityFlags, AreRefusedByNameWhereTheyMakeNone) {
+  const std::tuple<std::vector<std::string>, std::string, std::string> refused[] = {
+      {{certificate_, "--open"}, "tls-certificate", "without --tls-key"},
+      {{key_}, "tls-key", "without --tls-certificate"},
+      {{client_ca_}, "tls-client-ca", "without --tls-certificate"},
+      {{certificate_, key_, "--open", "--tls-client=optional"},
+       "tls-client",
+       "without --tls-client-ca"},
+      {{certificate_, key_}, "tls-certificate", "--open"},
+      {{certificate_, key_, client_ca_}, "tls-certificate", "--policy"},
+      {{certificate_, key_, client_ca_, policy_, "--open"}, "open", "--policy"},
+      {{tokens_, policy_, "--open"}, "open", "--policy"},
+      {{policy_}, "policy", "nobody in"},
+      {{certificate_, key_, policy_}, "policy", "nobody in"},
+      {{tokens_, "--insecure", anywhere_}, "tokens", "unencrypted"},
+      {{anywhere_}, "listen", "--insecure"},
+      {{anywhere_, tokens_}, "listen", "--tls-certificate"},
+  };
+  for (const auto& [flags, flag, problem] : refused) {
+    EXPECT_THAT(Refusal(flags), AllOf(StartsWith("stratad: --" + flag + ": "), HasSubstr(problem)));
+  }
+}
+
+TEST_F(SecurityFlags, KnownClientsAloneNeedOneLoop) {
+  const auto loops = [&](const std::string& client) {
+    return Taken({certificate_, key_, policy_, client_ca_, client, anywhere_}).server.loop.threads;
+  };
+  EXPECT_EQ(loops("--tls-client=required"), 1);
+  EXPECT_EQ(loops("--tls-client=optional"), 2);
 }
 
 TEST_F(Configuration, WhereStrangersCanConnectTwoLoopsServe) {

@@ -130,6 +130,18 @@ void ExpectReflection(const std::shared_ptr<grpc::Channel>& channel) {
   EXPECT_TRUE(reflection.End().ok());
 }
 
+TEST(Reflection, TellsNothingWhereThatIsNotWanted) {
+  app::ServerOptions options = TestOptions();
+  options.reflection = false;
+  TestServer server(options);
+  for (const char* version : {"v1", "v1alpha"}) {
+    const std::string service = std::string("grpc.reflection.") + version + ".ServerReflection";
+    EXPECT_EQ(server.CallRaw(service + "/ServerReflectionInfo", "").error_code(),
+              grpc::StatusCode::UNIMPLEMENTED);
+  }
+  EXPECT_TRUE(server.ListCollections("{}").ok());
+}
+
 TEST(Reflection, V1TellsThePublicServices) {
   TestServer server;
   ExpectReflection<grpc::reflection::v1::ServerReflection,
