@@ -16,7 +16,7 @@ struct ClientSettings {
   int port = 0;
   int version_min = TLS1_2_VERSION;
   int version_max = TLS1_3_VERSION;
-  std::string ca;  // whose server it takes; empty: any
+  std::string ca{};  // whose server it takes; empty: any
   std::optional<test_support::Certificate> certificate{};
 };
 
