@@ -74,6 +74,9 @@ void Loop::Send(size_t index) {
   ++open_;
   slot.context.emplace();
   slot.context->set_deadline(std::chrono::system_clock::now() + kCallDeadline);
+  if (!settings_.authorization.empty()) {
+    slot.context->AddMetadata("authorization", settings_.authorization);
+  }
   const grpc::Slice bytes(request_);
   const grpc::ByteBuffer message(&bytes, 1);
   slot.sent = Steady::now();
@@ -148,11 +151,12 @@ Measurement Loop::Run() {
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
+std::shared_ptr<grpc::Channel> Connect(const std::string& address,
+                                       const client::Credentials& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(-1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, client::ChannelCredentialsOf(credentials), arguments);
 }
 
 Measurement RunLoop(const std::shared_ptr<grpc::Channel>& channel, Workload& workload,

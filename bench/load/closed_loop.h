@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "bench/support/measurement.h"
+#include "clients/client/credentials.h"
 
 namespace strata::bench {
 
@@ -42,10 +43,14 @@ struct LoopSettings {
   std::chrono::milliseconds duration{2000};
   int64_t calls_max = 0;  // 0: until the time is over; else there is no warm-up and no time
   pid_t server = 0;       // whose CPU is counted; 0: nobody's
+  // Goes with each call as the header of that name; empty: none. (Not by an interceptor of the
+  // channel, which would cost the client more.)
+  std::string authorization{};
 };
 
-// A connection shared with nobody.
-std::shared_ptr<grpc::Channel> Connect(const std::string& address);
+// A connection shared with nobody. Of the credentials, the token is not presented by it.
+std::shared_ptr<grpc::Channel> Connect(const std::string& address,
+                                       const client::Credentials& credentials = {});
 
 // Prints the first failure, if there are any, on standard error.
 Measurement RunLoop(const std::shared_ptr<grpc::Channel>& channel, Workload& workload,

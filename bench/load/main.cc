@@ -42,6 +42,7 @@ struct Settings {
   pid_t target_process = 0;
   std::string folder;
   std::vector<std::string> server_flags;
+  client::CredentialFiles credential_files;
   std::string json;
   int64_t documents = 10'000;
   double seconds = 2;
@@ -78,6 +79,7 @@ class Trial {
   std::unique_ptr<fault::ServerProcess> server_;
   pid_t process_ = 0;
   std::shared_ptr<grpc::Channel> empty_channel_;
+  client::Credentials credentials_;
   std::shared_ptr<grpc::Channel> channel_;
   const std::string run_ =
       std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
@@ -86,6 +88,12 @@ class Trial {
   std::map<std::string, std::string> deep_;
   int hot_documents_ = 0;
 };
+
+client::Credentials MustRead(const client::CredentialFiles& files, const std::string& server) {
+  absl::StatusOr<client::Credentials> credentials = client::ReadCredentials(files, server);
+  if (!credentials.ok()) throw std::runtime_error(std::string(credentials.status().message()));
+  return *std::move(credentials);
+}
 
 Trial::Trial(const Settings& settings)
     : settings_(settings), empty_server_({EMPTY_SERVER_BINARY}, settings.folder + "/empty.log") {
@@ -98,11 +106,12 @@ Trial::Trial(const Settings& settings)
                               .log = settings.folder + "/stratad.log",
                               .flags = settings.server_flags});
     process_ = server_->pid();
-    channel_ = Connect(server_->address());
   } else {
     process_ = settings.target_process;
-    channel_ = Connect(settings.target);
   }
+  const std::string server = server_ == nullptr ? settings.target : server_->address();
+  credentials_ = MustRead(settings.credential_files, server);
+  channel_ = Connect(server, credentials_);
 }
 
 // A server of ours goes with its folder; on another's nothing may stay behind.
@@ -115,6 +124,9 @@ Trial::~Trial() {
     request.set_force(true);
     v1::DeleteCollectionResponse response;
     grpc::ClientContext context;
+    if (!credentials_.token.empty()) {
+      context.AddMetadata("authorization", credentials_.authorization());
+    }
     const grpc::Status status = stub->DeleteCollection(&context, request, &response);
     if (!status.ok()) std::cerr << name << " is left: " << status.error_message() << "\n";
   }
@@ -129,7 +141,7 @@ const std::string& Trial::Collection(const std::string& strategy, const Form& fo
   std::string& name = collections_[key];
   if (!name.empty()) return name;
   name = "bench-" + run_ + "-" + key;
-  CreateCollection(channel_, name, strategy);
+  CreateCollection(channel_, name, strategy, credentials_.authorization());
   return name;
 }
 
@@ -139,7 +151,7 @@ Population& Trial::Filled(const std::string& strategy, const Form& form) {
     population.collection = Collection(strategy, form);
     population.form = form;
     population.versions.resize(static_cast<size_t>(settings_.documents));
-    Prepare(channel_, *Fill(population));
+    Prepare(channel_, *Fill(population), credentials_.authorization());
   }
   return population;
 }
@@ -148,7 +160,7 @@ std::string Trial::Deep(const std::string& collection, const Form& form, int64_t
   std::string& id = deep_[collection + "/" + std::to_string(depth)];
   if (id.empty()) {
     id = "deep-" + std::to_string(depth);
-    Prepare(channel_, *Deepen(collection, id, form, depth));
+    Prepare(channel_, *Deepen(collection, id, form, depth), credentials_.authorization());
   }
   return id;
 }
@@ -191,6 +203,7 @@ Measurement Trial::RunRound(const Case& one, Workload& workload, const Measureme
   loop.warm_up = Millis(settings_.warm_up);
   loop.duration = Millis(settings_.seconds);
   loop.server = process_;
+  loop.authorization = credentials_.authorization();
   Measurement measured = RunLoop(channel_, workload, loop);
   measured.system = "strata " + one.strategy;
   measured.workload += one.form.json ? ", JSON" : ", BSON";
@@ -312,6 +325,12 @@ void AddSettings(Settings& settings, CLI::App& app) {
                  "folder. Its collections are deleted again");
   app.add_option("--pid", settings.target_process, "its process, for its CPU time");
   app.add_option("--server-flag", settings.server_flags, "passed on to the server that is started");
+  app.add_option("--tls-ca", settings.credential_files.tls_ca,
+                 "as of strata: speak TLS with the server");
+  app.add_option("--tls-certificate", settings.credential_files.tls_certificate);
+  app.add_option("--tls-key", settings.credential_files.tls_key);
+  app.add_option("--token-file", settings.credential_files.token_file,
+                 "as of strata: the token to be presented");
   app.add_option("--documents", settings.documents)->check(CLI::Range(100, 10'000'000));
   app.add_option("--seconds", settings.seconds, "of each round")->check(CLI::Range(0.1, 600.0));
   app.add_option("--warm-up", settings.warm_up, "seconds before each")

@@ -17,8 +17,8 @@ Document MakeDocument(const Figures& figures) {
     if (figure.name == "measured_on") document.facts.push_back(fact);
     if (figure.name == "wrong") document.wrong.push_back(fact);
   }
-  for (const auto& make :
-       {LoadSections, StrategySections, GrowthSections, WithstandSections, GoalSections}) {
+  for (const auto& make : {LoadSections, StrategySections, GrowthSections, WithstandSections,
+                           AccessSections, GoalSections}) {
     for (Section& section : make(figures)) document.sections.push_back(std::move(section));
   }
   return document;

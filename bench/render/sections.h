@@ -20,6 +20,8 @@ std::vector<Section> StrategySections(const Figures& figures);
 std::vector<Section> GrowthSections(const Figures& figures);
 // strata_withstand.
 std::vector<Section> WithstandSections(const Figures& figures);
+// strata_access.
+std::vector<Section> AccessSections(const Figures& figures);
 // What any of them measured, held against what it is to be.
 std::vector<Section> GoalSections(const Figures& figures);
 
