@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "service/observability/log.h"
+#include "service/server/caller.h"
 
 namespace strata::server {
 namespace {
@@ -28,6 +30,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLookInterval{1000};
+// In which a flood brings some 2,000 calls.
+constexpr std::chrono::milliseconds kFloodInterval{25};
 // After an error that accepting again at once would only repeat.
 constexpr std::chrono::milliseconds kPause{10};
 // Of those inside, for each that finds no room: a flood must not make the thread do nothing else.
@@ -57,16 +61,34 @@ std::string AddressOf(const sockaddr_storage& peer) {
     const auto& v6 = reinterpret_cast<const sockaddr_in6&>(peer);
     inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
   }
-  return text;
+  // An address of IPv4 that comes through a socket of IPv6 is the same caller's, to gRPC too.
+  constexpr std::string_view kMapped = "::ffff:";
+  const std::string_view address = text;
+  const bool mapped = address.starts_with(kMapped) && address.find('.') != std::string_view::npos;
+  return std::string(mapped ? address.substr(kMapped.size()) : address);
+}
+
+int PortOf(const sockaddr_storage& address) {
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
 int PortOf(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  return ntohs(address.ss_family == AF_INET6
-                   ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
-                   : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+  return PortOf(address);
+}
+
+// Of "ipv4:10.0.0.7:51234", or 0.
+int PortOfPeer(std::string_view peer) {
+  int port = 0;
+  const size_t colon = peer.rfind(':');
+  if (colon != std::string_view::npos) {
+    std::from_chars(peer.data() + colon + 1, peer.data() + peer.size(), port);
+  }
+  return port;
 }
 
 void SetPort(int port, addrinfo& address) {
@@ -130,6 +152,19 @@ void Reset(int socket) {
   close(socket);
 }
 
+// Resets a connection that is somebody else's to close. What has arrived and was not read yet is
+// dropped, unlike with shutdown(): it may be megabytes of what is to end. The descriptor may be
+// another file's by now; a duplicate stays what it is.
+bool ResetOfOther(int descriptor, uint64_t cookie) {
+  const int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);  // NOLINT
+  if (own < 0) return false;
+  sockaddr nobody{};
+  nobody.sa_family = AF_UNSPEC;
+  const bool done = CookieOf(own) == cookie && connect(own, &nobody, sizeof nobody) == 0;
+  close(own);
+  return done;
+}
+
 }  // namespace
 
 Listener::Listener(const ListenerOptions& options)
@@ -170,8 +205,9 @@ absl::Status Listener::Bind() {
   return absl::OkStatus();
 }
 
-void Listener::Start(Take take) {
+void Listener::Start(Take take, Floods floods) {
   take_ = std::move(take);
+  floods_ = std::move(floods);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -191,17 +227,26 @@ void Listener::Run() {
   std::vector<pollfd> waits = {{stop_, POLLIN, 0}};
   for (const int socket : sockets_) waits.push_back({socket, POLLIN, 0});
   Clock::time_point look = Clock::now() + kLookInterval;
+  Clock::time_point flood_look = Clock::now();
   while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(look - Clock::now());
+    const bool watches = floods_ != nullptr && !connections_.empty();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        (watches ? std::min(look, flood_look) : look) - Clock::now());
     const int ready =
         poll(waits.data(), waits.size(), static_cast<int>(std::max<int64_t>(0, left.count())));
     if (waits.front().revents != 0) return;
     for (size_t i = 1; ready > 0 && i < waits.size(); ++i) {
       if (waits[i].revents != 0) AcceptAll(waits[i].fd);
     }
-    if (Clock::now() < look) continue;
-    look = Clock::now() + kLookInterval;
+    const Clock::time_point now = Clock::now();
+    if (watches && now >= flood_look) {
+      flood_look = now + kFloodInterval;
+      EndFloods();
+    }
+    if (now < look) continue;
+    look = now + kLookInterval;
     ForgetClosed();
+    EndPauses();
     Report();
   }
 }
@@ -214,7 +259,7 @@ void Listener::AcceptAll(int listening) {
     const int socket =
         accept4(listening, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket >= 0) {
-      AcceptOne(socket, AddressOf(peer));
+      AcceptOne(socket, AddressOf(peer), PortOf(peer));
       continue;
     }
     switch (errno) {
@@ -234,12 +279,13 @@ void Listener::AcceptAll(int listening) {
   }
 }
 
-void Listener::AcceptOne(int socket, std::string address) {
+void Listener::AcceptOne(int socket, std::string address, int port) {
+  if (IsPaused(address)) return Refuse(socket);
   LookForRoom(address);
   const std::optional<uint64_t> cookie = CookieOf(socket);
   if (IsFull(address) || !cookie) return Refuse(socket);
   ++by_address_[address];
-  connections_.push_back({socket, *cookie, std::move(address)});
+  connections_.push_back({socket, *cookie, std::move(address), port});
   open_ = static_cast<int64_t>(connections_.size());
   take_(socket);
 }
@@ -289,13 +335,47 @@ bool Listener::ForgetIfClosed(size_t index) {
   return true;
 }
 
+bool Listener::IsPaused(const std::string& address) const {
+  const auto found = paused_until_.find(address);
+  return found != paused_until_.end() && Clock::now() < found->second;
+}
+
+// Whoever was reset would begin again at once, and most of the time would pass until he is found
+// out again.
+void Listener::EndFloods() {
+  for (const std::string& peer : floods_()) {
+    const std::string address = AddressOfPeer(peer);
+    const int port = PortOfPeer(peer);
+    for (const Connection& each : connections_) {
+      if (each.port != port || each.address != address) continue;
+      if (!ResetOfOther(each.descriptor, each.cookie)) continue;
+      ++flooded_;
+      paused_until_[address] = Clock::now() + options_.flood_pause;
+    }
+  }
+}
+
+void Listener::EndPauses() {
+  std::erase_if(paused_until_,
+                [now = Clock::now()](const auto& entry) { return entry.second <= now; });
+}
+
 void Listener::Report() {
+  using observability::Log;
+  using observability::LogLevel;
   const int64_t refused = refused_;
-  if (refused == reported_) return;
-  observability::Log(observability::LogLevel::kWarning, "connections were refused",
-                     {{"refused", refused - std::exchange(reported_, refused)},
-                      {"open", static_cast<int64_t>(connections_.size())},
-                      {"connections_max", connections_max_}});
+  if (const int64_t more = refused - std::exchange(refused_reported_, refused); more > 0) {
+    Log(LogLevel::kWarning, "connections were refused",
+        {{"refused", more},
+         {"open", static_cast<int64_t>(connections_.size())},
+         {"connections_max", connections_max_}});
+  }
+  const int64_t flooded = flooded_;
+  if (const int64_t more = flooded - std::exchange(flooded_reported_, flooded); more > 0) {
+    Log(LogLevel::kWarning,
+        "connections were reset, as they began thousands of calls only to give them up",
+        {{"reset", more}, {"addresses_paused", static_cast<int64_t>(paused_until_.size())}});
+  }
 }
 
 }  // namespace strata::server

@@ -11,6 +11,7 @@
 #include "schemas/base/status_macros.h"
 #include "service/observability/log.h"
 #include "service/server/event_queue.h"
+#include "service/server/flood_watch.h"
 
 namespace strata::server {
 namespace {
@@ -93,6 +94,7 @@ void LoopServer::Configure(grpc::ServerBuilder& builder) const {
   // RESOURCE_EXHAUSTED without a reason, as when it resets a call: a caller that repeats what may
   // have taken effect would repeat it for ever. So Admission looks, and gives the reason.
   builder.SetMaxReceiveMessageSize(-1);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 1);  // what FloodWatch looks at
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
                              static_cast<int>(options.metadata_bytes_max));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_per_connection_max);
@@ -131,11 +133,15 @@ absl::Status LoopServer::Listen() {
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return Error(ErrorReason::kInternal, "gRPC does not start");
   for (const auto& queue : queues_) queue->Start();
-  listener_->Start([this](int socket) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = socket;
-    acceptor_->HandleNewConnection(&connection);
-  });
+  listener_->Start(
+      [this](int socket) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.fd = socket;
+        acceptor_->HandleNewConnection(&connection);
+      },
+      [watch = std::make_shared<FloodWatch>()] {
+        return watch->Look(std::chrono::steady_clock::now());
+      });
   return absl::OkStatus();
 }
 

@@ -11,8 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -56,7 +58,10 @@ Descriptor Connect(int port, int host = 1) {
   to.sin_family = AF_INET;
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   to.sin_port = htons(static_cast<uint16_t>(port));
-  EXPECT_EQ(connect(made.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  // The other side may be faster to reset it.
+  EXPECT_TRUE(connect(made.get(), reinterpret_cast<sockaddr*>(&to), sizeof to) == 0 ||
+              errno == ECONNRESET)
+      << std::strerror(errno);
   return made;
 }
 
@@ -76,12 +81,27 @@ class ListenerTest : public testing::Test {
     auto listener = Listener::Open(options);
     ASSERT_THAT(listener, IsOk());
     listener_ = *std::move(listener);
-    listener_->Start([this](int socket) {
-      const std::lock_guard lock(mutex_);
-      taken_.emplace_back(socket);
-      EXPECT_NE(fcntl(socket, F_GETFL) & O_NONBLOCK, 0);
-      EXPECT_EQ(write(socket, "!", 1), 1);
-    });
+    listener_->Start(
+        [this](int socket) {
+          const std::lock_guard lock(mutex_);
+          taken_.emplace_back(socket);
+          EXPECT_NE(fcntl(socket, F_GETFL) & O_NONBLOCK, 0);
+          EXPECT_EQ(write(socket, "!", 1), 1);
+        },
+        [this] {
+          const std::lock_guard lock(mutex_);
+          return std::exchange(floods_, {});
+        });
+  }
+  // Says of the connection's other end that it floods.
+  void Denounce(const Descriptor& connection) {
+    sockaddr_in from{};
+    socklen_t size = sizeof from;
+    ASSERT_EQ(getsockname(connection.get(), reinterpret_cast<sockaddr*>(&from), &size), 0);
+    char address[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, &from.sin_addr, address, sizeof address);
+    const std::lock_guard lock(mutex_);
+    floods_ = {"ipv4:" + std::string(address) + ":" + std::to_string(ntohs(from.sin_port))};
   }
   void LetAllGo() {
     const std::lock_guard lock(mutex_);
@@ -91,8 +111,44 @@ class ListenerTest : public testing::Test {
 
   std::mutex mutex_;
   std::vector<Descriptor> taken_;
+  std::vector<std::string> floods_;
   std::unique_ptr<Listener> listener_;
 };
+
+TEST_F(ListenerTest, ResetsWhoFloodsAndLetsNobodyInFromThereForAWhile) {
+  Open({.connections_per_address_max = 0, .flood_pause = std::chrono::milliseconds(500)});
+  const Descriptor flooding = ConnectFrom(2);
+  const Descriptor same_address = ConnectFrom(2);
+  const Descriptor other = ConnectFrom(3);
+  for (const Descriptor* each : {&flooding, &same_address, &other}) EXPECT_FALSE(IsReset(*each));
+  Denounce(flooding);
+  EXPECT_TRUE(IsReset(flooding));  // though whoever took it has not closed it
+  EXPECT_TRUE(IsReset(ConnectFrom(2)));
+  EXPECT_EQ(listener_->floods(), 1);
+  EXPECT_FALSE(IsReset(ConnectFrom(3)));
+  for (const Descriptor* each : {&same_address, &other}) {
+    EXPECT_EQ(write(each->get(), "?", 1), 1);
+    pollfd wait = {each->get(), POLLIN, 0};
+    EXPECT_EQ(poll(&wait, 1, 0), 0);
+  }
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (IsReset(ConnectFrom(2))) ASSERT_LT(std::chrono::steady_clock::now(), end);
+}
+
+TEST_F(ListenerTest, LeavesAloneWhatIsAnotherFileByNow) {
+  Open({});
+  const Descriptor gone = ConnectFrom(2);
+  EXPECT_FALSE(IsReset(gone));
+  LetAllGo();
+  const Descriptor next = ConnectFrom(3);  // which gets the descriptor of the one before
+  EXPECT_FALSE(IsReset(next));
+  Denounce(gone);
+  EXPECT_FALSE(IsReset(ConnectFrom(2)));  // after the next look at floods, or before: no pause
+  EXPECT_EQ(write(next.get(), "?", 1), 1);
+  pollfd wait = {next.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&wait, 1, 200), 0);
+  EXPECT_EQ(listener_->floods(), 0);
+}
 
 TEST_F(ListenerTest, ResetsWhatIsBeyondItsCapUntilOthersAreGone) {
   Open({.connections_max = 3, .connections_per_address_max = 0});

@@ -1,9 +1,14 @@
 // Floods of frames, which gRPC takes before any of our code sees a call.
+#include <gmock/gmock.h>
 #include <poll.h>
 
 #include <iostream>
+#include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 
+#include "tests/fault/child_process.h"
 #include "tests/withstand/attacks.h"
 #include "tests/withstand/withstand_world.h"
 
@@ -12,28 +17,65 @@ namespace {
 
 class Frames : public WithstandTest {};
 
-// As many as the server can just read are another matter: README.md has what they do.
-TEST_F(Frames, OfCallsThatAreResetAtOnceTakeLittleMemoryFromTwoEventLoops) {
-  constexpr seconds kAttack{12};
-  constexpr int64_t kResetsPerSecond = 10'000;
+// Runs the attack so long beside an honest caller of another address.
+template <typename Attack>
+HonestResult Withstood(const std::unique_ptr<HonestCaller>& honest, seconds duration,
+                       const Attack& attack) {
+  {
+    const std::jthread attacker(attack);
+    poll(nullptr, 0, static_cast<int>(milliseconds(duration).count()));
+  }
+  return honest->End();
+}
+
+// At full speed, connecting again whenever it is reset.
+TEST_F(Frames, OfCallsThatAreResetAtOnceEndTheirConnectionAndLeaveOthersAlone) {
   Start({"--engine=memory", "--event-loops=2"});
   Fill("small", 1, 100);
   ForgetResidentPeak(pid());
   const int64_t before = ResidentBytes(pid());
-  const auto honest = HonestGets(milliseconds(10));
   AttackCounts counts;
-  {
-    const std::jthread attack(
-        [&](std::stop_token stop) { RapidReset(port_, kResetsPerSecond, stop, counts); });
-    poll(nullptr, 0, static_cast<int>(milliseconds(kAttack).count()));
-  }
-  const HonestResult result = honest->End();
+  const HonestResult result =
+      Withstood(HonestGets(milliseconds(10)), seconds(12),
+                [&](std::stop_token stop) { RapidReset(port_, 0, std::move(stop), counts); });
   const int64_t grown = ResidentPeak(pid()) - before;
-  EXPECT_GT(counts.sent, 50'000);
+  EXPECT_GT(counts.connections, 1);
   EXPECT_LT(Mebibytes(grown), 128);
+  EXPECT_LT(Milliseconds(result.Quantile(0.99)), 500);
   EXPECT_TRUE(result.failures.empty()) << Describe(result);
-  std::cout << counts.sent << " calls reset on " << counts.connections << " connection; "
-            << Mebibytes(grown) << " MiB more; beside them " << Describe(result) << "\n";
+  std::cout << Mebibytes(grown) << " MiB more, " << counts.connections
+            << " times connected; beside it " << Describe(result) << "\n";
+  EXPECT_EQ(server_->Stop(), 0);
+  EXPECT_THAT(fault::ReadFile(directory_.Join("log")),
+              testing::HasSubstr("connections were reset"));
+}
+
+TEST_F(Frames, OfMoreStreamsThanThereMayBeEndTheirConnection) {
+  Start({"--engine=memory"});
+  AttackCounts counts;
+  const std::jthread attacker(
+      [&](std::stop_token stop) { TooManyStreams(port_, 71'000, std::move(stop), counts); });
+  const Clock::time_point end = Clock::now() + kPatience;
+  while (fault::ReadFile(directory_.Join("log")).find("connections were reset") ==
+         std::string::npos) {
+    ASSERT_LT(Clock::now(), end);
+    poll(nullptr, 0, 20);
+  }
+  EXPECT_EQ(server_->Stop(), 0);
+}
+
+// As callers do whose deadlines are too short, though not one in a hundred is so busy.
+TEST_F(Frames, OfTwoThousandCallsASecondThatAreGivenUpAreNoFlood) {
+  constexpr int64_t kPerSecond = 2'000;
+  Start({"--engine=memory", "--event-loops=2"});
+  Fill("small", 1, 100);
+  AttackCounts counts;
+  const HonestResult result = Withstood(
+      HonestGets(milliseconds(10)), seconds(3),
+      [&](std::stop_token stop) { RapidReset(port_, kPerSecond, std::move(stop), counts); });
+  EXPECT_GT(counts.sent, kPerSecond);
+  EXPECT_EQ(counts.connections, 1);
+  EXPECT_TRUE(result.failures.empty()) << Describe(result);
   EXPECT_EQ(server_->Stop(), 0);
 }
 

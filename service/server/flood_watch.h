@@ -1,0 +1,66 @@
+// Looks for connections that flood: on which calls are begun only to be given up. That costs their
+// caller nothing, and gRPC, which sees to it before any of our code hears of a call, more than it
+// can clear away.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace strata::server {
+
+// By what gRPC counts (its "channelz"). Not thread-safe.
+class FloodWatch {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // A connection floods if more than kFailedMax of its calls come to nothing within kWindow: were
+  // given up by their caller before they were answered. Whoever lets the deadlines of all the 100
+  // calls expire that he may have open would have to do so every 20 ms.
+  static constexpr std::chrono::milliseconds kWindow{200};
+  static constexpr int64_t kFailedMax = 1'000;
+  // And if so many are open, which only those can have who heed no limit.
+  static constexpr int64_t kOpenMax = 4'000;
+
+  // Watches the gRPC server of this process that was made last.
+  FloodWatch();
+
+  // The other ends of the connections that flood ("ipv4:10.0.0.7:51234"), to be asked every few
+  // milliseconds. Takes some 3 us while calls are answered, else as much for each connection,
+  // up to kLooksMax of them.
+  std::vector<std::string> Look(Time now);
+
+ private:
+  static constexpr int kLooksMax = 1'000;
+  // So many more calls without an answer since the last look are worth a look at connections, ...
+  static constexpr int64_t kSuspicious = 40;
+  // ... so long.
+  static constexpr std::chrono::milliseconds kSuspicion{1'000};
+
+  struct Seen {
+    int64_t failed = 0;
+    Time since{};
+    int64_t round = 0;  // in which it was last looked at
+  };
+
+  int64_t CallsUnanswered() const;
+  std::vector<std::string> LookAtConnections(Time now);
+  bool Floods(int64_t socket, Time now);
+  void EndRound();
+
+  const int64_t server_;
+  int64_t unanswered_ = 0;
+  Time suspect_until_{};
+
+  // Of the time since something became suspicious. All connections are looked at in a round of one
+  // look or, if there are many, several.
+  std::unordered_map<int64_t, Seen> seen_;
+  int64_t next_ = 0;  // the socket to go on with
+  int64_t round_ = 0;
+  Time round_began_{};
+  Time round_before_began_{};
+};
+
+}  // namespace strata::server
