@@ -17,6 +17,10 @@ class Waiter {
   // runs.
   virtual absl::Status Defer(std::function<void()> work) const = 0;
 
+  // The same for all who share their turns, and nobody else's while anything that one of them
+  // deferred has not run.
+  virtual const void* line() const = 0;
+
  protected:
   Waiter() = default;
   ~Waiter() = default;

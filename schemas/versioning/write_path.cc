@@ -43,7 +43,12 @@ void WritePath::Modify(WriteRequest request, Mutator mutator, WriteCallback done
   write->mutate = std::move(mutator);
   write->done = std::move(done);
   const Effort effort = write->request.brief ? Effort::kBrief : Effort::kAtLength;
-  if (const WriteQueuePtr queue = queues_->Add(std::move(write))) RunOn(queue, effort);
+  WriteQueues::Added added = queues_->Add(std::move(write), effort == Effort::kAtLength);
+  if (added.to_run) return RunOn(added.queue, effort);
+  if (!added.wanted) return;
+  std::vector<WantedTurn> wanted;
+  wanted.push_back(*std::move(added.wanted));
+  if (!AskForTurns(added.queue, std::move(wanted))) RunOn(added.queue, Effort::kBrief);
 }
 
 // Runs the write queue from here on: on this thread, unless it would wait for reads.
@@ -85,21 +90,31 @@ WritePath::RoundPtr WritePath::TakeRound(WriteQueue& queue, Effort effort) {
 }
 
 // Leaves the round, undecided and without what it read, to where it may take long; false if it is
-// not taken there, which its first write is then answered with.
+// not taken there.
 bool WritePath::DecideElsewhere(const WriteQueuePtr& queue, Round& round) {
-  const Waiter* const waiter = round.group.front()->request.waiter;
   if (round.take_max) queue->LimitNextTake(*round.take_max);
   queue->PutBack(round.group);
-  auto run = [self = shared_from_this(), queue] { self->Run(queue, Effort::kAtLength); };
-  if (waiter == nullptr) {
-    executor_.Schedule(std::move(run));
-    return true;
+  return AskForTurns(queue, queue->Park());
+}
+
+// Has the parked write queue go on in any of these turns. False if there is none, which its first
+// write is then answered with: the caller runs the write queue on.
+bool WritePath::AskForTurns(const WriteQueuePtr& queue, std::vector<WantedTurn> wanted) {
+  for (const WantedTurn& turn : wanted) {
+    auto run = [self = shared_from_this(), queue, line = turn.line] {
+      if (queue->Resume(line)) self->Run(queue, Effort::kAtLength);
+    };
+    if (turn.waiter == nullptr) {
+      executor_.Schedule(std::move(run));
+      continue;
+    }
+    absl::Status taken = turn.waiter->Defer(std::move(run));
+    if (taken.ok() || !queue->ResumeWithoutTurn(turn.line)) continue;
+    const PendingWrites refused = queue->Take(1);
+    refused.front()->done(std::move(taken));
+    return false;
   }
-  absl::Status taken = waiter->Defer(std::move(run));
-  if (taken.ok()) return true;
-  const PendingWrites refused = queue->Take(1);
-  refused.front()->done(std::move(taken));
-  return false;
+  return true;
 }
 
 // Commits what the round planned, if it planned anything. True if the round is over when this

@@ -3,8 +3,9 @@
 //
 // Where the engine's reads block, only the executor reads: neither the caller of Modify nor the
 // thread that brings a commit's answer waits for it. Nor do they decide what takes long, such as
-// about large documents or by many conditions: such a round goes on in the turn of whoever waits
-// for its first write, where one is known, and otherwise on the executor.
+// about large documents or by many conditions: such a round goes on in the turn of any of those who
+// wait for writes of the document, whichever comes first, or on the executor where one of them is
+// not known.
 //
 // Writes of one document stand in its write queue. While a commit of the document is in flight,
 // further writes wait; then they are applied one after the other and planned together as successive
@@ -25,6 +26,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
@@ -134,6 +136,7 @@ class Decider;
 class WriteQueue;
 class WriteQueues;
 struct Round;
+struct WantedTurn;
 using WriteQueuePtr = std::shared_ptr<WriteQueue>;
 
 // Thread-safe. Keep it in a shared_ptr: work in flight holds it.
@@ -161,6 +164,7 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
   void RunOn(const WriteQueuePtr& queue, Effort effort);
   RoundPtr TakeRound(WriteQueue& queue, Effort effort);
   bool DecideElsewhere(const WriteQueuePtr& queue, Round& round);
+  bool AskForTurns(const WriteQueuePtr& queue, std::vector<WantedTurn> wanted);
   bool CommitPlanned(const WriteQueuePtr& queue, const RoundPtr& round);
   bool Commit(const WriteQueuePtr& queue, const RoundPtr& round, store::WriteBatch batch);
   bool PrepareCollection(const WriteQueuePtr& queue, const RoundPtr& round);

@@ -23,15 +23,22 @@ WriteQueues::WriteQueues() {
 
 WriteQueues::~WriteQueues() = default;
 
-WriteQueuePtr WriteQueues::Add(std::unique_ptr<PendingWrite> write) {
+WriteQueues::Added WriteQueues::Add(std::unique_ptr<PendingWrite> write, bool at_length) {
   std::string key = QueueKey(write->request.name);
   Shard& shard = *shards_[std::hash<std::string>{}(key) % kShards];
   const std::lock_guard lock(shard.mutex);
   WriteQueuePtr& queue = shard.queues[std::move(key)];
-  const bool made = queue == nullptr;
-  if (made) queue = std::make_shared<WriteQueue>(write->request.name, shard);
+  Added added{.to_run = queue == nullptr};
+  if (added.to_run) queue = std::make_shared<WriteQueue>(write->request.name, shard);
+  if (queue->parked_ && at_length) {
+    queue->parked_ = false;
+    added.to_run = true;
+  } else if (queue->parked_) {
+    added.wanted = queue->WantTurn(*write);
+  }
   queue->waiting_.push_back(std::move(write));
-  return made ? queue : nullptr;
+  added.queue = queue;
+  return added;
 }
 
 WriteQueue::WriteQueue(DocumentName name, WriteQueues::Shard& shard)
@@ -67,6 +74,36 @@ void WriteQueue::PutBack(PendingWrites& writes) {
     waiting_.push_front(std::move(*write));
   }
   writes.clear();
+}
+
+std::vector<WantedTurn> WriteQueue::Park() {
+  std::vector<WantedTurn> wanted;
+  const std::lock_guard lock(shard_.mutex);
+  parked_ = true;
+  for (const auto& write : waiting_) {
+    if (std::optional<WantedTurn> turn = WantTurn(*write)) wanted.push_back(*std::move(turn));
+  }
+  return wanted;
+}
+
+// None if it was asked for already. REQUIRES: the shard's mutex is held.
+std::optional<WantedTurn> WriteQueue::WantTurn(const PendingWrite& write) {
+  const Waiter* const waiter = write.request.waiter;
+  const void* const line = waiter != nullptr ? waiter->line() : nullptr;
+  if (!lines_.insert(line).second) return std::nullopt;
+  return WantedTurn{waiter, line, waiter != nullptr ? write.done : nullptr};
+}
+
+bool WriteQueue::Resume(const void* line) {
+  const std::lock_guard lock(shard_.mutex);
+  lines_.erase(line);
+  return std::exchange(parked_, false);
+}
+
+bool WriteQueue::ResumeWithoutTurn(const void* line) {
+  const std::lock_guard lock(shard_.mutex);
+  lines_.erase(line);
+  return lines_.empty() && std::exchange(parked_, false);
 }
 
 }  // namespace strata::versioning

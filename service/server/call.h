@@ -32,6 +32,7 @@ class Call : public Waiter {
   // answer must tell of. One call at a time.
   virtual absl::Status Reserve(size_t bytes) const = 0;
   bool gone() const final { return closed(); }
+  const void* line() const final { return info_.caller.get(); }
   // Whether the handler may take long where it was called: it is the caller's turn.
   bool at_length() const { return at_length_; }
 

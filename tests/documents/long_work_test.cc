@@ -34,6 +34,8 @@ class Turn final : public Waiter {
     return absl::OkStatus();
   }
 
+  const void* line() const override { return this; }
+
   size_t deferred() const {
     const std::lock_guard lock(mutex_);
     return deferred_.size();
@@ -210,6 +212,89 @@ TEST_P(LongWorkTest, WritesThatWaitTogetherTakeTheirOrder) {
     ASSERT_THAT(answer.Wait(), IsOk());
     EXPECT_EQ(answer.Wait()->version.header.version, ++version);
   }
+}
+
+// What else the first of them waits for is not what the others wait for.
+TEST_P(LongWorkTest, WritesThatWaitTogetherGoOnInTheFirstTurnOfAny) {
+  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  Turn other;
+  std::deque<Answer> answers(3);
+  for (Answer& answer : answers) {
+    WriteRequest request = Brief();
+    if (&answer != &answers.front()) request.waiter = &other;
+    world->documents().Update(request, Increment("/n", 1), false, answer.Callback());
+  }
+  turn_.AwaitDeferred();
+  other.AwaitDeferred();
+  EXPECT_EQ(other.deferred(), 1u);  // for both
+  int64_t version = 1;
+  for (Answer& answer : answers) {
+    while (!answer.ready()) other.RunAll();
+    ASSERT_THAT(answer.Wait(), IsOk());
+    EXPECT_EQ(answer.Wait()->version.header.version, ++version);
+  }
+  turn_.RunAll();  // finds nothing to do
+  EXPECT_EQ(Newest(), 4);
+}
+
+TEST_P(LongWorkTest, WritesThatCameBeforeTheFirstTurnedOutToTakeLongGetTheirTurnsToo) {
+  ASSERT_THAT(world->Create(Request(), Text("small")), IsOk());
+  Turn other;
+  Answer first;
+  Answer second;
+  bool came = false;
+  world->documents().Modify(
+      Brief(),
+      [&](const CurrentState& current) -> absl::StatusOr<Mutation> {
+        if (!current.brief) return Mutation{VersionKind::kUpdated, Text("first")};
+        if (!std::exchange(came, true)) {
+          WriteRequest request = Brief();
+          request.waiter = &other;
+          world->documents().Update(request, Text("second"), false, second.Callback());
+        }
+        return TakesLong();
+      },
+      first.Callback());
+  other.AwaitDeferred();
+  while (!first.ready() || !second.ready()) other.RunAll();
+  EXPECT_THAT(first.Wait(), IsOk());
+  EXPECT_THAT(second.Wait(), IsOk());
+  EXPECT_EQ(Newest(), 3);
+}
+
+// It is done in another's.
+TEST_P(LongWorkTest, AWriteThatGetsNoTurnBesideOthersIsNotRefused) {
+  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  Turn other;
+  other.RefuseAll();
+  std::deque<Answer> answers(3);
+  for (Answer& answer : answers) {
+    WriteRequest request = Brief();
+    if (&answer == &answers[1]) request.waiter = &other;
+    world->documents().Update(request, Increment("/n", 1), false, answer.Callback());
+    turn_.AwaitDeferred();
+  }
+  for (Answer& answer : answers) {
+    while (!answer.ready()) turn_.RunAll();
+    EXPECT_THAT(answer.Wait(), IsOk());
+  }
+  EXPECT_EQ(Newest(), 4);
+}
+
+TEST_P(LongWorkTest, AWriteThatMayTakeLongDoesWhatWaits) {
+  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  Answer waiting;
+  world->documents().Update(Brief(), Increment("/n", 1), false, waiting.Callback());
+  turn_.AwaitDeferred();
+  WriteRequest request = Request();
+  Turn other;
+  request.waiter = &other;
+  Answer answer;
+  world->documents().Update(request, Increment("/n", 1), false, answer.Callback());
+  while (!waiting.ready() || !answer.ready()) other.RunAll();
+  EXPECT_THAT(waiting.Wait(), IsOk());
+  EXPECT_THAT(answer.Wait(), IsOk());
+  EXPECT_EQ(Newest(), 3);
 }
 
 TEST_P(LongWorkTest, AWriteWhoseCallerIsGoneDecidesNothing) {
