@@ -32,6 +32,7 @@ struct Service {
   std::string_view name;
   MethodsOf* methods;
   bool operational = false;  // Method::operational
+  bool reflection = false;   // tells of the others
 };
 
 constexpr Service kServices[] = {
@@ -40,20 +41,16 @@ constexpr Service kServices[] = {
     {"strata.v1.EnrollmentService", enrollment_service::Methods},
     {"grpc.health.v1.Health", health_service::Methods, true},
     // Both versions are the same on the wire.
-    {"grpc.reflection.v1.ServerReflection", reflection_service::Methods, true},
-    {"grpc.reflection.v1alpha.ServerReflection", reflection_service::Methods, true},
+    {"grpc.reflection.v1.ServerReflection", reflection_service::Methods, true, true},
+    {"grpc.reflection.v1alpha.ServerReflection", reflection_service::Methods, true, true},
 };
-
-bool IsReflection(const Service& service) {
-  return service.methods == &reflection_service::Methods;
-}
 
 }  // namespace
 
 std::vector<std::string> ServiceNames(bool reflection) {
   std::vector<std::string> names;
   for (const Service& service : kServices) {
-    if (reflection || !IsReflection(service)) names.emplace_back(service.name);
+    if (reflection || !service.reflection) names.emplace_back(service.name);
   }
   return names;
 }
@@ -61,7 +58,7 @@ std::vector<std::string> ServiceNames(bool reflection) {
 std::vector<server::Method> AllMethods(const Services& services, bool reflection) {
   std::vector<server::Method> all;
   for (const Service& service : kServices) {
-    if (!reflection && IsReflection(service)) continue;
+    if (!reflection && service.reflection) continue;
     std::vector<server::Method> methods =
         service.methods(Rows(service.name, service.operational, services));
     all.insert(all.end(), std::make_move_iterator(methods.begin()),
