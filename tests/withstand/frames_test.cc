@@ -79,5 +79,22 @@ TEST_F(Frames, OfTwoThousandCallsASecondThatAreGivenUpAreNoFlood) {
   EXPECT_EQ(server_->Stop(), 0);
 }
 
+TEST_F(Frames, OfCallsThatAreAllAnsweredWithAnErrorAreNoFlood) {
+  Start({"--engine=memory"});
+  Fill("small", 1, 100);
+  AttackCounts counts;
+  const HonestResult result =
+      Withstood(HonestGets(milliseconds(10)), seconds(2), [&](std::stop_token stop) {
+        Repeat(port_,
+               {.method = kGetMethod, .message = GetMessage("small", "missing"), .at_once = 64},
+               std::move(stop), counts);
+      });
+  EXPECT_GT(counts.ended, 10'000);  // many more than may be given up
+  EXPECT_TRUE(result.failures.empty()) << Describe(result);
+  EXPECT_EQ(server_->Stop(), 0);
+  EXPECT_THAT(fault::ReadFile(directory_.Join("log")),
+              testing::Not(testing::HasSubstr("connections were reset")));
+}
+
 }  // namespace
 }  // namespace strata::withstand
