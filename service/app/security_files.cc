@@ -31,6 +31,8 @@ constexpr size_t kBytesMax = std::max(
 constexpr std::string_view kTokensFlag = "tokens";
 constexpr std::string_view kPolicyFlag = "policy";
 
+constexpr size_t kExpiredTokensTold = 20;
+
 constexpr std::chrono::hours kExpiryWarning{14 * 24};
 constexpr std::chrono::hours kExpiryWarningInterval{24};
 
@@ -211,7 +213,20 @@ absl::Status SecurityFiles::LookAt(Part& part, bool again, bool& changed) {
   return absl::OkStatus();
 }
 
+void SecurityFiles::TellOfExpired(const security::Tokens& tokens) const {
+  const auto& expired = tokens.expired();
+  for (size_t i = 0; i < expired.size() && i < kExpiredTokensTold; ++i) {
+    Log(LogLevel::kWarning, "a token has expired and is refused; remove its line",
+        {{"file", options_.tokens}, {"line", int64_t{expired[i].line}}, {"name", expired[i].name}});
+  }
+  if (expired.size() > kExpiredTokensTold) {
+    Log(LogLevel::kWarning, "more tokens have expired",
+        {{"tokens", static_cast<int64_t>(expired.size() - kExpiredTokensTold)}});
+  }
+}
+
 void SecurityFiles::Use(Kind kind) {
+  if (kind == Kind::kTokens) TellOfExpired(*in_use_.rules.tokens);
   if (kind != Kind::kCertificates) {
     access_.Use(in_use_.rules);
   } else {

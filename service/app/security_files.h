@@ -89,6 +89,7 @@ class SecurityFiles {
   absl::Status LookAt(Part& part, bool again, bool& changed);
   void LookAtAll(bool again);
   void Use(Kind kind);
+  void TellOfExpired(const security::Tokens& tokens) const;
   void WarnOfExpiry();
 
   const SecurityOptions options_;

@@ -53,7 +53,7 @@ struct Entry {
   Token token;
 };
 
-absl::StatusOr<Entry> ParseLine(const std::vector<std::string>& words, int line, UnixMicros now) {
+absl::StatusOr<Entry> ParseLine(const std::vector<std::string>& words, int line) {
   Entry entry;
   if (!IsName(words[0])) {
     return LineError(line, "its first word is no name, which " + std::string(kNameRule));
@@ -70,7 +70,6 @@ absl::StatusOr<Entry> ParseLine(const std::vector<std::string>& words, int line,
   if (!entry.token.expires) {
     return LineError(line, "expires is no time with a zone, such as 2027-01-31T00:00:00Z");
   }
-  if (*entry.token.expires <= now) return LineError(line, "the token has expired; remove the line");
   return entry;
 }
 
@@ -106,7 +105,7 @@ absl::StatusOr<Tokens> Tokens::Parse(std::string_view text, UnixMicros now) {
     const std::vector<std::string> words =
         absl::StrSplit(whole.substr(0, whole.find('#')), absl::ByAnyChar(" \t"), absl::SkipEmpty());
     if (words.empty()) continue;
-    ASSIGN_OR_RETURN(Entry entry, ParseLine(words, number, now));
+    ASSIGN_OR_RETURN(Entry entry, ParseLine(words, number));
     const auto [name, new_name] = line_of_name.try_emplace(entry.token.name, number);
     if (!new_name) {
       return LineError(number, "its name stands in line " + std::to_string(name->second) + " too");
@@ -114,6 +113,9 @@ absl::StatusOr<Tokens> Tokens::Parse(std::string_view text, UnixMicros now) {
     const auto [hash, new_hash] = line_of_hash.try_emplace(entry.hash, number);
     if (!new_hash) {
       return LineError(number, "its hash stands in line " + std::to_string(hash->second) + " too");
+    }
+    if (entry.token.expires && *entry.token.expires <= now) {
+      tokens.expired_.push_back({number, entry.token.name});
     }
     tokens.by_hash_.emplace(std::move(entry.hash), std::move(entry.token));
   }

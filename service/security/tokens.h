@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
@@ -25,16 +26,25 @@ class Tokens {
  public:
   static constexpr size_t kBytesMax = size_t{1} << 20;
 
-  // INVALID_FIELD, naming the line: another form, a name or a hash twice, an expiry that has passed
-  // at `now`, a carriage return, more bytes than kBytesMax.
+  // INVALID_FIELD, naming the line: another form, a name or a hash twice, a carriage return, more
+  // bytes than kBytesMax. A token that has expired at `now` is refused alone: it must not keep the
+  // others, or the removal of others, from being used, nor a server from starting.
   static absl::StatusOr<Tokens> Parse(std::string_view text, UnixMicros now);
 
   // What is known by the 32 bytes of the token's SHA-256, whether or not it expired; null: nothing.
   const Token* Find(std::string_view hash) const;
   size_t size() const { return by_hash_.size(); }
 
+  // Those that had expired already, in the order of the file.
+  struct Expired {
+    int line = 0;  // from 1
+    std::string name;
+  };
+  const std::vector<Expired>& expired() const { return expired_; }
+
  private:
   std::map<std::string, Token, std::less<>> by_hash_;
+  std::vector<Expired> expired_;
 };
 
 // RFC 3339, with a zone. Nothing: it is no such time.

@@ -236,8 +236,6 @@ TEST(BadTokens, AreRefusedByLineAndNeverQuoted) {
       {"a sha256:" + right + " expires=2999-01-01T00:00:00", "no time with a zone", "line 1"},
       {"a sha256:" + right + " expires=2999-02-30T00:00:00Z", "no time with a zone", "line 1"},
       {"a sha256:" + right + " expires=infinite-future", "no time with a zone", "line 1"},
-      {"a sha256:" + right + " expires=2024-01-01T00:00:00Z", "has expired", "line 1"},
-      {"a sha256:" + right + " expires=1969-12-31T23:59:59Z", "has expired", "line 1"},
       {std::string(Tokens::kBytesMax + 1, '\n'), "1048577 bytes, at most 1048576", "tokens"},
       {std::string(10 << 20, 'x'), "at most 1048576", "tokens"},
       {std::string(Tokens::kBytesMax, 'x'), "no name", "line 1"},

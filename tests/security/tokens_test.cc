@@ -60,8 +60,23 @@ TEST(TokensTest, AFileMayHaveNone) {
 
 TEST(TokensTest, AnExpiryIsTakenUntilItsLastMicrosecond) {
   const std::string line = "a sha256:" + std::string(64, '1') + " expires=2024-01-01T00:00:01Z";
-  EXPECT_TRUE(Tokens::Parse(line, kNow + 999'999).ok());
-  EXPECT_THAT(Tokens::Parse(line, kNow + 1'000'000), HasReason(ErrorReason::kInvalidField));
+  ASSERT_OK_AND_ASSIGN(const Tokens before, Tokens::Parse(line, kNow + 999'999));
+  EXPECT_TRUE(before.expired().empty());
+  ASSERT_OK_AND_ASSIGN(const Tokens then, Tokens::Parse(line, kNow + 1'000'000));
+  ASSERT_EQ(then.expired().size(), 1u);
+  EXPECT_EQ(then.expired().front().name, "a");
+  EXPECT_EQ(then.expired().front().line, 1);
+}
+
+// An operator who removes one token must not find that it still works since another has expired.
+TEST(TokensTest, OneThatHasExpiredIsRefusedAloneAndByName) {
+  const std::string file = "# first\nold sha256:" + std::string(64, '1') +
+                           " expires=1969-12-31T23:59:59Z\nnew sha256:" + std::string(64, '2');
+  ASSERT_OK_AND_ASSIGN(const Tokens tokens, Tokens::Parse(file, kNow));
+  EXPECT_EQ(tokens.size(), 2u);
+  ASSERT_EQ(tokens.expired().size(), 1u);
+  EXPECT_EQ(tokens.expired().front().name, "old");
+  EXPECT_EQ(tokens.expired().front().line, 2);
 }
 
 TEST(TokensTest, AMadeTokenAndItsLineBelongTogether) {

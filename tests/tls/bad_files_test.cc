@@ -80,8 +80,6 @@ class BadFiles : public TlsWorld {
         {"tokens", "line 2", Writing("tokens", line + TokenLine("reader", "another"))},
         {"tokens", "line 1", Writing("tokens", "reader sha256:xyz\n")},
         {"tokens", "line 1", Writing("tokens", line.substr(0, line.size() - 1) + "\r\n")},
-        {"tokens", "line 1",
-         Writing("tokens", TokenLine("reader", kReaderToken, " expires=2020-01-01T00:00:00Z"))},
         {"tokens", "No such file", Instead("tokens", [](const std::string&) {})},
     };
   }

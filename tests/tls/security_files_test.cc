@@ -98,6 +98,27 @@ TEST_F(Files, WhatIsTheSameIsNeitherUsedNorLoggedAgain) {
   EXPECT_THAT(LogOf([&] { files.Reload(); }), HasSubstr("reloaded"));
 }
 
+// It must not keep the others, or the removal of others, from being used.
+TEST_F(Files, ATokenThatHasExpiredIsRefusedAloneAndByName) {
+  const auto line = [](const std::string& name, const std::string& rest = "") {
+    return name +
+           " sha256:" + absl::BytesToHexString(ToAbsl(HashBytes(Sha256().Update(name).Finish()))) +
+           rest + "\n";
+  };
+  const std::string old = line("old", " expires=2020-01-01T00:00:00Z");
+  Write("tokens", old + line("removed") + line("kept"));
+  SecurityFiles files(with_tokens_, clock_, access_);
+  const std::string log = LogOf([&] { ASSERT_THAT(files.Open(), IsOk()); });
+  EXPECT_THAT(log, testing::AllOf(HasSubstr("has expired"), HasSubstr("line=1"),
+                                  HasSubstr("name=old"), HasSubstr(with_tokens_.tokens)));
+  EXPECT_FALSE(IsKnown("old"));
+  EXPECT_TRUE(IsKnown("removed"));
+  Write("tokens", old + line("kept"));
+  files.Look();
+  EXPECT_FALSE(IsKnown("removed"));
+  EXPECT_TRUE(IsKnown("kept"));
+}
+
 // Neither its size nor its times have to tell that a file has changed.
 TEST_F(Files, AChangeIsSeenWhateverItsFileSaysOfItself) {
   WriteToken("a");
