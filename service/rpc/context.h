@@ -25,7 +25,7 @@ struct Services {
   const versioning::StrategyEntry& default_strategy;
   observability::Health& health;
   const Reflection& reflection;
-  const security::Access& access;
+  security::Access& access;
   std::chrono::milliseconds deadline;  // for each message of a stream, as for a call
 };
 

@@ -237,24 +237,9 @@ absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
   return made;
 }
 
-namespace {
-
-absl::Status CheckActsFor(std::string_view field, const std::string& name,
-                          const security::Resource& resource, const security::Access& access,
-                          const security::Identity& identity) {
-  if (access.PermitsActingFor(identity, resource, name)) return absl::OkStatus();
-  return Error(ErrorReason::kActForDenied, identity.principal + " may not act for " + name +
-                                               " on " + resource.text() + "; leave " +
-                                               std::string(field) + " out")
-      .With("field", field)
-      .With("resource", resource.text());
-}
-
-}  // namespace
-
 absl::StatusOr<versioning::ChangeInfo> ToChangeInfo(const wire::ChangeInfo& change,
                                                     std::string_view collection,
-                                                    const security::Access& access,
+                                                    security::Access& access,
                                                     const server::CallInfo& info) {
   const security::Identity& identity = *info.identity;
   const security::Resource resource{security::ResourceKind::kCollection, collection};
@@ -263,11 +248,12 @@ absl::StatusOr<versioning::ChangeInfo> ToChangeInfo(const wire::ChangeInfo& chan
   made.on_behalf_of = change.on_behalf_of();
   if (!identity.principal.empty()) {
     if (!made.on_behalf_of.empty()) {
-      RETURN_IF_ERROR(
-          CheckActsFor("change.on_behalf_of", made.on_behalf_of, resource, access, identity));
+      RETURN_IF_ERROR(access.AuthorizeActingFor(identity, resource, made.on_behalf_of,
+                                                "change.on_behalf_of", info.peer));
     }
     if (!made.actor.empty() && made.actor != identity.principal) {
-      RETURN_IF_ERROR(CheckActsFor("change.actor", made.actor, resource, access, identity));
+      RETURN_IF_ERROR(
+          access.AuthorizeActingFor(identity, resource, made.actor, "change.actor", info.peer));
       if (made.on_behalf_of.empty()) made.on_behalf_of = made.actor;
     }
     made.actor = identity.principal;

@@ -55,7 +55,7 @@ absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
 // and on_behalf_of the other. ACT_FOR_DENIED.
 absl::StatusOr<versioning::ChangeInfo> ToChangeInfo(const wire::ChangeInfo& change,
                                                     std::string_view collection,
-                                                    const security::Access& access,
+                                                    security::Access& access,
                                                     const server::CallInfo& info);
 absl::StatusOr<int> ToMaxAttempts(std::string_view field, int32_t max_attempts);
 

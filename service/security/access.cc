@@ -5,6 +5,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/sha256.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/utf8.h"
 #include "service/security/denials.h"
 #include "service/security/quotas.h"
 #include "service/security/verdicts.h"
@@ -66,10 +67,9 @@ absl::StatusOr<Identity> IdentityOf(const Tokens* tokens, const Credentials& cre
 }
 
 std::string ShownResource(const Resource& resource) {
-  std::string text = resource.text();
+  const std::string text = resource.text();
   if (text.size() <= kResourceBytesMax) return text;
-  text.resize(kResourceBytesMax);
-  return text + "…";
+  return std::string(document::CutUtf8(text, kResourceBytesMax)) + "…";
 }
 
 absl::Status Denied(std::string_view principal, std::string_view permission,
@@ -164,11 +164,27 @@ bool Access::Permits(const Identity& identity, Permission permission,
   return verdicts_->Permits(identity.principal, {permission, resource});
 }
 
-bool Access::PermitsActingFor(const Identity& identity, const Resource& resource,
-                              std::string_view name) const {
+absl::Status Access::AuthorizeActingFor(const Identity& identity, const Resource& resource,
+                                        std::string_view name, std::string_view field,
+                                        std::string_view peer) {
   const Rules in_use = rules();
-  return in_use.policy == nullptr ||
-         in_use.policy->PermitsActingFor(identity.principal, resource, name);
+  if (in_use.policy == nullptr ||
+      in_use.policy->PermitsActingFor(identity.principal, resource, name)) {
+    return absl::OkStatus();
+  }
+  const std::string shown = ShownResource(resource);
+  denials_->Tell({.principal = identity.principal,
+                  .permission = PermissionName(Permission::kWrite),
+                  .resource = shown,
+                  .peer = peer,
+                  .reason = ReasonName(ErrorReason::kActForDenied)},
+                 clock_.SteadyNow());
+  return Counted(Error(ErrorReason::kActForDenied,
+                       identity.principal + " may not act for " +
+                           std::string(document::CutUtf8(name, kPrincipalBytesMax)) + " on " +
+                           shown + "; leave " + std::string(field) + " out")
+                     .With("field", field)
+                     .With("resource", std::string_view(shown)));
 }
 
 std::shared_ptr<Quota> Access::QuotaOf(const std::string& principal) {

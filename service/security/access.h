@@ -63,9 +63,11 @@ class Access {
   // The same for one, as a question.
   bool Permits(const Identity& identity, Permission permission, const Resource& resource) const;
 
-  // Whether the identity may write the resource in another's name.
-  bool PermitsActingFor(const Identity& identity, const Resource& resource,
-                        std::string_view name) const;
+  // OK, or ACT_FOR_DENIED (metadata field, resource): the identity may not write the resource in
+  // the other name that the field says. Told of like any other denial.
+  absl::Status AuthorizeActingFor(const Identity& identity, const Resource& resource,
+                                  std::string_view name, std::string_view field,
+                                  std::string_view peer);
 
   // What the principal may still ask for; the same one as long as anybody holds it or it is not
   // full again.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "schemas/base/strings.h"
+#include "service/observability/log.h"
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.pb.h"
 #include "strata/v1/enrollment_service.grpc.pb.h"
@@ -185,6 +186,39 @@ TEST_F(AccessTest, AMessageOfAStreamThatIsDeniedAnswersForItselfAndTheStreamGoes
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_THAT(reasons, ElementsAre("", "PERMISSION_DENIED", ""));
+}
+
+// Where the text of an error is cut, in the middle of a character too.
+TEST_F(AccessTest, ADenialOfALongNameStaysText) {
+  for (const std::string& shift : {std::string(), std::string("x")}) {
+    std::string name = shift;
+    for (int i = 0; i < 500; ++i) name += "é";
+    const auto get = As("writer").Call("strata.v1.DocumentService/Get",
+                                       R"({"collection": ")" + name + R"(", "id": "a"})");
+    EXPECT_EQ(DetailsOf(get.status).reason, "PERMISSION_DENIED");
+    EXPECT_THAT(DetailsOf(get.status).metadata["resource"],
+                testing::StartsWith("collection/" + shift + "éé"));
+    const auto applied = As("writer").CallFor<v1::ApplyResponse>(
+        "strata.v1.EnrollmentService/Apply",
+        R"({"student_id": "s", "class_name": "c", "sequence_number": 1,
+            "operation": "ENROLLMENT_OPERATION_ENROLL", "collection": ")" +
+            name + R"("})");
+    EXPECT_EQ(applied.response.error().reason(), "PERMISSION_DENIED");
+    EXPECT_TRUE(applied.ok()) << applied.status.error_message();
+  }
+}
+
+TEST_F(AccessTest, WhoIsRefusedToActForOthersIsToldOfLikeAnybodyElseWhoIsDenied) {
+  const User writer = As("writer");
+  ASSERT_TRUE(writer.Create("a", "{}").ok());
+  observability::ConfigureLog(observability::LogLevel::kInfo, observability::LogFormat::kText);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(writer.Create("b", R"({"actor": "anna"})").details().reason, "ACT_FOR_DENIED");
+  const std::string log = testing::internal::GetCapturedStderr();
+  observability::ConfigureLog(observability::LogLevel::kWarning, observability::LogFormat::kText);
+  EXPECT_THAT(log, HasSubstr("denied principal=user:writer permission=write "
+                             "resource=collection/books peer="));
+  EXPECT_THAT(log, HasSubstr("reason=ACT_FOR_DENIED"));
 }
 
 TEST_F(AccessTest, ListsLeaveOutWhatMayNotBeReadAndTheirTokensDoNotNameIt) {

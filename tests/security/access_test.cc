@@ -57,6 +57,10 @@ class AccessTest : public testing::Test {
                          : std::string(ReasonName(*ReasonOf(identity.status())));
   }
 
+  bool ActsFor(const Identity& identity, const Resource& resource, std::string_view name) {
+    return access_.AuthorizeActingFor(identity, resource, name, "change.actor", "peer").ok();
+  }
+
   ManualClock clock_;
   Access access_{clock_};
   const Identity shop_{.principal = "user:shop", .token_hash = {}};
@@ -163,7 +167,7 @@ TEST_F(AccessTest, WithoutAPolicyEverybodyMayDoEverything) {
   EXPECT_THAT(access_.Admit(Permission::kErase, {}), IsOk());
   EXPECT_THAT(access_.Authorize({}, {Writing("a")}, "peer"), IsOk());
   EXPECT_TRUE(access_.Permits({}, Permission::kOperate, {ResourceKind::kServer, ""}));
-  EXPECT_TRUE(access_.PermitsActingFor({}, {ResourceKind::kCollection, "a"}, "anna"));
+  EXPECT_TRUE(ActsFor({}, {ResourceKind::kCollection, "a"}, "anna"));
   EXPECT_EQ(access_.denied(), 0);
 }
 
@@ -208,9 +212,14 @@ TEST_F(AccessTest, ADenialIsShortHoweverLongTheName) {
 TEST_F(AccessTest, ActingForIsGranted) {
   access_.Use({.tokens = nullptr, .policy = MakePolicy()});
   const Resource own{ResourceKind::kCollection, "shop-1"};
-  EXPECT_TRUE(access_.PermitsActingFor(shop_, own, "anna"));
-  EXPECT_FALSE(access_.PermitsActingFor(shop_, own, "bob"));
-  EXPECT_FALSE(access_.PermitsActingFor(shop_, {ResourceKind::kCollection, "open"}, "anna"));
+  EXPECT_TRUE(ActsFor(shop_, own, "anna"));
+  EXPECT_FALSE(ActsFor(shop_, own, "bob"));
+  EXPECT_FALSE(ActsFor(shop_, {ResourceKind::kCollection, "open"}, "anna"));
+  EXPECT_EQ(access_.denied(), 2);
+  const absl::Status denied = access_.AuthorizeActingFor(shop_, own, std::string(4 << 20, 'x'),
+                                                         "change.on_behalf_of", "peer");
+  EXPECT_THAT(denied, HasReason(ErrorReason::kActForDenied));
+  EXPECT_LT(denied.message().size(), 700u);
 }
 
 TEST_F(AccessTest, WhatIsInUseCountsFromTheNextQuestionOn) {
