@@ -109,6 +109,7 @@ void StreamCall::WriteNext() {
   } else if (end_) {
     finishing_ = true;
     writing_since_ = std::chrono::steady_clock::now();
+    quota_.End();  // its caller may begin another before it is told that this one has ended
     Report(*end_);
     stream_.Finish(ToGrpc(*end_), &finished_event_);
   }

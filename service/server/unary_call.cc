@@ -162,14 +162,18 @@ bool UnaryCall::Parse() {
   return parsed;
 }
 
-// Nothing of the call may be touched after Finish but by the events that it brings.
+// Nothing of the call may be touched after Finish but by the events that it brings. Of its caller's
+// quota it is over before that: whoever has the answer may call again at once, and be heard before
+// those events are.
 void UnaryCall::Answer(const absl::Status& status) {
   if (!TakeAnswer()) return;
   if (status.ok()) {
     const grpc::ByteBuffer response = SerializeResponse();
+    quota_.End();
     Report(status);
     responder_->Finish(response, grpc::Status::OK, &sent_event_);
   } else {
+    quota_.End();
     Report(status);
     responder_->FinishWithError(ToGrpc(status), &sent_event_);
   }

@@ -425,6 +425,25 @@ TEST_F(QuotaTest, OfCallsInFlightCountsStreamsAndGivesRoomWhenTheyEnd) {
   open.back()->Finish();
 }
 
+// Of one that has its answer, nothing is under way any more.
+TEST_F(QuotaTest, OfOneCallInFlightIsEnoughForOneAfterTheOther) {
+  const SecuredServer server(
+      kAll, {"batch"}, R"({"principals": ["user:batch"], "calls_in_flight": 1})", /*loops=*/2);
+  const SecuredServer::Dialled dialled[] = {server.Dial(server.User("batch")),
+                                            server.Dial(server.User("batch"))};
+  std::map<std::string, int> refused;
+  for (int i = 0; i < 2'000; ++i) {
+    for (const char* const method :
+         {"strata.v1.CollectionService/ListCollections",
+          "strata.v1.EnrollmentService/GetEnrollments", "strata.v1.EnrollmentService/Apply"}) {
+      const auto& [channel, authorization] = dialled[i % 2];
+      const Answered answered = CallAnything(channel, method, "{}", authorization);
+      if (DetailsOf(answered.status).reason == "QUOTA_EXCEEDED") ++refused[method];
+    }
+  }
+  EXPECT_THAT(refused, testing::IsEmpty());
+}
+
 TEST_F(QuotaTest, OfBytesCountsMessagesOfStreamsAndAnswers) {
   const SecuredServer server(kAll, {"batch"},
                              R"({"principals": ["user:batch"], "mib_per_second": 0.01})");

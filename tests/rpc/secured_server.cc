@@ -84,7 +84,7 @@ Answered CallAnything(const std::shared_ptr<grpc::Channel>& channel, std::string
 }
 
 SecuredServer::SecuredServer(std::string_view grants, const std::vector<std::string>& users,
-                             std::string_view quotas)
+                             std::string_view quotas, int loops)
     : clock_(Clock::System().Now()) {
   const auto file = [this](const char* name, std::string_view text, mode_t mode = 0600) {
     WriteFile(directory_.Join(name), text, mode);
@@ -105,6 +105,7 @@ SecuredServer::SecuredServer(std::string_view grants, const std::vector<std::str
   const test_support::Certificate own = ca_.IssueForServer();
   app::ServerOptions options = TestOptions();
   options.clock = &clock_;
+  options.loop.threads = loops;
   options.security.tls_certificate = file("server.pem", own.chain_pem);
   options.security.tls_key = file("server.key", own.key_pem);
   options.security.tls_client_ca = file("clients.pem", ca_.pem());

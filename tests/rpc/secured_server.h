@@ -44,7 +44,7 @@ class SecuredServer {
   // `grants` and `quotas` are the policy's others, as JSON without the brackets around; each user
   // gets a token ("user:NAME").
   explicit SecuredServer(std::string_view grants, const std::vector<std::string>& users = {},
-                         std::string_view quotas = "");
+                         std::string_view quotas = "", int loops = 1);
 
   app::Server& server() { return *server_; }
   const test_support::TestCa& ca() const { return ca_; }
