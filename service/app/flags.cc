@@ -175,8 +175,12 @@ void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
 void AddSecurity(CLI::App& app, ServerOptions& server) {
   const std::string group = "Security";
   SecurityOptions& security = server.security;
+  // A name that comes out empty, as of a variable that is not set, must not pass for none: the
+  // server would be open.
   const auto add_file = [&](const std::string& flag, std::string& path, const std::string& what) {
-    Add(app, group, flag, path, what)->type_name("FILE");
+    Add(app, group, flag, path, what)->type_name("FILE")->check([](const std::string& name) {
+      return name.empty() ? "is empty" : std::string();
+    });
   };
   add_file("tls-certificate", security.tls_certificate,
            "serve TLS 1.2 and 1.3 by this certificate, with those of\nthe authorities between it "

@@ -1,5 +1,8 @@
 #include "service/app/server.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -39,8 +42,11 @@ std::optional<Address> SplitAddress(const std::string& listen) {
   return address;
 }
 
+// "127.example.org" is a name, which stands for any address.
 bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "[::1]" || host.rfind("127.", 0) == 0;
+  in_addr v4{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  return host == "localhost" || host == "[::1]";
 }
 
 absl::Status OptionError(std::string_view option, const std::string& problem) {

@@ -283,7 +283,7 @@ class SecurityFlags : public Configuration {
          {std::pair<std::string, std::string>("certificate", certificate.chain_pem),
           {"key", certificate.key_pem},
           {"ca", ca.pem()},
-          {"tokens", ""},
+          {"tokens", "# nobody\n"},
           {"policy", R"({"grants": [{"principals": ["*"], "role": "reader",
                                       "resources": ["collection/*"]}]})"}}) {
       std::ofstream(directory_.Join(name)) << text;
@@ -338,9 +338,21 @@ TEST_F(SecurityFlags, AreRefusedByNameWhereTheyMakeNone) {
       {{tokens_, "--insecure", anywhere_}, "tokens", "unencrypted"},
       {{anywhere_}, "listen", "--insecure"},
       {{anywhere_, tokens_}, "listen", "--tls-certificate"},
+      // A name may stand for any address, however it begins.
+      {{"--listen=127.example.org:0"}, "listen", "--insecure"},
+      {{"--listen=127.0.0.1.example.org:0"}, "listen", "--insecure"},
   };
   for (const auto& [flags, flag, problem] : refused) {
     EXPECT_THAT(Refusal(flags), AllOf(StartsWith("stratad: --" + flag + ": "), HasSubstr(problem)));
+  }
+}
+
+// As of a variable that is not set: it must not pass for a flag that was not given.
+TEST_F(SecurityFlags, AFileWithoutANameIsRefused) {
+  for (const char* const flag :
+       {"tls-certificate", "tls-key", "tls-client-ca", "tokens", "policy"}) {
+    EXPECT_THAT(Refusal({"--" + std::string(flag), ""}),
+                AllOf(HasSubstr(flag), HasSubstr("is empty")));
   }
 }
 
