@@ -146,6 +146,10 @@ absl::Status SecurityFiles::Understand(Kind kind, const Texts& texts, UnixMicros
     ASSIGN_OR_RETURN(said.expiry, security::CheckCertificates(certificates, now));
     said.certificates = std::move(certificates);
   } else if (kind == Kind::kTokens) {
+    // As whoever begins to write it leaves it for a moment: that withdraws nobody's token.
+    if (texts[0].empty()) {
+      return Problem(kTokensFlag, "is empty; if nobody is to have a token, say so in a comment");
+    }
     auto tokens = security::Tokens::Parse(texts[0], now);
     if (!tokens.ok()) return named(kTokensFlag, tokens.status());
     said.rules.tokens = std::make_shared<const security::Tokens>(*std::move(tokens));
@@ -204,10 +208,17 @@ void SecurityFiles::LookAtAll(bool again) {
 
 absl::Status SecurityFiles::LookAt(Part& part, bool again, bool& changed) {
   absl::StatusOr<Texts> read = Read(part);
-  if (!again && part.seen.has_value() && AreEqual(*part.seen, read)) return absl::OkStatus();
+  const bool same = !again && part.seen.has_value() && AreEqual(*part.seen, read);
+  // A certificate may become valid as time goes by; nothing else gets better by itself.
+  const bool may_fit = part.kind == Kind::kCertificates && read.ok() && !part.problem.ok();
+  if (same && !may_fit) return absl::OkStatus();
+  absl::Status problem =
+      read.ok() ? Understand(part.kind, *read, clock_.Now(), in_use_) : read.status();
+  const bool told = same && problem == part.problem;
   part.seen = std::move(read);
-  RETURN_IF_ERROR(part.seen->status());
-  RETURN_IF_ERROR(Understand(part.kind, **part.seen, clock_.Now(), in_use_));
+  part.problem = problem;
+  if (told) return absl::OkStatus();
+  RETURN_IF_ERROR(problem);
   changed = true;
   Use(part.kind);
   return absl::OkStatus();

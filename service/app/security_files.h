@@ -71,6 +71,7 @@ class SecurityFiles {
     Kind kind;
     std::vector<File> files;
     std::optional<absl::StatusOr<Texts>> seen{};  // at the last look
+    absl::Status problem{};                       // with that; OK: it is used
   };
   // What files say.
   struct Said {

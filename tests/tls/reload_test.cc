@@ -194,7 +194,7 @@ TEST_F(Reload, IsDoneAtOnceWhenItIsAskedFor) {
   }
   EXPECT_EQ(LinesWith("not reloaded"), 0);
   const std::string folder = MakeFolder();
-  WriteFile(folder + "/tokens", "");
+  WriteFile(folder + "/tokens", "# nobody\n");
   Publish(folder);
   kill(server_->pid(), SIGHUP);
   const Caller reader{.ca = ca_.pem(), .token = kReaderToken};

@@ -87,6 +87,20 @@ TEST_F(Files, ACertificateThatSoonExpiresIsWarnedOfOnceADay) {
   EXPECT_THAT(look(), HasSubstr("certificate has expired"));
 }
 
+// Whose clock is a little behind its authority's need not be told again.
+TEST_F(Files, ACertificateOfTheNextMinuteIsUsedOnceItIsValid) {
+  Serve(hours(24 * 30));
+  SecurityFiles files(with_certificate_, clock_, access_);
+  ASSERT_THAT(files.Open(), IsOk());
+  const UnixMicros now = clock_.Now();
+  clock_.SetNow(now - std::chrono::microseconds(hours(24 * 400)).count());
+  Serve(hours(24 * 30));
+  EXPECT_THAT(LogOf([&] { files.Look(); }), HasSubstr("is not valid before"));
+  EXPECT_THAT(LogOf([&] { files.Look(); }), IsEmpty());
+  clock_.SetNow(now);
+  EXPECT_THAT(LogOf([&] { files.Look(); }), HasSubstr(" reloaded"));
+}
+
 TEST_F(Files, WhatIsTheSameIsNeitherUsedNorLoggedAgain) {
   WriteToken("a");
   SecurityFiles files(with_tokens_, clock_, access_);
@@ -146,6 +160,20 @@ TEST_F(Files, AFaultIsLoggedOnceAndItsEndToo) {
   fs::permissions(with_tokens_.tokens, fs::perms::group_read, fs::perm_options::remove);
   EXPECT_THAT(LogOf([&] { files.Look(); }), HasSubstr(" reloaded"));
   EXPECT_TRUE(IsKnown("b"));
+}
+
+// Between its truncation and its first byte.
+TEST_F(Files, AFileThatIsJustBeingWrittenWithdrawsNoToken) {
+  WriteToken("a");
+  SecurityFiles files(with_tokens_, clock_, access_);
+  ASSERT_THAT(files.Open(), IsOk());
+  Write("tokens", "");
+  EXPECT_THAT(LogOf([&] { files.Look(); }),
+              testing::AllOf(HasSubstr("not reloaded"), HasSubstr("--tokens: is empty")));
+  EXPECT_TRUE(IsKnown("a"));
+  Write("tokens", "# nobody\n");
+  files.Look();
+  EXPECT_FALSE(IsKnown("a"));
 }
 
 TEST_F(Files, WhereThereAreNoneThereIsNothingToDo) {
