@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -15,7 +17,7 @@ namespace {
 // Names what it permits after enough that it does not, so that asking takes its time.
 std::shared_ptr<const Policy> Permitting(const std::string& resource) {
   std::string grants;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     grants += R"({"principals": ["user:x)" + std::to_string(i) +
               R"("], "role": "reader", "resources": ["*"]},)";
   }
@@ -87,36 +89,58 @@ TEST(VerdictsTest, ANameAsLongAsARequestIsJudgedButNotRemembered) {
   EXPECT_EQ(verdicts.size(), 1u);
 }
 
-// Others ask all the time, so that at each change some verdict is half made.
-TEST(VerdictsTest, NoneOfAnEarlierPolicyIsLeftWhenTheNextIsInUse) {
-  constexpr int kNames = 8;
-  Verdicts verdicts;
-  const std::shared_ptr<const Policy> policies[] = {Permitting("collection/*"),
-                                                    Permitting("queue/*")};
-  verdicts.Use(policies[0]);
-  std::atomic<bool> done = false;
-  std::atomic<int64_t> asked = 0;
-  std::vector<std::thread> askers;
-  for (int i = 0; i < 3; ++i) {
-    askers.emplace_back([&] {
-      while (!done) {
-        for (int name = 0; name < kNames; ++name) {
-          Permits(verdicts, "user:a", std::to_string(name));
-          ++asked;
-        }
-      }
-    });
-  }
-  int stale = 0;
-  // As many changes as it takes for everybody to have asked amid many of them.
-  for (int change = 1; change < 2000 || asked < 100'000; ++change) {
-    verdicts.Use(policies[change % 2]);
-    for (int name = 0; name < kNames; ++name) {
-      stale += Permits(verdicts, "user:a", std::to_string(name)) == (change % 2 == 0) ? 0 : 1;
+// Threads that ask for the same few things all the time.
+class Askers {
+ public:
+  static constexpr int kNames = 64;
+
+  explicit Askers(Verdicts& verdicts) {
+    for (std::atomic<int64_t>& asked : asked_) {
+      threads_.emplace_back([this, &verdicts, &asked] {
+        while (!done_) Permits(verdicts, "user:a", std::to_string(asked++ % kNames));
+      });
     }
   }
-  done = true;
-  for (std::thread& asker : askers) asker.join();
+  ~Askers() {
+    done_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  // Until one of them, or each of them, has begun so many more questions.
+  void AwaitOne(int64_t more) {
+    const int64_t before = asked_[0];
+    while (asked_[0] < before + more) std::this_thread::yield();
+  }
+  void AwaitEach(int64_t more) {
+    for (std::atomic<int64_t>& asked : asked_) {
+      const int64_t before = asked;
+      while (asked < before + more) std::this_thread::yield();
+    }
+  }
+
+ private:
+  std::atomic<bool> done_ = false;
+  std::array<std::atomic<int64_t>, 2> asked_{};
+  std::vector<std::thread> threads_;
+};
+
+// At each change some verdict is half made.
+TEST(VerdictsTest, NoneOfAnEarlierPolicyIsLeftWhenTheNextIsInUse) {
+  Verdicts verdicts;
+  const auto everything = Permitting("*");
+  const auto nothing = Permitting("queue/*");
+  verdicts.Use(everything);
+  Askers askers(verdicts);
+  int stale = 0;
+  for (int change = 0; change < 150; ++change) {
+    verdicts.Use(everything);  // nothing is remembered, so that all of them ask the policy
+    askers.AwaitOne(1 + change % 16);
+    verdicts.Use(nothing);
+    askers.AwaitEach(2);  // what was under way is done
+    for (int name = 0; name < Askers::kNames; ++name) {
+      stale += Permits(verdicts, "user:a", std::to_string(name)) ? 1 : 0;
+    }
+  }
   EXPECT_EQ(stale, 0);
 }
 
