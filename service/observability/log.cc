@@ -59,34 +59,58 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 // quotes and the line's beginning still fit.
 constexpr size_t kTextsEnd = LogSink::kLineBytesMax - 512;
 
+// The character that the text begins with, if a terminal obeys it or it changes lines' direction,
+// so that what a caller names could make a line look like another; 0: none such.
+unsigned ObeyedAt(std::string_view text) {
+  const auto byte = [&](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const auto is = [](unsigned code, unsigned first, unsigned last) {
+    return code >= first && code <= last;
+  };
+  if (byte(0) < 0x20 || byte(0) == 0x7F) return byte(0);
+  if (!is(byte(1), 0x80, 0xBF)) return 0;
+  const unsigned two = (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
+  if (byte(0) == 0xC2 && is(two, 0x80, 0x9F)) return two;
+  if (byte(0) == 0xD8 && two == 0x061C) return two;
+  if (byte(0) != 0xE2 || !is(byte(2), 0x80, 0xBF)) return 0;
+  const unsigned three = 0x2000 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+  const bool turns =
+      is(three, 0x200E, 0x200F) || is(three, 0x2028, 0x202E) || is(three, 0x2066, 0x2069);
+  return turns ? three : 0;
+}
+
+size_t BytesOf(unsigned code) { return code < 0x80 ? 1 : code < 0x800 ? 2 : 3; }
+
 // A JSON string; good in text lines too, where a value needs quotes. Cut where the line gets full.
 void AppendQuoted(std::string_view text, std::string& line) {
   constexpr char kHex[] = "0123456789abcdef";
   line += '"';
-  for (const char c : text) {
+  while (!text.empty()) {
     if (line.size() >= kTextsEnd) {
       line += "...";
       break;
     }
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      line += '\\';
-      line += c;
-    } else if (byte < 0x20 || byte == 0x7F) {
-      line += "\\u00";
-      line += kHex[byte >> 4];
-      line += kHex[byte & 0xF];
+    const char c = text.front();
+    const unsigned code = ObeyedAt(text);
+    if (code != 0 || c == '\0') {
+      line += "\\u";
+      for (const int shift : {12, 8, 4, 0}) line += kHex[code >> shift & 0xF];
     } else {
+      if (c == '"' || c == '\\') line += '\\';
       line += c;
     }
+    text.remove_prefix(BytesOf(code));
   }
   line += '"';
 }
 
 bool NeedsQuotes(std::string_view text) {
   if (text.empty()) return true;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == '\\' || c == 0x7F) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == '\\' ||
+        ObeyedAt(text.substr(i)) != 0) {
       return true;
     }
   }

@@ -100,6 +100,28 @@ TEST_F(LogTest, ALineOfJsonStaysOneHoweverLongItsTexts) {
   EXPECT_THAT(line, HasSubstr(R"(...","other":"...","number":7})"));
 }
 
+// Callers choose the names of what they are denied.
+TEST_F(LogTest, NothingInALineIsObeyedByATerminalOrTurnsItRound) {
+  for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+    ConfigureLog(LogLevel::kInfo, format);
+    Log(LogLevel::kInfo, "event",
+        {{"a", "\x1b[2J\n\x7f"},
+         {"b", "x\u009b31m\u0085"},
+         {"c", "\u202e\u2066\u200f\u061c\u2028"},
+         {"d", std::string_view("\0", 1)},
+         {"cut", "\xc2"},
+         {"short", "\xe2\x80"},
+         {"e", "caf\u00e9\u20ac\u2027"}});
+    const std::string line = pipe_.Read();
+    for (const char* const shown :
+         {R"("\u001b[2J\u000a\u007f")", R"("x\u009b31m\u0085")",
+          R"("\u202e\u2066\u200f\u061c\u2028")", R"("\u0000")", "caf\u00e9\u20ac\u2027"}) {
+      EXPECT_THAT(line, HasSubstr(shown));
+    }
+    EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
+  }
+}
+
 TEST_F(LogTest, TellsOfAHundredFailuresASecondAndCountsTheRest) {
   ConfigureLog(LogLevel::kInfo, LogFormat::kText);
   AccessLog access_log;
