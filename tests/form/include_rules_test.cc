@@ -43,7 +43,8 @@ constexpr Rule kRules[] = {
 
     // Who may do what: knows no gRPC and no store.
     {"service/security",
-     ". absl/ google/protobuf/ openssl/ posix schemas/base service/observability"},
+     ". absl/ google/protobuf/ openssl/ posix schemas/base schemas/document/utf8.h "
+     "service/observability"},
 
     // gRPC ends here: the transport knows methods, no service and no store.
     {"service/server",
