@@ -53,7 +53,10 @@ void StreamCall::OnStart(bool ok) {
   // First, so that a drain that begins now either is seen by admission or ends this stream.
   queue_.AddStream(*this);
   absl::Status admitted = state.admission.Admit(endpoint_.method, recognized);
-  if (admitted.ok()) admitted = quota_.Begin(info_.caller, endpoint_.method, 0);
+  if (admitted.ok()) {
+    const Lock lock(mutex_);  // a drain may end the stream meanwhile
+    admitted = quota_.Begin(info_.caller, endpoint_.method, 0);
+  }
   in_flight_.BelongTo(info_.caller, endpoint_.method);
   if (admitted.ok()) admitted = in_flight_.Take(kStreamBytes);
   if (!admitted.ok()) return Finish(admitted);
