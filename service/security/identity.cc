@@ -33,7 +33,7 @@ absl::StatusOr<std::string> PrincipalOfCertificate(const Credentials& credential
   if (std::count_if(uris.begin(), uris.end(), is_spiffe) == 1) {
     return Checked(std::string(*std::find_if(uris.begin(), uris.end(), is_spiffe)));
   }
-  if (credentials.dns_names.size() == 1) {
+  if (credentials.dns_names.size() == 1 && !credentials.dns_names.front().empty()) {
     return Checked("dns:" + std::string(credentials.dns_names.front()));
   }
   return std::string();

@@ -49,9 +49,12 @@ absl::Status Admission::Authorize(const Method& method, const CallInfo& info,
                                   const google::protobuf::MessageLite& request) const {
   if (method.permission == security::Permission::kOpen) return absl::OkStatus();
   if (method.streams()) RETURN_IF_ERROR(access_.CheckStillValid(*info.identity));
-  if (method.demands == nullptr) return absl::OkStatus();
   security::Demands demands;
-  method.demands(request, method.permission, demands);
+  if (method.demands != nullptr) method.demands(request, method.permission, demands);
+  // A request that concerns nothing must not pass for one that asks for nothing.
+  if (demands.empty() && method.permission != security::Permission::kPrincipal) {
+    demands.push_back({method.permission, {security::ResourceKind::kServer, ""}});
+  }
   return access_.Authorize(*info.identity, demands, info.peer);
 }
 

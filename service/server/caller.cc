@@ -54,8 +54,8 @@ Recognized CallersSeen::Of(std::string_view peer, const security::Credentials& c
   auto found = seen_.find(key);
   if (found == seen_.end()) {
     Recognized recognized = Recognize(peer, credentials);
-    // Whoever guesses tokens is not remembered.
-    if (!recognized.refusal.ok()) return recognized;
+    // Whoever guesses tokens is not remembered, nor is what would take much room.
+    if (!recognized.refusal.ok() || key.size() > kKeyBytesMax) return recognized;
     // Connections come and go; none of them says so.
     if (seen_.size() >= kSeenMax) seen_.clear();
     found = seen_.emplace(key, std::move(recognized)).first;

@@ -70,6 +70,7 @@ class CallersSeen {
 
  private:
   static constexpr size_t kSeenMax = 4096;
+  static constexpr size_t kKeyBytesMax = 2048;
   struct Hash {
     using is_transparent = void;
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }

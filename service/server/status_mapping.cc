@@ -40,6 +40,7 @@ std::optional<std::chrono::microseconds> RetryDelay(ErrorReason reason) {
   switch (reason) {
     case ErrorReason::kRetriesExhausted:
     case ErrorReason::kOverloaded:
+    case ErrorReason::kQuotaExceeded:  // of calls in flight: nobody knows when one ends
       return std::chrono::milliseconds(100);
     case ErrorReason::kStoreUnavailable:
     case ErrorReason::kDraining:

@@ -93,6 +93,10 @@ TEST(CallerTest, CredentialsOfDifferentKindsAreDifferentCallers) {
   EXPECT_EQ(name({{}, {"spiffe://a"}, {}}), "spiffe://a");
   EXPECT_EQ(name({{}, {"spiffe://a", "spiffe://b"}, {}}), "10.0.0.7");
   EXPECT_EQ(name({{}, {"spiffe://a"}, {"b"}}), "spiffe://a");
+  EXPECT_EQ(name({{}, {}, {""}}), "10.0.0.7");
+  // Too long to be remembered, and recognised all the same.
+  const std::string long_name(3000, 'x');
+  EXPECT_EQ(name({{}, {"spiffe://a", long_name}, {}}), "spiffe://a");
 }
 
 TEST(CallerTest, WhoIsGoneIsForgottenAndWhoIsThereIsNot) {

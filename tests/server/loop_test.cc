@@ -183,6 +183,26 @@ TEST(Admissions, OfCallsAndStreamsFollowOneRule) {
   EXPECT_EQ(reason(operational), std::nullopt);
 }
 
+// A row whose requests concern nothing is for nobody but whom its permission is granted on the
+// server itself.
+TEST(Admissions, WhatConcernsNothingIsNotFree) {
+  security::Access access;
+  access.Use({nullptr, std::make_shared<const security::Policy>(*security::Policy::Parse(
+                           R"({"grants": [{"principals": ["dns:anna"], "role": "admin",
+                                           "resources": ["collection/*"]},
+                                          {"principals": ["dns:root"], "role": "operator",
+                                           "resources": ["server"]}]})"))});
+  const Admission admission(10'000, 1000, access);
+  const Method method = Answering();
+  const auto reason = [&](const char* principal) {
+    CallInfo info;
+    info.identity = std::make_shared<const security::Identity>(security::Identity{principal, ""});
+    return ReasonOf(admission.Authorize(method, info, HealthCheckRequest()));
+  };
+  EXPECT_EQ(reason("dns:anna"), ErrorReason::kPermissionDenied);
+  EXPECT_EQ(reason("dns:root"), std::nullopt);
+}
+
 TEST(Admissions, WhatIsNotAdmittedIsNotHandled) {
   Held held;
   std::atomic<int> opened = 0;
