@@ -138,7 +138,7 @@ std::shared_ptr<grpc::Channel> SecuredServer::Connect(const Presented& presented
   }
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel("localhost:" + std::to_string(server_->port()),
+  return grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(server_->port()),
                                    grpc::SslCredentials(options), arguments);
 }
 
