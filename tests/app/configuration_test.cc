@@ -22,6 +22,7 @@
 #include "service/engines/engines.h"
 #include "service/security/tokens.h"
 #include "tests/support/certificates.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::app {
@@ -32,20 +33,6 @@ using testing::AnyOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-// A variable of the environment, while it lives.
-class Variable {
- public:
-  Variable(std::string name, const std::string& value) : name_(std::move(name)) {
-    setenv(name_.c_str(), value.c_str(), 1);
-  }
-  ~Variable() { unsetenv(name_.c_str()); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const std::string name_;
-};
 
 std::variant<Flags, Exit> Parsed(const std::vector<std::string>& arguments) {
   std::vector<const char*> all = {"stratad"};
@@ -99,11 +86,11 @@ TEST_F(Configuration, AFlagWinsOverTheEnvironmentAndThatOverTheFile) {
   const std::string file = File(
       "grace = 1\ndeadline = 1\nkeepalive = 1\ncreate-collections = true\nblock-cache-mib = 1\n"
       "insecure = true\n");
-  const Variable deadline("STRATA_DEADLINE", "2");
-  const Variable keepalive("STRATA_KEEPALIVE", "2");
-  const Variable create("STRATA_NO_CREATE_COLLECTIONS", "1");
-  const Variable cache("STRATA_BLOCK_CACHE_MIB", "2");
-  const Variable insecure("STRATA_INSECURE", "false");
+  const test_support::EnvironmentVariable deadline("STRATA_DEADLINE", "2");
+  const test_support::EnvironmentVariable keepalive("STRATA_KEEPALIVE", "2");
+  const test_support::EnvironmentVariable create("STRATA_NO_CREATE_COLLECTIONS", "1");
+  const test_support::EnvironmentVariable cache("STRATA_BLOCK_CACHE_MIB", "2");
+  const test_support::EnvironmentVariable insecure("STRATA_INSECURE", "false");
   const Flags flags = Taken({file, "--keepalive=3"});
   EXPECT_EQ(flags.server.grace, std::chrono::seconds(1));
   EXPECT_EQ(flags.server.loop.unary_deadline, std::chrono::seconds(2));
@@ -142,7 +129,7 @@ TEST_F(Configuration, EveryFlagHasItsVariable) {
   const std::set<std::string> names = FlagNames();
   EXPECT_GE(names.size(), 18u);
   for (const std::string& name : names) {
-    const Variable variable(
+    const test_support::EnvironmentVariable variable(
         "STRATA_" + absl::StrReplaceAll(absl::AsciiStrToUpper(name), {{"-", "_"}}),
         "no such value");
     if (name == "data") {
@@ -167,8 +154,8 @@ TEST_F(Configuration, EveryFlagHasItsNameInTheFile) {
 }
 
 TEST_F(Configuration, AnEmptyVariableSaysNothing) {
-  const Variable data("STRATA_DATA", "");
-  const Variable grace("STRATA_GRACE", "");
+  const test_support::EnvironmentVariable data("STRATA_DATA", "");
+  const test_support::EnvironmentVariable grace("STRATA_GRACE", "");
   EXPECT_EQ(Taken({}).server.data, "./data");
 }
 
@@ -233,25 +220,25 @@ TEST_F(Configuration, WhatIsOverriddenIsCheckedAllTheSame) {
   EXPECT_THAT(Refusal({File("grace = soon\n"), "--grace=3"}), HasSubstr(":1: --grace"));
   EXPECT_THAT(Refusal({File("block-cache-mib = x\n"), "--block-cache-mib=3"}),
               HasSubstr(":1: --block-cache-mib"));
-  const Variable grace("STRATA_GRACE", "soon");
+  const test_support::EnvironmentVariable grace("STRATA_GRACE", "soon");
   EXPECT_THAT(Refusal({"--grace=3"}), StartsWith("stratad: STRATA_GRACE: --grace"));
 }
 
 TEST_F(Configuration, AVariableIsRefusedByItsName) {
   {
-    const Variable create("STRATA_CREATE_COLLECTIONS", "1");
-    const Variable no_create("STRATA_NO_CREATE_COLLECTIONS", "1");
+    const test_support::EnvironmentVariable create("STRATA_CREATE_COLLECTIONS", "1");
+    const test_support::EnvironmentVariable no_create("STRATA_NO_CREATE_COLLECTIONS", "1");
     EXPECT_THAT(Refusal({}), AllOf(HasSubstr("STRATA_CREATE_COLLECTIONS already"),
                                    StartsWith("stratad: STRATA_NO_CREATE_COLLECTIONS: ")));
   }
-  const Variable listen("STRATA_LISTEN", "here");
+  const test_support::EnvironmentVariable listen("STRATA_LISTEN", "here");
   EXPECT_THAT(Refusal({}), StartsWith("stratad: STRATA_LISTEN: --listen: not HOST:PORT"));
 }
 
 TEST_F(Configuration, AFileThatCannotBeReadIsNamed) {
   EXPECT_THAT(Refusal({"--config", directory_.Join("none")}), HasSubstr(directory_.Join("none")));
   EXPECT_THAT(Refusal({"--config", directory_.Join("")}), HasSubstr("cannot be read"));
-  const Variable config("STRATA_CONFIG", directory_.Join("nowhere"));
+  const test_support::EnvironmentVariable config("STRATA_CONFIG", directory_.Join("nowhere"));
   EXPECT_THAT(Refusal({}), HasSubstr(directory_.Join("nowhere")));
 }
 
@@ -383,7 +370,7 @@ TEST_F(Configuration, AnOptionOfAnotherEngineIsRefused) {
   const std::string file = File("block-cache-mib = 8\nengine = memory\n");
   EXPECT_EQ(Refusal({file}), "stratad: " + path_ + ":1: " + why + "\n");
   EXPECT_EQ(Taken({file, "--engine=rocksdb"}).server.engine_options.at("block-cache-mib"), "8");
-  const Variable cache("STRATA_BLOCK_CACHE_MIB", "8");
+  const test_support::EnvironmentVariable cache("STRATA_BLOCK_CACHE_MIB", "8");
   EXPECT_EQ(Refusal({"--engine=memory"}), "stratad: STRATA_BLOCK_CACHE_MIB: " + why + "\n");
 }
 
@@ -475,13 +462,13 @@ TEST_F(Configuration, ATokenThatCannotBeIsRefused) {
 // What the server would refuse to start with is none of the command's business, and its words are
 // none of the server's.
 TEST_F(Configuration, TheServersFlagsAndATokensDoNotMix) {
-  const Variable grace("STRATA_GRACE", "soon");
-  const Variable config("STRATA_CONFIG", directory_.Join("nowhere"));
+  const test_support::EnvironmentVariable grace("STRATA_GRACE", "soon");
+  const test_support::EnvironmentVariable config("STRATA_CONFIG", directory_.Join("nowhere"));
   EXPECT_EQ(std::get<Exit>(Parsed({"token", "a"})).status, 0);
-  const Variable right_grace("STRATA_GRACE", "3");
-  const Variable right_config("STRATA_CONFIG", "");
-  const Variable token("STRATA_EXPIRES", "soon");
-  const Variable command("STRATA_TOKEN", "soon");
+  const test_support::EnvironmentVariable right_grace("STRATA_GRACE", "3");
+  const test_support::EnvironmentVariable right_config("STRATA_CONFIG", "");
+  const test_support::EnvironmentVariable token("STRATA_EXPIRES", "soon");
+  const test_support::EnvironmentVariable command("STRATA_TOKEN", "soon");
   EXPECT_EQ(Taken({"--data", "token"}).server.data, "token");
   EXPECT_THAT(Refusal({File("expires = soon\n")}), HasSubstr("no flag expires"));
   EXPECT_THAT(Refusal({"--expires=2999-01-31T00:00:00Z"}), HasSubstr("--expires"));

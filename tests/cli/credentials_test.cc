@@ -16,6 +16,7 @@
 #include "tests/cli/command_line.h"
 #include "tests/cli/status_of.h"
 #include "tests/support/certificates.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::cli {
@@ -32,20 +33,6 @@ constexpr char kToken[] = "strata_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 constexpr char kLine[] =
     R"({"collection":"books","id":"emma","time":"t","content":{"title":"Emma"}})"
     "\n";
-
-// A variable of the environment, until the end of the block.
-class Variable {
- public:
-  Variable(std::string name, const std::string& value) : name_(std::move(name)) {
-    setenv(name_.c_str(), value.c_str(), 1);
-  }
-  ~Variable() { unsetenv(name_.c_str()); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const std::string name_;
-};
 
 class CredentialsTest : public CommandLine {
  protected:
@@ -181,7 +168,7 @@ TEST_F(CredentialsTest, ThisMachineIsKnownByItsNames) {
 
 // A proxy takes what it is given to another machine.
 TEST_F(CredentialsTest, ATokenInTheClearGoesThroughNoProxy) {
-  const Variable proxy("http_proxy", "http://127.0.0.1:1");
+  const test_support::EnvironmentVariable proxy("http_proxy", "http://127.0.0.1:1");
   const Outcome outcome = Run({"create", "books", "moby", "{}", "--token-file", TokenFile()});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
 }
@@ -297,10 +284,11 @@ TEST_F(TlsTest, AServerThatAsksForACertificateGetsIt) {
 TEST_F(TlsTest, TheEnvironmentSaysTheSame) {
   FakeServer server(ServerCredentials(true));
   const test_support::Certificate own = ca_.IssueForUri("spiffe://example.org/shop");
-  const Variable ca("STRATA_TLS_CA", ca_file_);
-  const Variable certificate("STRATA_TLS_CERTIFICATE", Write("own.pem", own.chain_pem));
-  const Variable key("STRATA_TLS_KEY", Write("own.key", own.key_pem));
-  const Variable token("STRATA_TOKEN_FILE", TokenFile());
+  const test_support::EnvironmentVariable ca("STRATA_TLS_CA", ca_file_);
+  const test_support::EnvironmentVariable certificate("STRATA_TLS_CERTIFICATE",
+                                                      Write("own.pem", own.chain_pem));
+  const test_support::EnvironmentVariable key("STRATA_TLS_KEY", Write("own.key", own.key_pem));
+  const test_support::EnvironmentVariable token("STRATA_TOKEN_FILE", TokenFile());
   const Outcome outcome = Create(server, {});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   ASSERT_EQ(server.received_calls().size(), 1);
