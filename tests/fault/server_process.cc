@@ -43,6 +43,7 @@ ServerProcess::ServerProcess(const ServerSettings& settings)
 std::shared_ptr<grpc::Channel> ServerProcess::Connect() const {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   return grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);
 }
 
