@@ -69,6 +69,19 @@ const std::vector<ErrorReason>& AllErrorReasons() {
 Error::Error(ErrorReason reason, std::string_view message)
     : reason_(reason), code_(ReasonCode(reason)), message_(message) {}
 
+Error Error::Of(const absl::Status& status) {
+  Error error(*ReasonOf(status), ToStd(status.message()));
+  error.code_ = status.code();
+  error.metadata_ = MetadataOf(status);
+  error.retry_after_ = RetryAfterOf(status);
+  return error;
+}
+
+Error& Error::Without(std::string_view key) & {
+  std::erase_if(metadata_, [&](const auto& fact) { return fact.first == key; });
+  return *this;
+}
+
 Error& Error::With(std::string_view key, std::string_view value) & {
   metadata_.emplace_back(key, value);
   return *this;
@@ -123,6 +136,16 @@ std::optional<std::string> MetadataOf(const absl::Status& status, std::string_vi
     if (name == key) return std::move(value);
   }
   return std::nullopt;
+}
+
+absl::Status InField(const absl::Status& status, std::string_view field) {
+  if (!ReasonOf(status)) return status;
+  const std::optional<std::string> inner = MetadataOf(status, "field");
+  std::string whole(field);
+  if (inner) whole.append(".").append(*inner);
+  Error error = Error::Of(status);
+  error.Without("field").With("field", whole);
+  return error;
 }
 
 std::optional<std::chrono::microseconds> RetryAfterOf(const absl::Status& status) {

@@ -43,7 +43,10 @@ using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
 class Error {
  public:
   Error(ErrorReason reason, std::string_view message);
+  // What `status` says, to add to it. REQUIRES: an Error made it.
+  static Error Of(const absl::Status& status);
 
+  Error& Without(std::string_view key) &;
   Error& With(std::string_view key, std::string_view value) &;
   Error& With(std::string_view key, int64_t value) &;
   template <typename Value>
@@ -85,6 +88,10 @@ ErrorMetadata MetadataOf(const absl::Status& status);
 
 // The value of one metadata key, if the status has it.
 std::optional<std::string> MetadataOf(const absl::Status& status, std::string_view key);
+
+// The same error, whose field is `field`, or inside it if the error names one already. A status
+// that no Error made is left as it is.
+absl::Status InField(const absl::Status& status, std::string_view field);
 
 // As Error::RetryAfter said.
 std::optional<std::chrono::microseconds> RetryAfterOf(const absl::Status& status);

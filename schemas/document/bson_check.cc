@@ -19,11 +19,6 @@
 namespace strata::document {
 namespace {
 
-// A Struct is at most this many times as large as the same document in BSON: the worst case is an
-// array of empty regexes, 5 bytes each in BSON and 60 in a Struct. So small documents need no
-// measuring.
-constexpr size_t kStructGrowthMax = 16;
-
 constexpr std::string_view kFrameAdvice = "send BSON as a MongoDB driver encodes it";
 
 // A name's bit in a 64-bit set: if the bit is not taken yet, the name is new.

@@ -11,7 +11,8 @@ namespace strata::document {
 Content::Content() {
   static const auto* const empty =
       new std::shared_ptr<const std::string>(std::make_shared<const std::string>(kEmptyDocument));
-  bytes_ = *empty;
+  whole_ = *empty;
+  bytes_ = *whole_;
 }
 
 absl::StatusOr<Content> Content::FromBson(std::string bytes, const Limits& limits) {
@@ -25,7 +26,13 @@ absl::StatusOr<Content> Content::FromBson(std::string bytes, const Limits& limit
 }
 
 Content Content::FromTrusted(std::string bytes) {
-  return Content(std::make_shared<const std::string>(std::move(bytes)));
+  auto whole = std::make_shared<const std::string>(std::move(bytes));
+  const std::string_view part = *whole;
+  return {std::move(whole), part};
+}
+
+Content Content::FromTrusted(std::shared_ptr<const std::string> whole, std::string_view part) {
+  return {std::move(whole), part};
 }
 
 absl::Status CheckLimits(const Content& content, const Limits& limits) {

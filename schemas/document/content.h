@@ -23,8 +23,8 @@ struct Limits {
   static constexpr size_t kBytesCeiling = size_t{2} << 20;
 };
 
-// A BSON document that is known to be valid. Copies share the bytes. Thread-safe, as it never
-// changes.
+// A BSON document that is known to be valid. Copies share the bytes, which may be part of others.
+// Thread-safe, as it never changes.
 class Content {
  public:
   // The empty document.
@@ -44,18 +44,23 @@ class Content {
 
   // Takes bytes that this library made or that were validated before. REQUIRES: they are valid.
   static Content FromTrusted(std::string bytes);
+  // The same of bytes that are `part` of `whole`, and keep all of it in memory.
+  static Content FromTrusted(std::shared_ptr<const std::string> whole, std::string_view part);
 
-  std::string_view bytes() const { return *bytes_; }
-  size_t size() const { return bytes_->size(); }
+  std::string_view bytes() const { return bytes_; }
+  size_t size() const { return bytes_.size(); }
 
   friend bool operator==(const Content& a, const Content& b) {
-    return a.bytes_ == b.bytes_ || *a.bytes_ == *b.bytes_;
+    const bool same = a.bytes_.data() == b.bytes_.data() && a.size() == b.size();
+    return same || a.bytes_ == b.bytes_;
   }
 
  private:
-  explicit Content(std::shared_ptr<const std::string> bytes) : bytes_(std::move(bytes)) {}
+  Content(std::shared_ptr<const std::string> whole, std::string_view part)
+      : whole_(std::move(whole)), bytes_(part) {}
 
-  std::shared_ptr<const std::string> bytes_;  // never null
+  std::shared_ptr<const std::string> whole_;  // never null
+  std::string_view bytes_;
 };
 
 // Checks a document that was computed (the result of a patch) against everything that FromBson asks

@@ -40,6 +40,11 @@
 
 namespace strata::document {
 
+// A Struct is at most this many times as large as the same document in BSON: the worst case is an
+// array of empty regexes, 5 bytes each in BSON and 60 in a Struct. So small documents need no
+// measuring.
+inline constexpr size_t kStructGrowthMax = 16;
+
 // INVALID_CONTENT with metadata "path" (JSON Pointer, cut if it is long) and "problem", and a
 // message that says what to write instead, for everything that Content::FromBson would refuse,
 // names with a zero byte, a Value without a kind, and bytes that are no Struct; DOCUMENT_TOO_LARGE.

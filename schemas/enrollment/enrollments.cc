@@ -17,6 +17,7 @@ using document::Content;
 using versioning::CurrentState;
 using versioning::DocumentName;
 using versioning::Mutation;
+using versioning::Mutator;
 using versioning::VersionKind;
 
 // A message has to take effect, so it tries as often as any write may.
@@ -34,13 +35,6 @@ absl::Status CheckNumber(std::string_view field, int64_t number) {
 // check.
 absl::Status CheckStudentId(std::string_view id) {
   return versioning::ValidateName("student_id", id);
-}
-
-absl::Status Check(const ApplyRequest& request) {
-  RETURN_IF_ERROR(CheckStudentId(request.student.id));
-  RETURN_IF_ERROR(versioning::ValidateName("class_name", request.message.class_name));
-  RETURN_IF_ERROR(CheckNumber("sequence_number", request.message.sequence_number));
-  return ValidateSet(request.message.set);
 }
 
 // The same refusal, naming the student.
@@ -119,15 +113,18 @@ absl::StatusOr<versioning::ListQuery> ToListQuery(const RosterQuery& query) {
 
 }  // namespace
 
-void Enrollments::Apply(ApplyRequest request, ApplyCallback done) {
-  if (absl::Status status = Check(request); !status.ok()) return done(std::move(status));
-  versioning::WriteRequest write =
-      ToWrite(request.student, request.change, request.deadline, request.waiter);
-  // What was decided last, on the version that the write is then answered with.
-  const auto decision = std::make_shared<Decision>();
-  auto mutate =
-      [student = std::move(request.student), message = std::move(request.message), decision,
-       limits = documents_.limits()](const CurrentState& current) -> absl::StatusOr<Mutation> {
+absl::Status ValidateMessage(std::string_view student_id, const Message& message) {
+  RETURN_IF_ERROR(CheckStudentId(student_id));
+  RETURN_IF_ERROR(versioning::ValidateName("class_name", message.class_name));
+  RETURN_IF_ERROR(CheckNumber("sequence_number", message.sequence_number));
+  return ValidateSet(message.set);
+}
+
+versioning::Mutator MessageMutator(DocumentName student, Message message,
+                                   const document::Limits& limits,
+                                   std::shared_ptr<MessageOutcome> outcome) {
+  return [student = std::move(student), message = std::move(message), limits,
+          outcome = std::move(outcome)](const CurrentState& current) -> absl::StatusOr<Mutation> {
     if (current.version != nullptr && current.version->deleted()) {
       return Deleted(student, current.version->header.version);
     }
@@ -135,14 +132,26 @@ void Enrollments::Apply(ApplyRequest request, ApplyCallback done) {
     absl::StatusOr<Decision> decided =
         ApplyMessage(known ? *current.version->content : Content(), student.id, message, limits);
     if (!decided.ok()) return OfStudent(decided.status(), student);
-    *decision = *std::move(decided);
-    return Mutation{known ? VersionKind::kUpdated : VersionKind::kCreated, decision->content};
+    if (outcome != nullptr) *outcome = {decided->result, decided->enrolled};
+    return Mutation{known ? VersionKind::kUpdated : VersionKind::kCreated,
+                    std::move(decided->content), static_cast<int32_t>(decided->result)};
   };
+}
+
+void Enrollments::Apply(ApplyRequest request, ApplyCallback done) {
+  absl::Status status = ValidateMessage(request.student.id, request.message);
+  if (!status.ok()) return done(std::move(status));
+  versioning::WriteRequest write =
+      ToWrite(request.student, request.change, request.deadline, request.waiter);
+  // What was decided last, on the version that the write is then answered with.
+  const auto outcome = std::make_shared<MessageOutcome>();
+  Mutator mutate = MessageMutator(std::move(request.student), std::move(request.message),
+                                  documents_.limits(), outcome);
   documents_.Modify(
       std::move(write), std::move(mutate),
-      [decision, done = std::move(done)](absl::StatusOr<versioning::WriteResult> result) {
+      [outcome, done = std::move(done)](const absl::StatusOr<versioning::WriteResult>& result) {
         if (!result.ok()) return done(result.status());
-        done(Applied{decision->result, decision->enrolled, result->version.header.version});
+        done(Applied{outcome->result, outcome->enrolled, result->version.header.version});
       });
 }
 

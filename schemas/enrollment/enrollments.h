@@ -32,6 +32,21 @@ struct ApplyRequest {
   const Waiter* waiter = nullptr;  // as of a WriteRequest
 };
 
+// INVALID_NAME, INVALID_FIELD with the name that the field has in an EnrollRequest.
+absl::Status ValidateMessage(std::string_view student_id, const Message& message);
+
+struct MessageOutcome {
+  Result result = Result::kApplied;
+  bool enrolled = false;
+};
+
+// The change that applies one message to the student's document; its note is the Result. What was
+// decided last is in `outcome` then, unless that is null. ENROLLMENT_SHAPE, DOCUMENT_DELETED,
+// INVALID_CONTENT, DOCUMENT_TOO_LARGE.
+versioning::Mutator MessageMutator(versioning::DocumentName student, Message message,
+                                   const document::Limits& limits,
+                                   std::shared_ptr<MessageOutcome> outcome);
+
 struct Applied {
   Result result = Result::kApplied;
   bool enrolled = false;

@@ -1,5 +1,6 @@
 #include "schemas/store/key_codec.h"
 
+#include <array>
 #include <limits>
 
 namespace strata::store {
@@ -7,8 +8,13 @@ namespace {
 
 constexpr size_t kNumberSize = 8;
 
-void AppendBigEndian(uint64_t number, size_t size, std::string& out) {
-  for (size_t i = size; i-- > 0;) out += static_cast<char>((number >> (8 * i)) & 0xFF);
+void AppendBigEndian(uint64_t number, std::string& out) {
+  std::array<char, kNumberSize> bytes;
+  for (char& byte : bytes) {
+    byte = static_cast<char>(number >> 56);
+    number <<= 8;
+  }
+  out.append(bytes.data(), bytes.size());
 }
 
 uint64_t ReadBigEndian(std::string_view bytes) {
@@ -27,7 +33,7 @@ std::optional<int64_t> ReadNumber(std::string_view bytes) {
 std::string DocumentPrefix(int64_t incarnation, std::string_view id, size_t room) {
   std::string key;
   key.reserve(kNumberSize + id.size() + 1 + room);
-  AppendBigEndian(static_cast<uint64_t>(incarnation), kNumberSize, key);
+  AppendBigEndian(static_cast<uint64_t>(incarnation), key);
   key += id;
   key += '\0';
   return key;
@@ -41,7 +47,7 @@ std::string HeadKey(int64_t incarnation, std::string_view id) {
 
 std::string VersionKey(int64_t incarnation, std::string_view id, int64_t version) {
   std::string key = DocumentPrefix(incarnation, id, kNumberSize);
-  AppendBigEndian(static_cast<uint64_t>(version), kNumberSize, key);
+  AppendBigEndian(static_cast<uint64_t>(version), key);
   return key;
 }
 
@@ -51,7 +57,7 @@ std::string RequestKey(int64_t incarnation, std::string_view id, std::string_vie
 
 std::string LedgerKey(CommitPosition position) {
   std::string key;
-  AppendBigEndian(static_cast<uint64_t>(position), kNumberSize, key);
+  AppendBigEndian(static_cast<uint64_t>(position), key);
   return key;
 }
 
@@ -64,7 +70,7 @@ std::string PrefixEnd(std::string_view prefix) {
 
 Range IncarnationRange(int64_t incarnation) {
   Range range;
-  AppendBigEndian(static_cast<uint64_t>(incarnation), kNumberSize, range.begin);
+  AppendBigEndian(static_cast<uint64_t>(incarnation), range.begin);
   range.end = PrefixEnd(range.begin);
   return range;
 }

@@ -43,6 +43,9 @@ struct KeyspaceTraits {
   bool expires = false;
   // Written by the engine alone, each key greater than all before.
   bool append_only = false;
+  // Came later than others: a store has it from its first record on, so that builds that do not
+  // know it can still open one that never used it.
+  bool made_when_used = false;
 };
 
 struct KeyspaceEntry {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <utility>
 
+#include "schemas/store/bytes.h"
 #include "schemas/store/keyspace.h"
 
 namespace strata::store {
@@ -33,7 +33,7 @@ struct RecordKey {
 };
 
 struct Record {
-  std::string value;  // a BSON document; in kLedger a block
+  Bytes value;  // a BSON document; in kLedger a block
   Stamp stamp = 0;
   CommitPosition position = 0;  // of the commit that wrote this record; 0 without commit positions
 };

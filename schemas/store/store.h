@@ -98,6 +98,8 @@ struct CommitResult {
   // How many writes, from the first, were applied or skipped by their `ensure`. All or none on
   // atomic engines.
   size_t applied = 0;
+  // Which write's guard failed, if the batch lost a race and the engine knows.
+  std::optional<size_t> refused = {};
   CommitPosition position = 0;  // of this commit, if committed and the engine has positions
 };
 

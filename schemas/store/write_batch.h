@@ -1,8 +1,10 @@
 // The unit of writing: ordered, guarded record writes with one commit point.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +65,20 @@ class WriteBatch {
   }
   Write& Check(Keyspace keyspace, std::string key, Stamp stamp) {
     return Add(WriteKind::kCheck, Guard::kStamp, keyspace, std::move(key), "", stamp);
+  }
+
+  Write& CheckAbsent(Keyspace keyspace, std::string key) {
+    return Add(WriteKind::kCheck, Guard::kAbsent, keyspace, std::move(key), "", 0);
+  }
+
+  // Adds the writes of another batch after this one's, its ledger entries and its deadline. The
+  // commit point stays this one's, if that is marked; whether it is a removal is this one's too.
+  void Append(WriteBatch other) {
+    writes_.insert(writes_.end(), std::make_move_iterator(other.writes_.begin()),
+                   std::make_move_iterator(other.writes_.end()));
+    ledger_.insert(ledger_.end(), std::make_move_iterator(other.ledger_.begin()),
+                   std::make_move_iterator(other.ledger_.end()));
+    deadline_ = std::min(deadline_, other.deadline_);
   }
 
   // The write added last is the commit point: the batch is committed iff it was applied. A batch

@@ -23,7 +23,8 @@ absl::Status Validate(const AuditQuery& query) {
     }
     RETURN_IF_ERROR(ValidateName("id", query.id));
   }
-  return ValidateRequestId(query.request_id);
+  RETURN_IF_ERROR(ValidateRequestId(query.request_id));
+  return ValidateTransactionId(query.transaction_id);
 }
 
 bool IsAskedFor(const AuditQuery& query, const store::LedgerEntryView& entry) {
@@ -34,6 +35,7 @@ bool IsAskedFor(const AuditQuery& query, const store::LedgerEntryView& entry) {
 bool IsAskedFor(const AuditQuery& query, const VersionHeader& header) {
   if (!query.actor.empty() && header.change.actor != query.actor) return false;
   if (!query.request_id.empty() && header.request_id != query.request_id) return false;
+  if (!query.transaction_id.empty() && header.transaction_id != query.transaction_id) return false;
   if (query.start_time && header.commit_time < *query.start_time) return false;
   if (query.end_time && header.commit_time >= *query.end_time) return false;
   return query.kinds.empty() ||

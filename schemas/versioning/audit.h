@@ -35,6 +35,7 @@ struct AuditQuery {
   std::optional<UnixMicros> start_time;
   std::optional<UnixMicros> end_time;  // exclusive
   std::string request_id;              // empty: all
+  std::string transaction_id;          // empty: all
   LedgerPlace resume_at;
   bool include_changes = false;
   StopCheck stopped = {};  // asked for each version or entry that is looked at; then CANCELLED

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/versioning/collection_walk.h"
 #include "schemas/versioning/strategy.h"
+#include "schemas/versioning/undecided.h"
 #include "schemas/versioning/version.h"
 
 namespace strata::versioning {
@@ -29,11 +30,15 @@ class BatchGetCursor final : public CollectionWalk {
   size_t resume_at() const { return next_; }
 
  private:
-  absl::Status Begin() override { return absl::OkStatus(); }
+  absl::Status Begin() override;
   absl::StatusOr<bool> Advance() override;
   void LetGo() override {}
+  absl::StatusOr<std::optional<Head>> ReadVisible(const std::string& id) const;
 
   const std::vector<std::string> ids_;
+  // Without snapshots: which version of each document from `first_` on is given, 0 for none.
+  std::vector<Visible> moment_;
+  size_t first_ = 0;
   size_t next_ = 0;
   bool stands_ = false;  // on that one
   std::optional<Head> head_;

@@ -1,58 +1,164 @@
 #include "schemas/versioning/commit_plan.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "schemas/base/status_macros.h"
 #include "schemas/store/key_codec.h"
+#include "schemas/versioning/collection_record.h"
 #include "schemas/versioning/ledger.h"
 #include "schemas/versioning/record_codec.h"
+#include "schemas/versioning/transaction_record.h"
 
 namespace strata::versioning {
 namespace {
 
 using store::Keyspace;
+using store::WriteBatch;
 
 // Remembers the request that made a version, as long as it is to be remembered.
-void RememberRequest(const Round& round, const VersionHeader& header, store::WriteBatch& batch) {
+void RememberRequest(const Round& round, const RoundDocument& document, const VersionHeader& header,
+                     WriteBatch& batch) {
   // A forgotten id may be used anew in this very batch, and a key is written once in it.
   if (header.request_id.empty() || header.commit_time <= round.forgotten) return;
   batch
-      .Ensure(Keyspace::kRequests, store::RequestKey(round.document, header.request_id),
+      .Ensure(Keyspace::kRequests, store::RequestKey(document.key, header.request_id),
               EncodeRequest(header.version))
       .expire_time = header.commit_time + kRequestIdLifetime;
 }
 
-}  // namespace
+bool TakesPart(const RoundDocument& document) {
+  return !document.planned.empty() || document.confirmed;
+}
 
-absl::StatusOr<store::WriteBatch> PlanCommit(Round& round, store::Capabilities capabilities) {
-  const Collection& collection = *round.collection;
-  const Strategy& strategy = *collection.strategy;
-  store::WriteBatch batch;
-  batch.set_deadline(round.deadline);
-  const bool removal = std::all_of(round.group.begin(), round.group.end(), [](const auto& write) {
-    return !write->planned || write->request.removal;
-  });
-  if (removal) batch.MarkAsRemoval();
-  if (capabilities.atomic_batches) {
-    batch.Check(Keyspace::kCollections, collection.name, collection.stamp);
-  }
-  // A version's request gets its record once the version is superseded; until then the head tells.
-  if (round.head) {
-    RETURN_IF_ERROR(
-        strategy.PrepareToPlan({*round.reader, capabilities}, round.document, *round.head));
-    RememberRequest(round, round.head->version.header, batch);
-  }
-  for (size_t i = 0; i + 1 < round.planned.size(); ++i) {
-    RememberRequest(round, round.planned[i].header, batch);
-  }
-  RETURN_IF_ERROR(
-      strategy.Plan(round.document, round.head ? &*round.head : nullptr, round.planned, batch));
-  if (capabilities.commit_positions) {
-    for (const StoredVersion& version : round.planned) {
-      batch.AppendToLedger(MakeLedgerEntry(collection.name, collection.incarnation,
-                                           round.document.id, version.header));
+// That the collections of all that takes part are those that were read.
+absl::Status CheckCollections(const Round& round, WriteBatch& batch) {
+  std::set<std::string_view> checked;
+  for (size_t i = 0; i < round.documents.size(); ++i) {
+    const RoundDocument& document = round.documents[i];
+    if (!TakesPart(document)) continue;
+    if (round.documents.size() > 1 && !checked.insert(round.queues[i]->name().collection).second) {
+      continue;
+    }
+    if (document.collection) {
+      batch.Check(Keyspace::kCollections, document.collection->name, document.collection->stamp);
+      continue;
+    }
+    const std::string& name = round.queues[i]->name().collection;
+    ASSIGN_OR_RETURN(const std::optional<CollectionRecord> tombstone,
+                     ReadCollectionRecord(*round.reader, name));
+    if (tombstone && tombstone->deleted) {
+      batch.Check(Keyspace::kCollections, name, tombstone->stamp);
+    } else {
+      batch.CheckAbsent(Keyspace::kCollections, name);
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status PlanDocument(const Round& round, RoundDocument& document,
+                          store::Capabilities capabilities, WriteBatch& batch) {
+  const std::vector<StoredVersion>& planned = document.planned;
+  if (planned.empty()) {
+    if (!document.confirmed || !document.collection) return absl::OkStatus();
+    document.collection->strategy->Confirm(document.key, document.head ? &*document.head : nullptr,
+                                           batch);
+    return absl::OkStatus();
+  }
+  const Strategy& strategy = *document.collection->strategy;
+  // A version's request gets its record once the version is superseded; until then the head tells.
+  if (document.head) {
+    RETURN_IF_ERROR(
+        strategy.PrepareToPlan({*round.reader, capabilities}, document.key, *document.head));
+    RememberRequest(round, document, document.head->version.header, batch);
+  }
+  for (size_t i = 0; i + 1 < planned.size(); ++i) {
+    RememberRequest(round, document, planned[i].header, batch);
+  }
+  return strategy.Plan(document.key, document.head ? &*document.head : nullptr, planned, batch);
+}
+
+// What a unit did, for whoever asks for it again.
+void RememberUnit(const Round& round, const PendingUnit& unit, WriteBatch& batch) {
+  TransactionRecord record;
+  record.status = TransactionStatus::kDone;
+  record.mode = TransactionMode::kOneCommit;
+  record.create_time = record.last_modified = unit.time;
+  record.change = unit.request.change;
+  record.fingerprint = unit.request.request_fingerprint;
+  record.participants.reserve(unit.writes.size());
+  for (const PendingWrite& write : unit.writes) {
+    const CollectionPtr& collection = round.documents[write.document].collection;
+    const WriteResult& result = **write.answer;
+    record.participants.push_back({.name = write.request.name,
+                                   .incarnation = collection ? collection->incarnation : 0,
+                                   .version = result.version.header.version,
+                                   .changed = result.changed,
+                                   .note = result.note});
+  }
+  batch
+      .Insert(Keyspace::kTransactions, TransactionKey(unit.request.transaction_id), record.Encode())
+      .expire_time = unit.time + kTransactionLifetime;
+}
+
+void AppendEntry(const RoundDocument& document, const VersionHeader& header, WriteBatch& batch) {
+  batch.AppendToLedger(MakeLedgerEntry(document.collection->name, document.collection->incarnation,
+                                       document.key.id, header));
+}
+
+// The entries of all versions, in the order in which they were decided.
+void AppendToLedger(const Round& round, WriteBatch& batch) {
+  if (round.documents.size() == 1) {
+    const RoundDocument& document = round.documents.front();
+    for (const StoredVersion& version : document.planned) {
+      AppendEntry(document, version.header, batch);
+    }
+    return;
+  }
+  const auto append = [&](const PendingWrite& write) {
+    if (!write.makes_version) return;
+    AppendEntry(round.documents[write.document], (*write.answer)->version.header, batch);
+  };
+  for (const Waiting& entry : round.group) {
+    if (entry.write) append(*entry.write);
+    if (!entry.unit) continue;
+    for (const PendingWrite& write : entry.unit->writes) append(write);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<WriteBatch> PlanCommit(Round& round, store::Capabilities capabilities) {
+  WriteBatch batch;
+  batch.set_deadline(round.deadline);
+  const bool removal =
+      !round.group.empty() &&
+      std::all_of(round.group.begin(), round.group.end(),
+                  [](const Waiting& entry) { return !entry.planned() || entry.removal(); });
+  if (removal) batch.MarkAsRemoval();
+  round.sections.clear();
+  if (capabilities.atomic_batches) RETURN_IF_ERROR(CheckCollections(round, batch));
+  round.sections.push_back({batch.writes().size()});
+  for (size_t i = 0; i < round.documents.size(); ++i) {
+    if (absl::Status planned = PlanDocument(round, round.documents[i], capabilities, batch);
+        !planned.ok()) {
+      round.unfit_document = i;
+      return planned;
+    }
+    round.sections.push_back({batch.writes().size(), i});
+  }
+  for (const Round::Section& joined : round.joined_sections) {
+    round.sections.push_back({batch.writes().size() + joined.end, joined.document, joined.entry});
+  }
+  batch.Append(std::move(round.joined));
+  for (const Waiting& entry : round.group) {
+    if (entry.unit && entry.unit->planned && !entry.unit->request.request_fingerprint.empty()) {
+      RememberUnit(round, *entry.unit, batch);
+      round.sections.push_back({batch.writes().size(), Round::Section::kNone, entry.identity()});
+    }
+  }
+  if (capabilities.commit_positions) AppendToLedger(round, batch);
   return batch;
 }
 

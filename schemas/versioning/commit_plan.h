@@ -9,9 +9,10 @@
 
 namespace strata::versioning {
 
-// The check of the collection, what is remembered of the requests, the strategy's writes, and the
-// ledger's entries. REQUIRES: the round has a collection and planned a version. LAYOUT_LIMIT, and
-// what reading the document fails with.
+// The checks of the collections, what is remembered of the requests and each strategy's writes, the
+// checks of what was only read, what others join, the records of units, and the ledger's entries.
+// REQUIRES: the round planned something, and has the collections of all versions that it planned.
+// LAYOUT_LIMIT, and what reading the documents fails with.
 absl::StatusOr<store::WriteBatch> PlanCommit(Round& round, store::Capabilities capabilities);
 
 }  // namespace strata::versioning

@@ -107,6 +107,11 @@ class CurrentFlag final : public Strategy {
     return absl::OkStatus();
   }
 
+  void Confirm(const DocumentKey& document, const Head* head,
+               store::WriteBatch& batch) const override {
+    ConfirmNoNextVersion(document, head, batch);
+  }
+
   // Any flag below the head counts, not only those that a crash leaves without a gap.
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
@@ -142,7 +147,7 @@ class CurrentFlag final : public Strategy {
     for (auto each = newest_first.rbegin(); each != newest_first.rend(); ++each) {
       const store::Record& record = each->record;
       ASSIGN_OR_RETURN(const StoredVersion version,
-                       DecodeWhole(record.value, record.position, Part::kContent, each->version));
+                       DecodeWhole(record, Part::kContent, each->version));
       batch.Replace(Keyspace::kVersions, store::VersionKey(document, each->version),
                     EncodeVersion(version), record.stamp);
     }

@@ -8,34 +8,13 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/record_codec.h"
+#include "schemas/versioning/undecided.h"
 #include "schemas/versioning/version_records.h"
 
 namespace strata::versioning {
 namespace {
 
 using store::Keyspace;
-
-absl::Status VersionConflict(const DocumentName& name, std::string_view expected, int64_t actual) {
-  return Error(ErrorReason::kVersionConflict,
-               "version is " + std::to_string(actual) + ", not " + std::string(expected))
-      .With("collection", name.collection)
-      .With("id", name.id)
-      .With("expected", expected)
-      .With("actual", actual);
-}
-
-absl::Status FilterNotMatched(const DocumentName& name, const StoredVersion* current) {
-  std::string message = "there is no document for the filter to match";
-  if (current != nullptr) {
-    message = "version " + std::to_string(current->header.version) +
-              (current->deleted() ? " is a deletion, which no filter matches"
-                                  : " does not match the precondition's filter");
-  }
-  return Error(ErrorReason::kFilterNotMatched, message)
-      .With("collection", name.collection)
-      .With("id", name.id)
-      .With("actual", current != nullptr ? current->header.version : 0);
-}
 
 absl::Status RetriesExhausted(int attempts) {
   return Error(ErrorReason::kRetriesExhausted,
@@ -50,7 +29,7 @@ bool IsGone(const WriteRequest& request) {
 absl::Status AdmitContent(const WriteRequest& request,
                           const std::optional<document::Content>& content) {
   if (!request.admit_content || !content) return absl::OkStatus();
-  return request.admit_content(content->size());
+  return request.admit_content(*content);
 }
 
 // The answer to a write that made `version` before.
@@ -78,6 +57,15 @@ absl::StatusOr<WriteResult> Replayed(const PendingWrite& write, StoredVersion ve
 
 }  // namespace
 
+absl::Status InPart(const absl::Status& status, std::string_view parts, size_t index,
+                    std::string_view field) {
+  std::string whole(parts);
+  whole += "[" + std::to_string(index) + "]";
+  if (!field.empty()) whole.append(".").append(field);
+  if (!ReasonOf(status)) return status;
+  return Error::Of(InField(status, whole)).With("index", static_cast<int64_t>(index));
+}
+
 absl::Status DeadlineExceeded(int attempts) {
   return Error(ErrorReason::kDeadlineExceeded,
                "deadline exceeded after " + std::to_string(attempts) + " attempts")
@@ -94,62 +82,351 @@ Decider::Decider(const store::Store& store, Collections& collections, const Cloc
       entropy_(entropy),
       options_(options) {}
 
+void Decider::MakeBrief(Round& round) const {
+  round.brief = true;
+  round.limits.document_bytes_max = options_.brief_document_bytes_max;
+  round.limits.rebuilt_bytes_max = kBriefRebuiltBytesMax;
+}
+
 void Decider::Decide(Round& round) {
-  const absl::Status read = ReadDocument(round);
-  round.takes_long = DoesTakeLong(read) ||
-                     (round.head && round.head->record.size() > round.limits.document_bytes_max);
-  if (round.takes_long) return;
-  if (!read.ok()) {
-    for (auto& write : round.group) write->answer = read;
-    return;
-  }
+  if (round.brief) MakeBrief(round);
+  Read(round);
+  if (round.takes_long || round.is_too_much || !round.undecided.empty()) return;
+  if (round.brief) round.brief_until = clock_.SteadyNow() + kBriefTimeMax;
   size_t seen_bytes = 0;  // each write may go through the whole content
-  for (auto& write : round.group) {
+  for (Waiting& entry : round.group) {
+    const bool first = &entry == &round.group.front();
+    if (!first && IsOutOfTime(round)) return;
     if (std::max(round.planned_bytes, seen_bytes) >= options_.group_bytes_max) return;
-    const StoredVersion* const current = round.current();
-    if (current != nullptr && current->content) seen_bytes += current->content->size();
-    DecideOne(round, *write);
-    if (round.takes_long) return;
+    entry.ForEachWrite([&](const PendingWrite& write) {
+      const StoredVersion* const current = round.documents[write.document].current();
+      if (current != nullptr && current->content) seen_bytes += current->content->size();
+    });
+    if (!DecideEntry(round, entry)) return;
+    if (!round.takes_long) continue;
+    // One that takes long holds up nobody before it.
+    round.takes_long = first;
+    return entry.Forget();
   }
 }
 
-absl::Status Decider::ReadDocument(Round& round) {
-  const DocumentName& name = round.group.front()->request.name;
+bool Decider::IsOutOfTime(const Round& round) const {
+  return round.brief && clock_.SteadyNow() >= round.brief_until;
+}
+
+void Decider::Read(Round& round) {
   // Asked for in each round, whether it has something to compare with or not: the clock has to see
   // a time close to the one that the versions will carry.
   round.forgotten = age_clock_.Now() - kRequestIdLifetime;
   round.reader = store_.Snapshot();
-  ASSIGN_OR_RETURN(round.collection, collections_.Find(*round.reader, name.collection));
-  if (!round.collection) {
-    if (!options_.create_collections) return CollectionNotFound(name.collection);
+  size_t bytes = 0;
+  // What documents from here on cannot be read for; those of later entries come later.
+  absl::Status rest;
+  for (size_t i = 0; i < round.documents.size(); ++i) {
+    RoundDocument& document = round.documents[i];
+    const DocumentName& name = round.queues[i]->name();
+    if (name.collection.empty()) continue;
+    if (!rest.ok()) {
+      document.read = rest;
+      continue;
+    }
+    document.read = ReadDocument(name, round, document);
+    if (!round.undecided.empty()) return;
+    const size_t size = document.head ? document.head->record.size() : 0;
+    bytes += size;
+    if (bytes > options_.unit_bytes_max && round.documents.size() > 1) {
+      round.is_too_much = round.group.size() > 1;
+      if (round.is_too_much) return;
+      rest = UnitTooLarge(options_.unit_bytes_max);
+    } else if (size > round.limits.document_bytes_max) {
+      rest = TakesLong();
+    }
+    if (rest.ok()) continue;
+    document.head.reset();
+    document.read = rest;
+  }
+}
+
+absl::Status Decider::ReadDocument(const DocumentName& name, Round& round,
+                                   RoundDocument& document) {
+  ASSIGN_OR_RETURN(document.collection, collections_.Find(*round.reader, name.collection));
+  if (!document.collection) return absl::OkStatus();
+  document.key = {document.collection->incarnation, name.id};
+  const ReadContext context = ContextOf(round);
+  ASSIGN_OR_RETURN(document.head, document.collection->strategy->ReadHead(context, document.key));
+  if (!document.head || document.head->version.header.mark != VersionMark::kApplied) {
     return absl::OkStatus();
   }
-  round.document = {round.collection->incarnation, name.id};
-  ASSIGN_OR_RETURN(round.head,
-                   round.collection->strategy->ReadHead(ContextOf(round), round.document));
+  ASSIGN_OR_RETURN(std::string undecided, FindUndecided(context, *document.collection->strategy,
+                                                        document.key, document.head));
+  if (undecided.empty()) return absl::OkStatus();
+  round.undecided = std::move(undecided);
+  round.undecided_document = static_cast<size_t>(&document - round.documents.data());
   return absl::OkStatus();
 }
 
+bool Decider::DecideEntry(Round& round, Waiting& entry) {
+  const Waiter* const waiter = entry.waiter();
+  const auto gone = [waiter] { return waiter != nullptr && waiter->gone(); };
+  if (gone() || entry.deadline() <= clock_.SteadyNow()) {
+    entry.Refuse(DeadlineExceeded(entry.attempts()));
+    return true;
+  }
+  round.limits.stopped = gone;
+  return entry.unit ? DecideUnit(round, *entry.unit) : DecideWrite(round, *entry.write);
+}
+
 // Decides one write on the state that the writes before it leave.
-void Decider::DecideOne(Round& round, PendingWrite& write) {
+bool Decider::DecideWrite(Round& round, PendingWrite& write) {
   const WriteRequest& request = write.request;
-  if (IsGone(request) || request.deadline <= clock_.SteadyNow()) {
-    write.answer = DeadlineExceeded(write.attempts);
+  const RoundDocument& document = round.documents[write.document];
+  if (!document.read.ok()) {
+    round.takes_long = DoesTakeLong(document.read);
+    write.answer = document.read;
+    return true;
+  }
+  // Before everything else: whatever stands in this request's way may be its own first attempt.
+  if (Replay(round, write)) return true;
+  store::WriteBatch joined;
+  const absl::StatusOr<bool> joins = Join(round, request.joined, joined);
+  if (!joins.ok()) {
+    round.takes_long = DoesTakeLong(joins.status());
+    write.answer = joins.status();
+    return true;
+  }
+  if (!*joins) return false;
+  DecideChange(round, write, "");
+  if (round.takes_long || joined.writes().empty() || !write.answer->ok()) return true;
+  if (request.validate_only) return true;
+  if (!write.makes_version) {
+    round.documents[write.document].confirmed = true;
+    round.deadline = std::min(round.deadline, request.deadline);
+  }
+  write.planned = true;
+  AddJoined(round, &write, std::move(joined));
+  return true;
+}
+
+bool Decider::DecideUnit(Round& round, PendingUnit& unit) {
+  const UnitRequest& request = unit.request;
+  const bool remembered = !request.request_fingerprint.empty();
+  if (remembered) {
+    // Another call of the same unit is about to be done.
+    if (round.joined_keys.contains(
+            {Keyspace::kTransactions, TransactionKey(request.transaction_id)})) {
+      return false;
+    }
+    absl::StatusOr<std::optional<UnitResult>> made = ReplayUnit(round, unit);
+    round.takes_long = DoesTakeLong(made.status());
+    if (!made.ok()) {
+      unit.answer = made.status();
+      return true;
+    }
+    if (*made) {
+      unit.answer = **std::move(made);
+      return true;
+    }
+  }
+  store::WriteBatch joined;
+  const absl::StatusOr<bool> joins = Join(round, request.joined, joined);
+  if (!joins.ok()) {
+    round.takes_long = DoesTakeLong(joins.status());
+    unit.answer = joins.status();
+    return true;
+  }
+  if (!*joins) return false;
+  unit.time = clock_.Now();
+  const auto deadline = round.deadline;
+  absl::StatusOr<UnitResult> result = DecideParts(round, unit);
+  if (!result.ok()) {
+    round.takes_long = round.takes_long || DoesTakeLong(result.status());
+    TakeOut(round, unit);
+    round.deadline = deadline;
+  } else if (!request.validate_only) {
+    PlanUnit(round, unit, std::move(joined));
+  }
+  unit.answer = std::move(result);
+  return true;
+}
+
+// The reads, then each change in order, on what those before the unit leave.
+absl::StatusOr<UnitResult> Decider::DecideParts(Round& round, PendingUnit& unit) {
+  UnitResult result;
+  size_t bytes = 0;
+  for (size_t i = 0; i < unit.request.reads.size(); ++i) {
+    if (absl::Status refusal = CheckRead(round, unit, i); !refusal.ok()) {
+      return InPart(refusal, "reads", i, "version");
+    }
+  }
+  for (size_t i = 0; i < unit.writes.size(); ++i) {
+    PendingWrite& write = unit.writes[i];
+    const RoundDocument& document = round.documents[write.document];
+    if (DoesTakeLong(document.read) || IsOutOfTime(round)) return TakesLong();
+    if (document.read.ok()) {
+      DecideChange(round, write, unit.request.transaction_id);
+      if (round.takes_long) return TakesLong();
+    } else {
+      write.answer = document.read;
+    }
+    if (!write.answer->ok()) return InPart(write.answer->status(), "writes", i, "");
+    const std::optional<document::Content>& content = (*write.answer)->version.content;
+    bytes += content ? content->size() : 0;
+    if (bytes > options_.unit_bytes_max) {
+      return InPart(UnitTooLarge(options_.unit_bytes_max), "writes", i, "");
+    }
+  }
+  // Why it cannot be done says more than that it was tried too often.
+  if (unit.attempts >= unit.request.max_attempts) return RetriesExhausted(unit.attempts);
+  result.attempts = unit.attempts;
+  return result;
+}
+
+absl::Status Decider::CheckRead(const Round& round, const PendingUnit& unit, size_t index) const {
+  const ReadCheck& read = unit.request.reads[index];
+  const RoundDocument& document = round.documents[unit.read_documents[index]];
+  RETURN_IF_ERROR(document.read);
+  const StoredVersion* const current = document.current();
+  const int64_t actual = current != nullptr ? current->header.version : 0;
+  if (actual == read.version) return absl::OkStatus();
+  return VersionConflict(read.name, std::to_string(read.version), actual);
+}
+
+// Whether all that the unit has seen was so at one moment. Else a commit has to prove it: without
+// snapshots nothing says so before, and what a commit of this round is about to make was not there
+// when the other documents were read.
+bool Decider::IsProven(const Round& round, const PendingUnit& unit) const {
+  if (unit.queues.size() <= 1) return true;
+  const auto is_stored = [&](size_t document) { return round.documents[document].planned.empty(); };
+  return capabilities_.snapshots &&
+         std::all_of(unit.read_documents.begin(), unit.read_documents.end(), is_stored) &&
+         std::all_of(unit.writes.begin(), unit.writes.end(),
+                     [&](const PendingWrite& write) { return is_stored(write.document); });
+}
+
+// The unit is to be committed, if there is anything to commit; then what it has seen must still
+// hold.
+void Decider::PlanUnit(Round& round, PendingUnit& unit, store::WriteBatch joined) {
+  const UnitRequest& request = unit.request;
+  const bool remembered = !request.request_fingerprint.empty();
+  const bool changes = std::any_of(unit.writes.begin(), unit.writes.end(),
+                                   [](const PendingWrite& write) { return write.makes_version; });
+  if (!changes && !remembered && joined.writes().empty() && IsProven(round, unit)) return;
+  unit.planned = true;
+  round.deadline = std::min(round.deadline, request.deadline);
+  for (const size_t document : unit.read_documents) round.documents[document].confirmed = true;
+  for (const PendingWrite& write : unit.writes) {
+    if (!write.makes_version) round.documents[write.document].confirmed = true;
+  }
+  AddJoined(round, &unit, std::move(joined));
+  if (remembered) {
+    round.joined_keys.emplace(Keyspace::kTransactions, TransactionKey(request.transaction_id));
+  }
+}
+
+// Takes the versions of a refused unit out of the round again.
+void Decider::TakeOut(Round& round, PendingUnit& unit) {
+  for (PendingWrite& write : unit.writes) {
+    if (!std::exchange(write.makes_version, false)) continue;
+    write.planned = false;
+    std::vector<StoredVersion>& planned = round.documents[write.document].planned;
+    round.planned_bytes -= planned.back().content ? planned.back().content->size() : 0;
+    planned.pop_back();
+  }
+}
+
+// Plans the writes that join into a batch of their own. False: they touch what is planned to be
+// written in this round already, which their plans have not seen.
+absl::StatusOr<bool> Decider::Join(const Round& round, const std::vector<JoinedPlan>& plans,
+                                   store::WriteBatch& batch) const {
+  for (const JoinedPlan& plan : plans) RETURN_IF_ERROR(plan(ContextOf(round), batch));
+  return std::none_of(batch.writes().begin(), batch.writes().end(), [&](const store::Write& write) {
+    return round.joined_keys.contains({write.keyspace, write.key});
+  });
+}
+
+void Decider::AddJoined(Round& round, const void* entry, store::WriteBatch joined) {
+  round.deadline = std::min(round.deadline, joined.deadline());
+  for (const store::Write& write : joined.writes()) {
+    if (write.kind != store::WriteKind::kCheck) {
+      round.joined_keys.emplace(write.keyspace, write.key);
+    }
+  }
+  round.joined.Append(std::move(joined));
+  round.joined_sections.push_back({round.joined.writes().size(), Round::Section::kNone, entry});
+}
+
+// The answer to a unit that was done before, if it is remembered: what it did, with contents as
+// they are still there.
+absl::StatusOr<std::optional<UnitResult>> Decider::ReplayUnit(const Round& round,
+                                                              const PendingUnit& unit) const {
+  const UnitRequest& request = unit.request;
+  ASSIGN_OR_RETURN(const std::optional<TransactionRecord> record,
+                   ReadTransaction(*round.reader, request.transaction_id));
+  if (!record || record->last_modified <= round.forgotten) return std::nullopt;
+  const bool made_so =
+      record->mode == TransactionMode::kOneCommit && record->status == TransactionStatus::kDone;
+  if (!made_so || record->fingerprint != request.request_fingerprint ||
+      record->participants.size() != unit.writes.size()) {
+    return Error(ErrorReason::kRequestIdReused,
+                 "request_id was used for another transaction; give each an id of its own")
+        .With("field", "request_id");
+  }
+  UnitResult result;
+  result.attempts = unit.attempts;
+  result.replayed = true;
+  result.position = record->position;
+  result.changes.reserve(unit.writes.size());
+  for (size_t i = 0; i < unit.writes.size(); ++i) {
+    if (IsOutOfTime(round)) return TakesLong();
+    ASSIGN_OR_RETURN(WriteResult change,
+                     ReplayChange(round, unit.writes[i], record->participants[i]));
+    if (change.changed) change.position = record->position;
+    result.changes.push_back(std::move(change));
+  }
+  return result;
+}
+
+absl::StatusOr<WriteResult> Decider::ReplayChange(const Round& round, const PendingWrite& write,
+                                                  const Participant& made) const {
+  const RoundDocument& document = round.documents[write.document];
+  WriteResult result;
+  result.name = write.request.name;
+  result.version.header.version = made.version;
+  result.changed = made.changed;
+  result.replayed = true;
+  result.note = made.note;
+  // It was done, also where the documents have become too large together to be answered with.
+  if (ReasonOf(document.read) == ErrorReason::kLayoutLimit) return result;
+  RETURN_IF_ERROR(document.read);
+  const bool there = document.collection && document.collection->incarnation == made.incarnation &&
+                     made.version >= 1 && made.version <= document.head_version();
+  if (!there) return result;
+  ASSIGN_OR_RETURN(result.version, document.collection->strategy->ReadVersion(
+                                       ContextOf(round), document.key, *document.head, made.version,
+                                       Part::kContent));
+  RETURN_IF_ERROR(AdmitContent(write.request, result.version.content));
+  return result;
+}
+
+// Decides what becomes of one document, on the state that the changes before leave.
+void Decider::DecideChange(Round& round, PendingWrite& write, std::string_view transaction_id) {
+  const bool in_unit = !transaction_id.empty();
+  const WriteRequest& request = write.request;
+  const RoundDocument& document = round.documents[write.document];
+  if (!document.collection && !options_.create_collections) {
+    write.answer = CollectionNotFound(request.name.collection);
     return;
   }
-  round.limits.stopped = [&request] { return IsGone(request); };
-  // Before everything else: whatever stands in this request's way may be its own first attempt.
-  if (Replay(round, write)) return;
   if (absl::Status refusal = CheckPrecondition(round, write); !refusal.ok()) {
     round.takes_long = DoesTakeLong(refusal);
-    write.answer = std::move(refusal);
+    write.answer = in_unit ? InField(refusal, "precondition") : std::move(refusal);
     return;
   }
-  if (write.attempts >= request.max_attempts) {
+  if (!in_unit && write.attempts >= request.max_attempts) {
     write.answer = RetriesExhausted(write.attempts);
     return;
   }
-  const CurrentState current = StateOf(round);
+  const CurrentState current = StateOf(round, document);
   absl::StatusOr<Mutation> mutation = write.mutate(current);
   if (DoesTakeLong(mutation.status())) {
     round.takes_long = true;
@@ -157,7 +434,7 @@ void Decider::DecideOne(Round& round, PendingWrite& write) {
   }
   if (!mutation.ok()) {
     const bool no_collection =
-        !round.collection && mutation.status().code() == absl::StatusCode::kNotFound;
+        !document.collection && mutation.status().code() == absl::StatusCode::kNotFound;
     write.answer = no_collection ? CollectionNotFound(request.name.collection) : mutation.status();
     return;
   }
@@ -165,11 +442,34 @@ void Decider::DecideOne(Round& round, PendingWrite& write) {
     write.answer = std::move(refusal);
     return;
   }
-  PlanVersion(round, write, current, *std::move(mutation));
+  const Origin origin{request.change, request.request_id, request.request_fingerprint,
+                      transaction_id};
+  PlanVersion(round, write, current, origin, *std::move(mutation));
+}
+
+absl::StatusOr<bool> Decider::DecideSlot(Round& round, const SlotRequest& slot) {
+  RoundDocument& document = round.documents.emplace_back();
+  if (slot.brief) MakeBrief(round);
+  round.reader = store_.Snapshot();
+  round.forgotten = age_clock_.Now() - kRequestIdLifetime;
+  ASSIGN_OR_RETURN(document.collection, collections_.Find(*round.reader, slot.name.collection));
+  if (!document.collection || document.collection->incarnation != slot.incarnation) return false;
+  document.key = {slot.incarnation, slot.name.id};
+  ASSIGN_OR_RETURN(document.head,
+                   document.collection->strategy->ReadHead(ContextOf(round), document.key));
+  if (document.head && document.head->record.size() > round.limits.document_bytes_max) {
+    return TakesLong();
+  }
+  if (document.head_version() + 1 != slot.version) return false;
+  ASSIGN_OR_RETURN(Mutation mutation, slot.mutate(StateOf(round, document)));
+  const Origin origin{slot.change, "", "", slot.transaction_id, slot.mark};
+  document.planned.push_back(
+      NextVersion(document.current(), slot.name, origin, std::move(mutation)));
+  return true;
 }
 
 absl::Status Decider::CheckPrecondition(const Round& round, const PendingWrite& write) const {
-  const StoredVersion* const current = round.current();
+  const StoredVersion* const current = round.documents[write.document].current();
   const DocumentName& name = write.request.name;
   const Precondition& precondition = write.request.precondition;
   const int64_t actual = current != nullptr ? current->header.version : 0;
@@ -182,9 +482,11 @@ absl::Status Decider::CheckPrecondition(const Round& round, const PendingWrite& 
                            actual);
   }
   if (precondition.filter) RETURN_IF_ERROR(CheckFilter(round, write));
-  // It lost against whoever moved the head since.
-  if (precondition.forbids_retry() && write.lost_against >= 0 && write.lost_against != actual) {
-    return VersionConflict(name, std::to_string(write.lost_against), actual);
+  // Whether it exists may be as it was, and it lost against whoever moved the head since; those
+  // before it in this round did not.
+  const int64_t stored = round.documents[write.document].head_version();
+  if (precondition.exists && write.lost_against >= 0 && write.lost_against != stored) {
+    return VersionConflict(name, std::to_string(write.lost_against), stored);
   }
   return absl::OkStatus();
 }
@@ -193,10 +495,10 @@ absl::Status Decider::CheckPrecondition(const Round& round, const PendingWrite& 
 // are, on a small document too.
 absl::Status Decider::CheckFilter(const Round& round, const PendingWrite& write) const {
   const WriteRequest& request = write.request;
-  const StoredVersion* const current = round.current();
+  const StoredVersion* const current = round.documents[write.document].current();
   if (current == nullptr || current->deleted()) return FilterNotMatched(request.name, current);
   using Time = std::chrono::steady_clock::time_point;
-  const Time until = round.brief ? clock_.SteadyNow() + kBriefFilterTimeMax : Time::max();
+  const Time until = round.brief_until;
   bool takes_long = false;
   const StopCheck stopped = [&] {
     const Time now = clock_.SteadyNow();
@@ -214,16 +516,16 @@ absl::Status Decider::CheckFilter(const Round& round, const PendingWrite& write)
 bool Decider::Replay(Round& round, PendingWrite& write) const {
   const WriteRequest& request = write.request;
   if (request.request_id.empty()) return false;
-  for (size_t i = 0; i < round.planned.size(); ++i) {
-    const VersionHeader& header = round.planned[i].header;
-    if (header.request_id != request.request_id) continue;
-    const bool repeated = header.request_fingerprint == request.request_fingerprint;
-    if (repeated && !request.validate_only) write.planned = i;
-    write.answer = Replayed(write, round.planned[i]);
+  const RoundDocument& document = round.documents[write.document];
+  for (const StoredVersion& planned : document.planned) {
+    if (planned.header.request_id != request.request_id) continue;
+    const bool repeated = planned.header.request_fingerprint == request.request_fingerprint;
+    write.planned = repeated && !request.validate_only;
+    write.answer = Replayed(write, planned);
     return true;
   }
-  if (!round.head) return false;
-  absl::StatusOr<std::optional<StoredVersion>> made = FindMade(round, request);
+  if (!document.head) return false;
+  absl::StatusOr<std::optional<StoredVersion>> made = FindMade(round, document, request);
   round.takes_long = DoesTakeLong(made.status());
   if (!made.ok()) {
     write.answer = made.status();
@@ -237,19 +539,20 @@ bool Decider::Replay(Round& round, PendingWrite& write) const {
 // The stored version that the request made, unless that is forgotten. REQUIRES: the document has a
 // head.
 absl::StatusOr<std::optional<StoredVersion>> Decider::FindMade(const Round& round,
+                                                               const RoundDocument& document,
                                                                const WriteRequest& request) const {
-  const VersionHeader& head = round.head->version.header;
+  const VersionHeader& head = document.head->version.header;
   if (head.request_id == request.request_id && head.commit_time > round.forgotten) {
-    return round.head->version;
+    return document.head->version;
   }
-  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
-                   round.reader->Get(Keyspace::kRequests,
-                                     store::RequestKey(round.document, request.request_id)));
+  ASSIGN_OR_RETURN(
+      const std::optional<store::Record> record,
+      round.reader->Get(Keyspace::kRequests, store::RequestKey(document.key, request.request_id)));
   if (!record) return std::nullopt;
   ASSIGN_OR_RETURN(const int64_t made, DecodeRequest(record->value));
   const auto read = [&](Part part) {
-    return round.collection->strategy->ReadVersion(ContextOf(round), round.document, *round.head,
-                                                   made, part);
+    return document.collection->strategy->ReadVersion(ContextOf(round), document.key,
+                                                      *document.head, made, part);
   };
   // The header alone first: what became of a content a day ago stands in nobody's way.
   ASSIGN_OR_RETURN(const StoredVersion described, read(Part::kHeader));
@@ -266,22 +569,22 @@ ReadContext Decider::ContextOf(const Round& round) const {
 }
 
 // What a mutator sees. REQUIRES: the round outlives it.
-CurrentState Decider::StateOf(const Round& round) const {
+CurrentState Decider::StateOf(const Round& round, const RoundDocument& document) const {
   CurrentState current;
-  current.version = round.current();
+  current.version = document.current();
   current.brief = round.brief;
-  current.read = [this, &round](int64_t version) -> absl::StatusOr<StoredVersion> {
-    const int64_t head = round.head_version();
-    if (version > head) return round.planned[static_cast<size_t>(version - head - 1)];
-    return round.collection->strategy->ReadVersion(ContextOf(round), round.document, *round.head,
-                                                   version, Part::kContent);
+  current.read = [this, &round, &document](int64_t version) -> absl::StatusOr<StoredVersion> {
+    const int64_t head = document.head_version();
+    if (version > head) return document.planned[static_cast<size_t>(version - head - 1)];
+    return document.collection->strategy->ReadVersion(ContextOf(round), document.key,
+                                                      *document.head, version, Part::kContent);
   };
   return current;
 }
 
 // Answers with the version that the mutation makes and plans it, if it changes anything.
 void Decider::PlanVersion(Round& round, PendingWrite& write, const CurrentState& current,
-                          Mutation mutation) {
+                          const Origin& origin, Mutation mutation) {
   const WriteRequest& request = write.request;
   // Hashing it, planning it and comparing it with what was there.
   if (mutation.content && mutation.content->size() > round.limits.document_bytes_max) {
@@ -294,22 +597,23 @@ void Decider::PlanVersion(Round& round, PendingWrite& write, const CurrentState&
   WriteResult result;
   result.name = request.name;
   result.changed = !same;
+  result.note = mutation.note;
   if (same) {
     result.version = *current.version;
   } else {
-    result.version = NextVersion(current.version, request, std::move(mutation));
+    result.version = NextVersion(current.version, request.name, origin, std::move(mutation));
     if (!request.validate_only) {
-      write.planned = round.planned.size();
+      write.planned = write.makes_version = true;
       round.planned_bytes += result.version.content ? result.version.content->size() : 0;
-      round.planned.push_back(result.version);
+      round.documents[write.document].planned.push_back(result.version);
       round.deadline = std::min(round.deadline, request.deadline);
     }
   }
   write.answer = std::move(result);
 }
 
-StoredVersion Decider::NextVersion(const StoredVersion* current, const WriteRequest& request,
-                                   Mutation mutation) {
+StoredVersion Decider::NextVersion(const StoredVersion* current, const DocumentName& name,
+                                   const Origin& origin, Mutation mutation) {
   StoredVersion next;
   next.content = std::move(mutation.content);
   VersionHeader& header = next.header;
@@ -321,18 +625,21 @@ StoredVersion Decider::NextVersion(const StoredVersion* current, const WriteRequ
     header.commit_time = std::max(header.commit_time, current->header.commit_time);
   }
   const bool born = current == nullptr || current->deleted();
-  header.create_time = born && mutation.kind != VersionKind::kDeleted ? header.commit_time
-                                                                      : current->header.create_time;
-  header.change = request.change;
-  header.request_id = request.request_id;
-  header.request_fingerprint = request.request_fingerprint;
-  header.fingerprint_chained = !request.request_id.empty();
+  header.create_time = born && (mutation.kind != VersionKind::kDeleted || current == nullptr)
+                           ? header.commit_time
+                           : current->header.create_time;
+  if (mutation.create_time) header.create_time = *mutation.create_time;
+  header.change = origin.change;
+  header.request_id = origin.request_id;
+  header.request_fingerprint = origin.request_fingerprint;
+  header.fingerprint_chained = !origin.request_id.empty();
+  header.transaction_id = origin.transaction_id;
+  header.mark = origin.mark;
   header.salt = entropy_.Bytes(kSaltSize);
   header.content_hash = ContentHashOf(header.salt, next.content);
-  header.chain_hash =
-      ChainHash(current != nullptr ? current->header.chain_hash
-                                   : ChainStart(request.name.collection, request.name.id),
-                header);
+  header.chain_hash = ChainHash(
+      current != nullptr ? current->header.chain_hash : ChainStart(name.collection, name.id),
+      header);
   return next;
 }
 

@@ -74,4 +74,32 @@ absl::Status NotLive(const DocumentName& name, const StoredVersion* current) {
   return DocumentDeleted(name, current->header.version);
 }
 
+absl::Status VersionConflict(const DocumentName& name, std::string_view expected, int64_t actual) {
+  return Error(ErrorReason::kVersionConflict,
+               "version is " + std::to_string(actual) + ", not " + std::string(expected))
+      .With("collection", name.collection)
+      .With("id", name.id)
+      .With("expected", expected)
+      .With("actual", actual);
+}
+
+absl::Status FilterNotMatched(const DocumentName& name, const StoredVersion* current) {
+  std::string message = "there is no document for the filter to match";
+  if (current != nullptr) {
+    message = "version " + std::to_string(current->header.version) +
+              (current->deleted() ? " is a deletion, which no filter matches"
+                                  : " does not match the precondition's filter");
+  }
+  return Error(ErrorReason::kFilterNotMatched, message)
+      .With("collection", name.collection)
+      .With("id", name.id)
+      .With("actual", current != nullptr ? current->header.version : 0);
+}
+
+absl::Status UnitTooLarge(size_t limit) {
+  return Error(ErrorReason::kLayoutLimit, "the documents have more than " + std::to_string(limit) +
+                                              " bytes together; change fewer of them at once")
+      .With("limit", static_cast<int64_t>(limit));
+}
+
 }  // namespace strata::versioning

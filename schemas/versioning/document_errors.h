@@ -1,6 +1,7 @@
 // The errors that name a document, a version or a collection: one wording for all callers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -18,6 +19,12 @@ absl::Status DocumentNotFound(const DocumentName& name);
 absl::Status DocumentDeleted(const DocumentName& name, int64_t version);
 absl::Status DocumentExists(const DocumentName& name, int64_t actual);
 absl::Status VersionNotFound(const DocumentName& name, int64_t version, int64_t actual);
+// The current version is `actual`, and not what was expected.
+absl::Status VersionConflict(const DocumentName& name, std::string_view expected, int64_t actual);
+// Of a precondition's filter, on a current version that may be null or a deletion.
+absl::Status FilterNotMatched(const DocumentName& name, const StoredVersion* current);
+// LAYOUT_LIMIT, for what the documents of one unit take, or would take, together.
+absl::Status UnitTooLarge(size_t limit);
 // VERSION_NOT_FOUND, for a time before the document's first version.
 absl::Status NoVersionYet(const DocumentName& name, UnixMicros time, UnixMicros first_time,
                           int64_t actual);

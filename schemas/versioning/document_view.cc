@@ -12,10 +12,11 @@ absl::Status DocumentView::Open(const DocumentName& name, const CollectionReader
                                 std::optional<DocumentView>& view) {
   const Collection& collection = reader.collection();
   store::DocumentKey document{collection.incarnation, name.id};
-  ASSIGN_OR_RETURN(std::optional<Head> head,
-                   collection.strategy->ReadHead(reader.context(), document));
-  if (!head) return DocumentNotFound(name);
-  view.emplace(name, reader, std::move(document), *std::move(head));
+  absl::StatusOr<std::optional<Head>> head =
+      collection.strategy->ReadHead(reader.context(), document);
+  if (!head.ok()) return std::move(head).status();
+  if (!*head) return DocumentNotFound(name);
+  view.emplace(name, reader, std::move(document), **std::move(head));
   return absl::OkStatus();
 }
 
@@ -43,6 +44,22 @@ absl::StatusOr<int64_t> DocumentView::VersionAt(UnixMicros time) const {
     (version.header.commit_time <= time ? low : high) = middle;
   }
   return low;
+}
+
+absl::StatusOr<std::optional<StoredVersion>> DocumentView::TakeAsOf(UnixMicros time) {
+  ASSIGN_OR_RETURN(const int64_t number, VersionAt(time));
+  if (number == 0) return std::nullopt;
+  if (number == newest()) {
+    ASSIGN_OR_RETURN(const bool visible, ShowVisible());
+    if (!visible) return std::nullopt;
+    return TakeNewest();
+  }
+  ASSIGN_OR_RETURN(StoredVersion version, Read(number, Part::kContent));
+  if (version.header.mark != VersionMark::kApplied) return version;
+  ASSIGN_OR_RETURN(const StoredVersion next, Read(number + 1, Part::kHeader));
+  if (!IsUndoneBy(version.header, next.header)) return version;
+  if (number == 1) return std::nullopt;
+  return Read(number - 1, Part::kContent);
 }
 
 absl::Status CheckAtTime(const std::optional<UnixMicros>& time, const Clock& clock) {

@@ -13,6 +13,7 @@
 #include "schemas/versioning/collection_walk.h"
 #include "schemas/versioning/names.h"
 #include "schemas/versioning/strategy.h"
+#include "schemas/versioning/undecided.h"
 
 namespace strata::versioning {
 
@@ -32,14 +33,23 @@ class DocumentView {
   const store::DocumentKey& document() const { return document_; }
   const Head& head() const { return head_; }
   int64_t newest() const { return head_.version.header.version; }
-  // The current version, out of the view.
+  // The current version, out of the view, as it was written.
   StoredVersion TakeNewest() { return std::move(head_.version); }
+  // From now on what readers are to see as current is what TakeNewest gives, and nothing else is
+  // read; false, and all is as it was, if there is none.
+  absl::StatusOr<bool> ShowVisible() {
+    return versioning::ShowVisible(context_, strategy_, document_, head_);
+  }
 
   // VERSION_NOT_FOUND.
   absl::StatusOr<StoredVersion> Read(int64_t version, Part part) const;
 
   // The version that was current at `time`; 0 if the document was not there yet.
   absl::StatusOr<int64_t> VersionAt(UnixMicros time) const;
+  // That version as readers are to see it: one that was undone right after it never counted, and an
+  // undecided one does not yet. Nothing if the document was not there. Nothing else is read
+  // after one was given.
+  absl::StatusOr<std::optional<StoredVersion>> TakeAsOf(UnixMicros time);
 
  private:
   const DocumentName& name_;

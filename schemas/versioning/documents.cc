@@ -31,6 +31,35 @@ absl::Status ValidateWrite(const WriteRequest& request) {
   return ValidateRequestId(request.request_id);
 }
 
+absl::Status FindAsOf(const DocumentName& name, UnixMicros time, DocumentView& document,
+                      StoredVersion& found) {
+  ASSIGN_OR_RETURN(std::optional<StoredVersion> version, document.TakeAsOf(time));
+  if (version) {
+    found = *std::move(version);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const StoredVersion first, document.Read(1, Part::kHeader));
+  if (first.header.commit_time <= time) return DocumentNotFound(name);
+  return NoVersionYet(name, time, first.header.commit_time, document.newest());
+}
+
+// Of the document, out of its view: the version asked for, as it was written; else what readers
+// are to see.
+absl::Status Find(const DocumentName& name, const At& at, DocumentView& document,
+                  StoredVersion& found) {
+  if (at.time) return FindAsOf(name, *at.time, document, found);
+  if (at.version && *at.version != document.newest()) {
+    ASSIGN_OR_RETURN(found, document.Read(*at.version, Part::kContent));
+    return absl::OkStatus();
+  }
+  if (!at.version) {
+    ASSIGN_OR_RETURN(const bool visible, document.ShowVisible());
+    if (!visible) return DocumentNotFound(name);
+  }
+  found = document.TakeNewest();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Documents::Documents(store::Store& store, const Clock& clock, Entropy& entropy, Executor& executor,
@@ -52,14 +81,20 @@ void Documents::Modify(WriteRequest request, Mutator mutator, WriteCallback done
   write_path_->Modify(std::move(request), std::move(mutator), std::move(done));
 }
 
+void Documents::Commit(UnitRequest request, UnitCallback done) {
+  write_path_->Commit(std::move(request), std::move(done));
+}
+
+void Documents::TakeSlot(SlotRequest request, SlotCallback done) {
+  write_path_->TakeSlot(std::move(request), std::move(done));
+}
+
+void Documents::SettleWith(Settle settle) { write_path_->SettleWith(std::move(settle)); }
+
 void Documents::Create(WriteRequest request, document::Content content, WriteCallback done) {
   if (request.name.id.empty()) request.name.id = MakeId(request, entropy_);
   request.request_fingerprint = Fingerprint("create", request, content.bytes());
-  auto create = [name = request.name, content = std::move(content)](
-                    const CurrentState& current) -> absl::StatusOr<Mutation> {
-    if (current.live()) return DocumentExists(name, current.version->header.version);
-    return Mutation{VersionKind::kCreated, content};
-  };
+  Mutator create = CreateMutator(request.name, std::move(content));
   Modify(std::move(request), std::move(create), std::move(done));
 }
 
@@ -73,44 +108,21 @@ void Documents::Update(WriteRequest request, NewContent new_content, bool allow_
         Fingerprint(allow_missing ? "patch or create" : "patch", request,
                     PatchArguments(std::get<document::Patch>(new_content)));
   }
-  auto update = [name = request.name, new_content = std::move(new_content), allow_missing,
-                 limits =
-                     options_.limits](const CurrentState& current) -> absl::StatusOr<Mutation> {
-    if (!current.live() && !allow_missing) return NotLive(name, current.version);
-    const VersionKind kind = current.live() ? VersionKind::kUpdated : VersionKind::kCreated;
-    if (const auto* const content = std::get_if<document::Content>(&new_content)) {
-      return Mutation{kind, *content};
-    }
-    const auto& patch = std::get<document::Patch>(new_content);
-    const auto base = current.live() ? *current.version->content : document::Content();
-    if (current.brief && WorkBytes(patch, base.size()) > kBriefPatchBytesMax) return TakesLong();
-    ASSIGN_OR_RETURN(document::Content patched, ApplyPatch(base, patch, limits));
-    return Mutation{kind, std::move(patched)};
-  };
+  Mutator update =
+      UpdateMutator(request.name, std::move(new_content), allow_missing, options_.limits);
   Modify(std::move(request), std::move(update), std::move(done));
 }
 
 void Documents::Delete(WriteRequest request, WriteCallback done) {
   request.removal = true;
   request.request_fingerprint = Fingerprint("delete", request, "");
-  auto remove = [name = request.name](const CurrentState& current) -> absl::StatusOr<Mutation> {
-    if (!current.live()) return NotLive(name, current.version);
-    return Mutation{VersionKind::kDeleted, std::nullopt};
-  };
+  Mutator remove = DeleteMutator(request.name);
   Modify(std::move(request), std::move(remove), std::move(done));
 }
 
 void Documents::Restore(WriteRequest request, int64_t version, WriteCallback done) {
   request.request_fingerprint = Fingerprint("restore", request, std::to_string(version));
-  auto restore = [name = request.name,
-                  version](const CurrentState& current) -> absl::StatusOr<Mutation> {
-    if (current.version == nullptr) return DocumentNotFound(name);
-    const int64_t newest = current.version->header.version;
-    if (version < 1 || version > newest) return VersionNotFound(name, version, newest);
-    ASSIGN_OR_RETURN(StoredVersion old, current.read(version));
-    if (old.deleted()) return DocumentDeleted(name, version);
-    return Mutation{VersionKind::kRestored, std::move(old.content)};
-  };
+  Mutator restore = RestoreMutator(request.name, version);
   Modify(std::move(request), std::move(restore), std::move(done));
 }
 
@@ -125,20 +137,7 @@ absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At&
   RETURN_IF_ERROR(reader.Read(name.collection, [&]() -> absl::Status {
     std::optional<DocumentView> document;
     RETURN_IF_ERROR(DocumentView::Open(name, reader, document));
-    const int64_t newest = document->newest();
-    int64_t version = at.version.value_or(newest);
-    if (at.time) {
-      ASSIGN_OR_RETURN(version, document->VersionAt(*at.time));
-      if (version == 0) {
-        ASSIGN_OR_RETURN(const StoredVersion first, document->Read(1, Part::kHeader));
-        return NoVersionYet(name, *at.time, first.header.commit_time, newest);
-      }
-    }
-    if (version == newest) {
-      found = document->TakeNewest();
-    } else {
-      ASSIGN_OR_RETURN(found, document->Read(version, Part::kContent));
-    }
+    RETURN_IF_ERROR(Find(name, at, *document, found));
     if (found.deleted()) return DocumentDeleted(name, found.header.version);
     return found.content->size() > limits.document_bytes_max ? TakesLong() : absl::OkStatus();
   }));

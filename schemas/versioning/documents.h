@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,7 +14,6 @@
 #include "schemas/base/executor.h"
 #include "schemas/document/content.h"
 #include "schemas/document/diff.h"
-#include "schemas/document/patch.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/audit.h"
 #include "schemas/versioning/batch_get.h"
@@ -23,6 +21,7 @@
 #include "schemas/versioning/history.h"
 #include "schemas/versioning/ledger.h"
 #include "schemas/versioning/list.h"
+#include "schemas/versioning/mutators.h"
 #include "schemas/versioning/names.h"
 #include "schemas/versioning/verify.h"
 #include "schemas/versioning/write_path.h"
@@ -72,7 +71,7 @@ class Documents {
 
   // Replaces or patches the content. DOCUMENT_NOT_FOUND, DOCUMENT_DELETED unless `allow_missing`;
   // INVALID_PATCH, DOCUMENT_TOO_LARGE.
-  using NewContent = std::variant<document::Content, document::Patch>;
+  using NewContent = versioning::NewContent;
   void Update(WriteRequest request, NewContent new_content, bool allow_missing, WriteCallback done);
 
   // DOCUMENT_NOT_FOUND, DOCUMENT_DELETED.
@@ -84,8 +83,14 @@ class Documents {
   // Any other function on the only write path.
   void Modify(WriteRequest request, Mutator mutator, WriteCallback done);
 
+  // Of the write path, as they are.
+  void Commit(UnitRequest request, UnitCallback done);
+  void TakeSlot(SlotRequest request, SlotCallback done);
+  void SettleWith(Settle settle);
+
   // VERSION_NOT_FOUND, DOCUMENT_DELETED; INVALID_FIELD for a time in the future. TakesLong past
-  // the limits.
+  // the limits. A version that is asked for by its number is answered as it was written; else an
+  // undecided one does not count.
   absl::StatusOr<StoredVersion> Get(const DocumentName& name, const At& at,
                                     const ReadLimits& limits = {}) const;
 
@@ -97,7 +102,8 @@ class Documents {
   // The reads of many. What they give is pulled from a cursor, which reads nothing before its first
   // Next, tells in its status what the read failed with, and must not outlive the facade.
 
-  // The current version of each id, as of one moment.
+  // The current version of each id, as of one moment. RETRIES_EXHAUSTED without snapshots where it
+  // never stands still.
   BatchGetCursor BatchGet(std::string collection, std::vector<std::string> ids) const;
 
   // The versions of a document, newest first unless asked for otherwise.
@@ -121,6 +127,7 @@ class Documents {
 
   Collections& collections() { return *collections_; }
   const document::Limits& limits() const { return options_.limits; }
+  const WriteOptions& write_options() const { return options_.write; }
   store::Capabilities capabilities() const { return capabilities_; }
 
  private:

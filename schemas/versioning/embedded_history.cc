@@ -61,9 +61,10 @@ absl::StatusOr<Layout> Split(std::string_view record) {
   return layout;
 }
 
-absl::StatusOr<StoredVersion> DecodeCurrent(const store::Record& record, Part part) {
+absl::Status DecodeCurrent(const store::Record& record, Part part, StoredVersion& version) {
   ASSIGN_OR_RETURN(const Layout layout, Split(record.value));
-  return DecodeWholeHead({std::string(layout.current), record.stamp, record.position}, part);
+  return DecodeWholeHead({std::string(layout.current), record.stamp, record.position}, part,
+                         version);
 }
 
 // The elements of the head's `prev`, oldest first: element i is version i + 1. RECORD_CORRUPT if
@@ -305,6 +306,11 @@ class EmbeddedHistory final : public Strategy {
     RETURN_IF_ERROR(CheckSize(record.size()));
     WriteHead(document, head, std::move(record), batch);
     return absl::OkStatus();
+  }
+
+  void Confirm(const DocumentKey& document, const Head* head,
+               store::WriteBatch& batch) const override {
+    ConfirmHeadRecord(document, head, batch);
   }
 
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,

@@ -42,9 +42,11 @@ absl::StatusOr<bool> ListCursor::Advance() {
 // Sets `version_` to what is listed of the document stood on: its current version, or an older one.
 absl::StatusOr<bool> ListCursor::IsListed() {
   version_ = &heads_->item().version;
-  if (query_.at_time && version_->header.commit_time > *query_.at_time) {
-    if (version_->header.version == 1) return false;
-    ASSIGN_OR_RETURN(old_, AsOf(*query_.at_time));
+  const VersionHeader& current = version_->header;
+  const bool later = query_.at_time && current.commit_time > *query_.at_time;
+  if (later && current.version == 1) return false;
+  if (later || current.mark == VersionMark::kApplied) {
+    ASSIGN_OR_RETURN(old_, ReadVisible());
     if (!old_) return false;
     version_ = &*old_;
   }
@@ -52,8 +54,8 @@ absl::StatusOr<bool> ListCursor::IsListed() {
   return Matches(query_.filter, *version_, stopped());
 }
 
-// The version that was current at `time`, with content; nothing if the document was not there yet.
-absl::StatusOr<std::optional<StoredVersion>> ListCursor::AsOf(UnixMicros time) const {
+// What readers are to see of the document stood on, with content; nothing if that is nothing.
+absl::StatusOr<std::optional<StoredVersion>> ListCursor::ReadVisible() const {
   const DocumentName name{query_.collection, id()};
   std::optional<DocumentView> document;
   absl::Status opened = DocumentView::Open(name, reader(), document);
@@ -64,9 +66,10 @@ absl::StatusOr<std::optional<StoredVersion>> ListCursor::AsOf(UnixMicros time) c
         .With("id", name.id);
   }
   RETURN_IF_ERROR(opened);
-  ASSIGN_OR_RETURN(const int64_t version, document->VersionAt(time));
-  if (version == 0) return std::nullopt;
-  return document->Read(version, Part::kContent);
+  if (query_.at_time) return document->TakeAsOf(*query_.at_time);
+  ASSIGN_OR_RETURN(const bool visible, document->ShowVisible());
+  if (!visible) return std::nullopt;
+  return document->TakeNewest();
 }
 
 void ListCursor::Pass() {

@@ -49,7 +49,7 @@ class ListCursor final : public CollectionWalk {
   absl::StatusOr<bool> Advance() override;
   void LetGo() override;
   absl::StatusOr<bool> IsListed();
-  absl::StatusOr<std::optional<StoredVersion>> AsOf(UnixMicros time) const;
+  absl::StatusOr<std::optional<StoredVersion>> ReadVisible() const;
   void Pass();
 
   const ListQuery query_;

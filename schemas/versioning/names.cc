@@ -30,6 +30,16 @@ absl::Status ValidateText(std::string_view field, std::string_view text, size_t 
   return absl::OkStatus();
 }
 
+absl::Status ValidateToken(const std::string& field, std::string_view token, size_t bytes_max) {
+  const bool printable =
+      std::all_of(token.begin(), token.end(), [](char byte) { return byte > 0x20 && byte < 0x7F; });
+  if (printable && token.size() <= bytes_max) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidField, field + " must be 1 to " + std::to_string(bytes_max) +
+                                               " bytes of printable ASCII without spaces")
+      .With("field", field)
+      .With("limit", static_cast<int64_t>(bytes_max));
+}
+
 }  // namespace
 
 absl::Status ValidateName(std::string_view field, std::string_view name) {
@@ -90,14 +100,11 @@ absl::Status ValidateChange(const ChangeInfo& change) {
 }
 
 absl::Status ValidateRequestId(std::string_view request_id) {
-  const bool printable = std::all_of(request_id.begin(), request_id.end(),
-                                     [](char byte) { return byte > 0x20 && byte < 0x7F; });
-  if (printable && request_id.size() <= kRequestIdBytesMax) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidField, "request_id must be 1 to " +
-                                               std::to_string(kRequestIdBytesMax) +
-                                               " bytes of printable ASCII without spaces")
-      .With("field", "request_id")
-      .With("limit", static_cast<int64_t>(kRequestIdBytesMax));
+  return ValidateToken("request_id", request_id, kRequestIdBytesMax);
+}
+
+absl::Status ValidateTransactionId(std::string_view transaction_id) {
+  return ValidateToken("transaction_id", transaction_id, kTransactionIdBytesMax);
 }
 
 }  // namespace strata::versioning

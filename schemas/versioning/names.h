@@ -14,6 +14,8 @@ namespace strata::versioning {
 struct DocumentName {
   std::string collection;
   std::string id;
+
+  friend bool operator==(const DocumentName&, const DocumentName&) = default;
 };
 
 inline constexpr size_t kNameBytesMax = 256;
@@ -21,6 +23,8 @@ inline constexpr size_t kReasonBytesMax = 1024;
 inline constexpr size_t kLabelsMax = 32;
 inline constexpr size_t kLabelNameBytesMax = 128;
 inline constexpr size_t kRequestIdBytesMax = 128;
+// A request's id, and what tells its later attempts apart: "/2", "/3", …
+inline constexpr size_t kTransactionIdBytesMax = kRequestIdBytesMax + 12;
 
 // INVALID_NAME or INVALID_FIELD, whose metadata "field" says which part of the request is wrong.
 
@@ -37,5 +41,7 @@ absl::Status ValidateChange(const ChangeInfo& change);
 
 // Up to kRequestIdBytesMax bytes of printable ASCII without spaces; empty: there is none.
 absl::Status ValidateRequestId(std::string_view request_id);
+// The same of up to kTransactionIdBytesMax bytes.
+absl::Status ValidateTransactionId(std::string_view transaction_id);
 
 }  // namespace strata::versioning

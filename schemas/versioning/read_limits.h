@@ -27,6 +27,6 @@ struct ReadLimits {
 inline constexpr size_t kBriefDocumentBytesMax = size_t{64} << 10;
 inline constexpr size_t kBriefRebuiltBytesMax = size_t{512} << 10;
 inline constexpr size_t kBriefPatchBytesMax = size_t{4} << 20;  // as document::WorkBytes counts
-inline constexpr std::chrono::milliseconds kBriefFilterTimeMax{3};
+inline constexpr std::chrono::milliseconds kBriefTimeMax{3};
 
 }  // namespace strata::versioning

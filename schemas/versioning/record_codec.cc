@@ -1,6 +1,6 @@
 #include "schemas/versioning/record_codec.h"
 
-#include <algorithm>
+#include <cstring>
 #include <tuple>
 #include <utility>
 
@@ -77,8 +77,8 @@ void ReadProof(std::string_view proof, VersionHeader& header, bool& corrupt) {
     return;
   }
   header.salt = proof.substr(0, kSaltSize);
-  std::copy_n(proof.begin() + kSaltSize, kHashSize, header.content_hash.begin());
-  std::copy_n(proof.begin() + kSaltSize + kHashSize, kHashSize, header.chain_hash.begin());
+  std::memcpy(header.content_hash.data(), proof.data() + kSaltSize, kHashSize);
+  std::memcpy(header.chain_hash.data(), proof.data() + kSaltSize + kHashSize, kHashSize);
 }
 
 bool ValidKind(VersionKind kind) {
@@ -199,6 +199,7 @@ void AppendHeader(const VersionHeader& header, store::CommitPosition position,
                 header.request_fingerprint);
   }
   if (!header.transaction_id.empty()) builder.String("transaction", header.transaction_id);
+  if (header.mark != VersionMark::kNone) builder.Int32("mark", static_cast<int32_t>(header.mark));
   AppendProof(header, builder);
   if (position != 0) builder.Int64("position", position);
 }
@@ -210,9 +211,15 @@ std::string EncodeVersion(const StoredVersion& version) {
   return builder.Take();
 }
 
-absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
-                                            store::CommitPosition record_position, Part part) {
-  VersionRecord record;
+namespace {
+
+// `make_content` of the bytes of the content, if the part has it.
+template <typename MakeContent>
+absl::StatusOr<VersionRecord> Decode(std::string_view bytes, store::CommitPosition record_position,
+                                     Part part, MakeContent make_content) {
+  // Made where it is returned, and nothing else is: there is much to move.
+  absl::StatusOr<VersionRecord> decoded(absl::in_place);
+  VersionRecord& record = *decoded;
   VersionHeader& header = record.version.header;
   std::optional<UnixMicros> create_time;
   record.version.position = record_position;
@@ -223,7 +230,7 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
     if (name == "content") {
       const std::string_view content = reader.Document();
       if (part == Part::kContent && !reader.corrupt()) {
-        record.version.content = document::Content::FromTrusted(std::string(content));
+        record.version.content = make_content(content);
       }
     } else if (name == "created") {
       create_time = reader.Int64();
@@ -232,6 +239,10 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
       header.fingerprint_chained = name == "request_fingerprint";
     } else if (name == "transaction") {
       header.transaction_id = reader.String();
+    } else if (name == "mark") {
+      const int64_t mark = reader.Int64();
+      header.mark = static_cast<VersionMark>(mark);
+      corrupt |= mark < 1 || mark > static_cast<int64_t>(VersionMark::kClosed);
     } else if (name == "proof") {
       ReadProof(reader.Binary(), header, corrupt);
     } else if (name == "position") {
@@ -249,11 +260,28 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
     }
   }
   if (corrupt || reader.corrupt() || header.version < 1 || !ValidKind(header.kind) ||
-      header.salt.empty() || header.request_id.empty() != header.request_fingerprint.empty()) {
-    return Corrupt("version record");
+      header.salt.empty() || (header.mark != VersionMark::kNone && header.transaction_id.empty()) ||
+      header.request_id.empty() != header.request_fingerprint.empty()) {
+    decoded = Corrupt("version record");
+  } else {
+    header.create_time = create_time.value_or(header.commit_time);
   }
-  header.create_time = create_time.value_or(header.commit_time);
-  return record;
+  return decoded;
+}
+
+}  // namespace
+
+absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
+                                            store::CommitPosition record_position, Part part) {
+  return Decode(bytes, record_position, part, [](std::string_view content) {
+    return document::Content::FromTrusted(std::string(content));
+  });
+}
+
+absl::StatusOr<VersionRecord> DecodeVersion(const store::Record& record, Part part) {
+  return Decode(record.value, record.position, part, [&](std::string_view content) {
+    return document::Content::FromTrusted(record.value.shared(), content);
+  });
 }
 
 absl::StatusOr<RecordBody> DecodeBody(std::string_view bytes) {

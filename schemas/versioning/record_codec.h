@@ -5,14 +5,14 @@
 //   as time),
 //                actor, for, reason: string, labels: { name: string … },
 //                request: string, request_fingerprint: binary(8) (in the chain hash; `fingerprint`
-//                as format 2 wrote it is not), transaction: string, proof: binary(80: salt 16,
-//                content hash 32, chain hash 32), position: int64 (absent: the position of the
-//                commit that wrote the record), … what the strategy adds …, content: document
+//                as format 2 wrote it is not), transaction: string, mark: int32, proof: binary(80:
+//                salt 16, content hash 32, chain hash 32), position: int64 (absent: the position of
+//                the commit that wrote the record), … what the strategy adds …, content: document
 //                (absent: deletion, or coded otherwise) }
 //   request  = { version: int64 }    what the request was stands in that version
 //
-// Names that are kept for what is to come, each with a feature of the format (format.h of the
-// engine): `mark` (what a two-phase transaction made of the version), `stub` (how and when content,
+// A name that is kept for what is to come, with a feature of the format (format.h of the engine):
+// `stub` (how and when content,
 // salt and fingerprint were forgotten; with it `proof` is binary(64), without the salt, and
 // `request_fingerprint` binary(32), the hash that the chain holds).
 //
@@ -30,6 +30,7 @@
 
 #include "absl/status/statusor.h"
 #include "schemas/store/ledger_block.h"
+#include "schemas/store/record.h"
 #include "schemas/versioning/version.h"
 
 namespace strata::versioning {
@@ -111,6 +112,8 @@ std::string EncodeVersion(const StoredVersion& version);
 // `position`.
 absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
                                             store::CommitPosition record_position, Part part);
+// The same of a whole record, whose bytes the content shares.
+absl::StatusOr<VersionRecord> DecodeVersion(const store::Record& record, Part part);
 
 // Where a member stands in a record's bytes; size 0: it is not there.
 struct Extent {

@@ -84,6 +84,11 @@ class ShadowCollection final : public Strategy {
     return absl::OkStatus();
   }
 
+  void Confirm(const DocumentKey& document, const Head* head,
+               store::WriteBatch& batch) const override {
+    ConfirmHeadRecord(document, head, batch);
+  }
+
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
                                             StrategyStatePtr /*state*/) const override {

@@ -65,7 +65,7 @@ using StrategyStatePtr = std::shared_ptr<const StrategyState>;
 struct Head {
   StoredVersion version;   // with content
   store::Stamp stamp = 0;  // of the record that holds it
-  std::string record;      // that record's bytes
+  store::Bytes record;     // that record's bytes
   StrategyStatePtr state;  // what PrepareToPlan read; null before, and where nothing is needed
 };
 
@@ -147,6 +147,11 @@ class Strategy {
   virtual absl::Status Plan(const store::DocumentKey& document, const Head* head,
                             std::span<const StoredVersion> next,
                             store::WriteBatch& batch) const = 0;
+
+  // Adds to `batch` the check that fails once the document has another current version than `head`
+  // (null: once it was written). REQUIRES: atomic batches.
+  virtual void Confirm(const store::DocumentKey& document, const Head* head,
+                       store::WriteBatch& batch) const = 0;
 
   // What is stored of a document, sound or not, upward: versions `first` to the head's, those that
   // are missing in runs; last, if there are any, the findings of the document as a whole. Looks at

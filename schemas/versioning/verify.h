@@ -53,7 +53,8 @@ struct VerifyPlace {
       int64_t version = 0;
       VersionKind kind = VersionKind::kCreated;
       UnixMicros commit_time = 0;
-      UnixMicros create_time = 0;  // as it should be
+      UnixMicros create_time = 0;     // as it should be
+      UnixMicros created_before = 0;  // that of the version before it; 0: unknown, or there is none
       // The hash that the next version may stand on: as stored, and as it should be. They differ
       // after a version that was found broken, and either may be what its successor was made on.
       document::Hash chain_stored{};

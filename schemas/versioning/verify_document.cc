@@ -23,14 +23,16 @@ std::string NameOf(std::string_view request_id) {
   return "request " + std::string(request_id) + ": ";
 }
 
-// Whether a version of this kind may stand on a live document, or on none.
-bool MayFollow(VersionKind kind, bool first, bool live) {
-  switch (kind) {
+// Whether such a version may stand on a live document, or on none. A transaction keeps a slot of
+// what is not there by one more deletion.
+bool MayFollow(const VersionHeader& header, bool first, bool live) {
+  switch (header.kind) {
     case VersionKind::kCreated:
       return !live;
     case VersionKind::kUpdated:
-    case VersionKind::kDeleted:
       return live;
+    case VersionKind::kDeleted:
+      return live || header.mark != VersionMark::kNone;
     case VersionKind::kRestored:
       return !first;
   }
@@ -153,7 +155,7 @@ void DocumentCheck::CheckHistory(const VersionHeader& header, std::vector<Findin
       broken("it does not hash to its chain_hash on top of the version before");
     }
     const bool live = !first && at_.before->kind != VersionKind::kDeleted;
-    if (!MayFollow(header.kind, first, live)) {
+    if (!MayFollow(header, first, live)) {
       broken(live ? "its kind cannot follow a version that is no deletion"
                   : "its kind cannot follow where there is no document");
     }
@@ -161,15 +163,28 @@ void DocumentCheck::CheckHistory(const VersionHeader& header, std::vector<Findin
       broken("its commit time lies before that of the version before");
     }
     // In no hash, so nothing else would tell.
-    const bool born = !live && header.kind != VersionKind::kDeleted;
-    create_time = born ? header.commit_time : first ? create_time : at_.before->create_time;
+    create_time = CreateTimeOf(header, live);
     if (header.create_time != create_time) {
       findings.push_back({FindingKind::kRecordCorrupt, header.version,
                           "its creation time is not that of the creation it comes from"});
     }
   }
-  at_.before = {header.version, header.kind,       header.commit_time,
-                create_time,    header.chain_hash, computed};
+  const UnixMicros created_before = at_.before && follows && !first ? at_.before->create_time : 0;
+  at_.before = {header.version,    header.kind, header.commit_time, create_time, created_before,
+                header.chain_hash, computed};
+}
+
+// What it should be. REQUIRES: it is the first version, or the one before it is known.
+UnixMicros DocumentCheck::CreateTimeOf(const VersionHeader& header, bool live) const {
+  if (header.version == 1) {
+    return header.kind == VersionKind::kDeleted ? header.create_time : header.commit_time;
+  }
+  // An undoing gives back what stood before the version that it undoes, if anything did.
+  if (header.mark == VersionMark::kUndone && header.version > 2) {
+    return at_.before->created_before != 0 ? at_.before->created_before : header.create_time;
+  }
+  const bool born = !live && header.kind != VersionKind::kDeleted;
+  return born ? header.commit_time : at_.before->create_time;
 }
 
 absl::Status DocumentCheck::RunRequests(const ReadContext& context, const Head* head,

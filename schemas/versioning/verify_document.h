@@ -51,6 +51,7 @@ class DocumentCheck {
                                const VersionHeader& header, UnixMicros now,
                                std::vector<Finding>& findings) const;
   void CheckHistory(const VersionHeader& header, std::vector<Finding>& findings);
+  UnixMicros CreateTimeOf(const VersionHeader& header, bool live) const;
   absl::StatusOr<std::string> RequestProblem(const ReadContext& context, const Head* head,
                                              std::string_view request_id,
                                              const store::Record& record, int64_t& version) const;

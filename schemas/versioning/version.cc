@@ -6,6 +6,7 @@ namespace {
 // The numbers are part of the chain hash.
 constexpr char kFingerprintHash = 1;
 constexpr char kTransactionId = 2;
+constexpr char kMark = 3;
 
 // What versions may have beyond the parts that all have.
 std::string MoreOf(const VersionHeader& header) {
@@ -15,6 +16,10 @@ std::string MoreOf(const VersionHeader& header) {
         document::PartHasher().Add(header.salt).Add(header.request_fingerprint).Finish();
     more += kFingerprintHash;
     more += document::HashBytes(hash);
+  }
+  if (header.mark != VersionMark::kNone) {
+    more += kMark;
+    more += static_cast<char>(header.mark);
   }
   if (!header.transaction_id.empty()) {
     more += kTransactionId;

@@ -17,6 +17,11 @@ namespace strata::versioning {
 // The numbers are part of every stored format and of the chain hash.
 enum class VersionKind : uint8_t { kCreated = 1, kUpdated = 2, kDeleted = 3, kRestored = 4 };
 
+// What a transaction in two phases did to a document with a version: its change; the undoing of
+// that after it was cancelled; or nothing, so that nobody can fill the slot any more. The numbers
+// are part of every stored format and of the chain hash.
+enum class VersionMark : uint8_t { kNone = 0, kApplied = 1, kUndone = 2, kClosed = 3 };
+
 // Who changes a document and why.
 struct ChangeInfo {
   std::string actor;
@@ -38,8 +43,9 @@ struct VersionHeader {
   std::string request_fingerprint;  // of the request's arguments; empty without a request id
   // The fingerprint is proven by the chain hash. Not so in versions that format 2 wrote.
   bool fingerprint_chained = false;
-  std::string transaction_id;  // of the unit that the version is part of; empty: none
-  std::string salt;            // of the content hash; kSaltSize bytes
+  std::string transaction_id;             // of the unit that the version is part of; empty: none
+  VersionMark mark = VersionMark::kNone;  // any other: of the transaction in two phases
+  std::string salt;                       // of the content hash; kSaltSize bytes
   document::Hash content_hash{};
   document::Hash chain_hash{};
 
@@ -54,6 +60,9 @@ struct StoredVersion {
   std::optional<document::Content> content;
   // Of the commit that made the version; 0 while it is planned, and on engines without positions.
   store::CommitPosition position = 0;
+  // Of a version that a reader sees as the current one, and part of no record: who has written the
+  // next one and is not decided yet (undecided.h). Empty: nobody.
+  std::string pending_transaction_id{};
 
   bool deleted() const { return header.kind == VersionKind::kDeleted; }
 };
@@ -69,7 +78,8 @@ document::Hash ChainStart(std::string_view collection, std::string_view id);
 // labels sorted by name (each name and value), content hash: parts as PartHasher frames them; and
 // where there is any of the following, one part more:
 //
-//   more = [0x01 SHA-256 of the salt and the request's fingerprint, 32 bytes] [0x02 transaction id]
+//   more = [0x01 SHA-256 of the salt and the request's fingerprint, 32 bytes] [0x03 mark, 1 byte]
+//          [0x02 transaction id]
 //
 // Without it the number of parts is odd and with it even, so no labels can pass for it, and the
 // hashes of versions that have neither stay what they were. The fingerprint is in it by a hash of

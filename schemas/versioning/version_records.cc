@@ -87,8 +87,7 @@ class GreatestVersions final : public HeadCursor {
     if (!context_.capabilities.fresh_scans) {
       RETURN_IF_ERROR(Confirm(context_.reader, key->document, greatest));
     }
-    absl::StatusOr<StoredVersion> version =
-        DecodeWhole(greatest.record.value, greatest.record.position, part_, greatest.version);
+    absl::StatusOr<StoredVersion> version = DecodeWhole(greatest.record, part_, greatest.version);
     if (!version.ok()) return version.status();
     return CurrentVersion{std::move(key->document.id), *std::move(version)};
   }
@@ -132,9 +131,9 @@ class HeadRecords final : public HeadCursor {
       const absl::StatusOr<std::optional<Record>> record = ReadRecord();
       if (!record.ok()) return record.status();
       if (!*record) continue;
-      absl::StatusOr<StoredVersion> version = decode_(**record, part_);
-      if (!version.ok()) return version.status();
-      return CurrentVersion{std::move(document->id), *std::move(version)};
+      CurrentVersion current{std::move(document->id), {}};
+      RETURN_IF_ERROR(decode_(**record, part_, current.version));
+      return current;
     }
     RETURN_IF_ERROR(cursor_->status());
     return std::nullopt;
@@ -184,24 +183,40 @@ absl::Status CorruptVersion(int64_t version, std::string_view problem) {
   return Error(ErrorReason::kRecordCorrupt, message).With("version", version);
 }
 
-absl::StatusOr<VersionRecord> DecodeExpected(std::string_view bytes,
-                                             store::CommitPosition record_position, Part part,
-                                             int64_t version) {
-  ASSIGN_OR_RETURN(VersionRecord record, DecodeVersion(bytes, record_position, part));
-  if (record.version.header.version != version) {
+namespace {
+
+absl::StatusOr<VersionRecord> Expect(int64_t version, absl::StatusOr<VersionRecord> record) {
+  if (record.ok() && record->version.header.version != version) {
     return CorruptVersion(version, "is stored under another's key");
   }
   return record;
 }
 
-absl::StatusOr<StoredVersion> DecodeWhole(std::string_view bytes,
-                                          store::CommitPosition record_position, Part part,
-                                          int64_t version) {
-  ASSIGN_OR_RETURN(VersionRecord record, DecodeExpected(bytes, record_position, part, version));
+absl::StatusOr<StoredVersion> Whole(int64_t version, Part part,
+                                    absl::StatusOr<VersionRecord> decoded) {
+  ASSIGN_OR_RETURN(VersionRecord record, Expect(version, std::move(decoded)));
   if (part == Part::kContent && record.version.content.has_value() == record.version.deleted()) {
     return CorruptVersion(version, "has lost its content");
   }
   return std::move(record.version);
+}
+
+}  // namespace
+
+absl::StatusOr<VersionRecord> DecodeExpected(std::string_view bytes,
+                                             store::CommitPosition record_position, Part part,
+                                             int64_t version) {
+  return Expect(version, DecodeVersion(bytes, record_position, part));
+}
+
+absl::StatusOr<StoredVersion> DecodeWhole(std::string_view bytes,
+                                          store::CommitPosition record_position, Part part,
+                                          int64_t version) {
+  return Whole(version, part, DecodeVersion(bytes, record_position, part));
+}
+
+absl::StatusOr<StoredVersion> DecodeWhole(const Record& record, Part part, int64_t version) {
+  return Whole(version, part, DecodeVersion(record, part));
 }
 
 StoredVersion AnswerFromHead(const Head& head, Part part) {
@@ -301,8 +316,7 @@ absl::StatusOr<std::optional<Head>> ReadGreatestVersion(const ReadContext& conte
   }
   if (greatest.version == 0) return std::nullopt;
   Head head;
-  ASSIGN_OR_RETURN(head.version, DecodeWhole(greatest.record.value, greatest.record.position,
-                                             Part::kContent, greatest.version));
+  ASSIGN_OR_RETURN(head.version, DecodeWhole(greatest.record, Part::kContent, greatest.version));
   head.stamp = greatest.record.stamp;
   head.record = std::move(greatest.record.value);
   return head;
@@ -315,19 +329,33 @@ std::unique_ptr<HeadCursor> ScanGreatestVersions(const ReadContext& context, int
                                             DocumentsAfter(incarnation, id_prefix, after_id), part);
 }
 
+namespace {
+
+absl::Status ReadHeadInto(const ReadContext& context, const DocumentKey& document,
+                          HeadDecoder decode, std::optional<Head>& head) {
+  absl::StatusOr<std::optional<Record>> read =
+      context.reader.Get(Keyspace::kHeads, store::HeadKey(document));
+  if (!read.ok()) return std::move(read).status();
+  if (!*read) return absl::OkStatus();
+  Record& record = **read;
+  if (context.limits != nullptr && record.value.size() > context.limits->document_bytes_max) {
+    return TakesLong();
+  }
+  head.emplace();
+  RETURN_IF_ERROR(decode(record, Part::kContent, head->version));
+  head->stamp = record.stamp;
+  head->record = std::move(record.value);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<std::optional<Head>> ReadHeadRecord(const ReadContext& context,
                                                    const DocumentKey& document,
                                                    HeadDecoder decode) {
-  ASSIGN_OR_RETURN(std::optional<Record> record,
-                   context.reader.Get(Keyspace::kHeads, store::HeadKey(document)));
-  if (!record) return std::nullopt;
-  if (context.limits != nullptr && record->value.size() > context.limits->document_bytes_max) {
-    return TakesLong();
-  }
-  Head head;
-  ASSIGN_OR_RETURN(head.version, decode(*record, Part::kContent));
-  head.stamp = record->stamp;
-  head.record = std::move(record->value);
+  absl::StatusOr<std::optional<Head>> head(absl::in_place);  // nothing
+  absl::Status read = ReadHeadInto(context, document, decode, *head);
+  if (!read.ok()) head = std::move(read);
   return head;
 }
 
@@ -349,12 +377,28 @@ void WriteHead(const DocumentKey& document, const Head* head, std::string record
   batch.MarkCommitPoint();
 }
 
-absl::StatusOr<StoredVersion> DecodeWholeHead(const Record& record, Part part) {
-  ASSIGN_OR_RETURN(VersionRecord head, DecodeVersion(record.value, record.position, part));
-  if (part == Part::kContent && head.version.content.has_value() == head.version.deleted()) {
-    return CorruptVersion(head.version.header.version, "has lost its content");
+void ConfirmNoNextVersion(const DocumentKey& document, const Head* head, store::WriteBatch& batch) {
+  const int64_t current = head != nullptr ? head->version.header.version : 0;
+  batch.CheckAbsent(Keyspace::kVersions, store::VersionKey(document, current + 1));
+}
+
+void ConfirmHeadRecord(const DocumentKey& document, const Head* head, store::WriteBatch& batch) {
+  std::string key = store::HeadKey(document);
+  if (head == nullptr) {
+    batch.CheckAbsent(Keyspace::kHeads, std::move(key));
+  } else {
+    batch.Check(Keyspace::kHeads, std::move(key), head->stamp);
   }
-  return std::move(head.version);
+}
+
+absl::Status DecodeWholeHead(const Record& record, Part part, StoredVersion& version) {
+  absl::StatusOr<VersionRecord> head = DecodeVersion(record, part);
+  if (!head.ok()) return std::move(head).status();
+  version = std::move(head->version);
+  if (part == Part::kContent && version.content.has_value() == version.deleted()) {
+    return CorruptVersion(version.header.version, "has lost its content");
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<StoredVersion> ReadWholeVersion(const ReadContext& context,
@@ -364,7 +408,7 @@ absl::StatusOr<StoredVersion> ReadWholeVersion(const ReadContext& context,
   ASSIGN_OR_RETURN(std::optional<Record> record,
                    context.reader.Get(Keyspace::kVersions, store::VersionKey(document, version)));
   if (!record) return CorruptVersion(version, "is missing");
-  return DecodeWhole(record->value, record->position, part, version);
+  return DecodeWhole(*record, part, version);
 }
 
 std::unique_ptr<VersionCursor> ScanWholeVersions(const ReadContext& context,

@@ -31,6 +31,8 @@ absl::StatusOr<VersionRecord> DecodeExpected(std::string_view bytes,
 absl::StatusOr<StoredVersion> DecodeWhole(std::string_view bytes,
                                           store::CommitPosition record_position, Part part,
                                           int64_t version);
+// The same of a whole record, whose bytes the content shares.
+absl::StatusOr<StoredVersion> DecodeWhole(const store::Record& record, Part part, int64_t version);
 
 // The head's version, or its header.
 StoredVersion AnswerFromHead(const Head& head, Part part);
@@ -92,8 +94,9 @@ std::unique_ptr<HeadCursor> ScanGreatestVersions(const ReadContext& context, int
                                                  std::string_view id_prefix,
                                                  std::string_view after_id, Part part);
 
-// The version of a record of the heads keyspace.
-using HeadDecoder = absl::StatusOr<StoredVersion> (*)(const store::Record& record, Part part);
+// Reads the version of a record of the heads keyspace into `version`.
+using HeadDecoder = absl::Status (*)(const store::Record& record, Part part,
+                                     StoredVersion& version);
 
 // The parts of a strategy that keeps one record for each document in the heads keyspace.
 absl::StatusOr<std::optional<Head>> ReadHeadRecord(const ReadContext& context,
@@ -107,8 +110,15 @@ std::unique_ptr<HeadCursor> ScanHeadRecords(const ReadContext& context, int64_t 
 void WriteHead(const store::DocumentKey& document, const Head* head, std::string record,
                store::WriteBatch& batch);
 
-// The head's record as a whole version.
-absl::StatusOr<StoredVersion> DecodeWholeHead(const store::Record& record, Part part);
+// The parts of Strategy::Confirm: there is no version after the head's; the head's record is the
+// one that was read.
+void ConfirmNoNextVersion(const store::DocumentKey& document, const Head* head,
+                          store::WriteBatch& batch);
+void ConfirmHeadRecord(const store::DocumentKey& document, const Head* head,
+                       store::WriteBatch& batch);
+
+// Of heads whose record is a whole version.
+absl::Status DecodeWholeHead(const store::Record& record, Part part, StoredVersion& version);
 
 // The parts of a strategy whose superseded versions are whole records of the versions keyspace.
 absl::StatusOr<StoredVersion> ReadWholeVersion(const ReadContext& context,

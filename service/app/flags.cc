@@ -39,6 +39,8 @@ struct FlagTexts {
   std::string log_level = "info";
   std::string log_format = "text";
   int64_t grace_seconds = 10;
+  int64_t transaction_timeout_seconds = 300;
+  std::string hold_transactions_after;  // empty: nothing is held
   int64_t keepalive_seconds = 60;
   int64_t connection_age_seconds = 1800;
   int64_t deadline_seconds = 30;
@@ -83,6 +85,9 @@ void AddStorage(CLI::App& app, ServerOptions& server) {
   Add(app, group, "engine", server.engine, "what stores the data: " + Joined(EngineNames()))
       ->type_name("NAME")
       ->check(CLI::IsMember(EngineNames()));
+  Add(app, group, "single-record", server.single_record,
+      "for tests and demonstrations: use nothing of the engine but\nwrites of single records, and "
+      "keep no ledger; on data of its own");
 }
 
 // One flag for each name, whichever engines have such an option. What is given is kept as text, for
@@ -124,6 +129,30 @@ void AddDocuments(CLI::App& app, ServerOptions& server) {
   Add(app, group, "document-bytes-max", server.document_bytes_max, "largest document")
       ->type_name("BYTES")
       ->check(CLI::Range(size_t{1024}, document::Limits::kBytesCeiling));
+}
+
+// Where transactions in two phases can be held, by the names of steps.
+const std::map<std::string, transaction::HoldAfter>& HoldSteps() {
+  using transaction::HoldAfter;
+  static const auto* const steps =
+      new std::map<std::string, HoldAfter>{{"new", HoldAfter::kNew},
+                                           {"pending", HoldAfter::kPending},
+                                           {"first-slot", HoldAfter::kFirstSlot},
+                                           {"applied", HoldAfter::kApplied}};
+  return *steps;
+}
+
+void AddTransactions(CLI::App& app, FlagTexts& texts) {
+  const std::string group = "Transactions";
+  Add(app, group, "transaction-timeout", texts.transaction_timeout_seconds,
+      "transactions in two phases that are new or pending for\nlonger are rolled back")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(int64_t{1}, int64_t{86400}));
+  Add(app, group, "hold-transactions-after", texts.hold_transactions_after,
+      "for tests and demonstrations: stop each transaction in two\nphases after this step, and do "
+      "nothing for it until the\nserver is started anew: new, pending, first-slot or applied")
+      ->type_name("STEP")
+      ->check(CLI::IsMember({"new", "pending", "first-slot", "applied"}));
 }
 
 void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
@@ -254,6 +283,11 @@ void Interpret(const FlagTexts& texts, Flags& flags) {
   flags.server.loop.threads =
       texts.event_loops != 0 ? texts.event_loops : EventLoopsFor(flags.server);
   flags.server.grace = std::chrono::seconds(texts.grace_seconds);
+  flags.server.transactions.timeout = std::chrono::seconds(texts.transaction_timeout_seconds);
+  if (const auto step = HoldSteps().find(texts.hold_transactions_after);
+      step != HoldSteps().end()) {
+    flags.server.transactions.hold_after = step->second;
+  }
   flags.server.loop.unary_deadline = std::chrono::seconds(texts.deadline_seconds);
   flags.server.loop.keepalive_time = std::chrono::seconds(texts.keepalive_seconds);
   flags.server.loop.connection_age_max = std::chrono::seconds(texts.connection_age_seconds);
@@ -317,6 +351,7 @@ std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
   AddStorage(app, flags.server);
   const EngineFlags engine_flags = AddEngineOptions(app);
   AddDocuments(app, flags.server);
+  AddTransactions(app, texts);
   AddNetwork(app, flags.server, texts);
   AddSecurity(app, flags.server);
   AddLog(app, texts);

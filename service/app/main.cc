@@ -41,7 +41,7 @@ int Serve(const Flags& flags) {
   }
   const bool in_memory = flags.server.engine == "memory";
   std::printf("stratad: serving strata.v1 on %s (engine %s, data %s; %s)\n",
-              (*server)->address().c_str(), flags.server.engine.c_str(),
+              (*server)->address().c_str(), EngineText(flags.server).c_str(),
               in_memory ? "in memory only" : flags.server.data.c_str(),
               SecurityText(flags.server.security).c_str());
   std::fflush(stdout);

@@ -11,6 +11,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/store/single_record_store.h"
 #include "schemas/versioning/documents.h"
 #include "schemas/versioning/ledger_migration.h"
 #include "service/app/executor.h"
@@ -149,6 +150,10 @@ std::string SecurityText(const SecurityOptions& options) {
   return text + (options.policy.empty() ? ", open" : ", policy");
 }
 
+std::string EngineText(const ServerOptions& options) {
+  return options.engine + (options.single_record ? ", single records" : "");
+}
+
 int EventLoopsFor(const ServerOptions& options) {
   const std::optional<Address> address = SplitAddress(options.loop.listener.listen);
   const bool vouched_for = options.security.client_certificates() ==
@@ -186,6 +191,7 @@ struct Server::Parts {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<versioning::Documents> documents;
   std::optional<enrollment::Enrollments> enrollments;
+  std::optional<transaction::Transactions> transactions;
   std::optional<observability::Health> health;
   std::optional<rpc::Reflection> reflection;
   std::optional<rpc::Services> services;
@@ -221,10 +227,14 @@ absl::Status Server::Parts::Serve() {
   documents = std::make_unique<versioning::Documents>(*store, *options.clock, *options.entropy,
                                                       executor, documents_options);
   enrollments.emplace(*documents);
+  transaction::TransactionsOptions transactions_options = options.transactions;
+  transactions_options.evaluations = &executor;
+  transactions.emplace(*store, *documents, *options.clock, *options.entropy, prompt,
+                       transactions_options);
   const std::vector<std::string> names = rpc::ServiceNames(options.reflection);
   health.emplace(names);
   reflection.emplace(names);
-  services.emplace(rpc::Services{*documents, *enrollments,
+  services.emplace(rpc::Services{*documents, *enrollments, *transactions,
                                  *versioning::FindStrategy(options.default_strategy), *health,
                                  *reflection, access, options.loop.unary_deadline});
   // What cannot be counted now keeps nobody from reading; whoever makes a collection tries again.
@@ -232,6 +242,7 @@ absl::Status Server::Parts::Serve() {
     Log(LogLevel::kWarning, "collections are not counted", {{"error", ToStd(counted.message())}});
   }
   documents->collections().ResumeSweeps();
+  transactions->StartSweeping();
   Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
   server::LoopOptions loop_options = options.loop;
   if (options.security.encrypted()) loop_options.credentials = security_files.credentials();
@@ -262,6 +273,7 @@ void Server::Parts::Drain() {
 
 void Server::Parts::Close() {
   Drain();
+  transactions.reset();
   documents.reset();
   store.reset();
 }
@@ -276,6 +288,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   open.clock = options.clock;
   open.values = options.engine_options;
   ASSIGN_OR_RETURN(std::unique_ptr<store::Store> store, engines::OpenEngine(options.engine, open));
+  if (options.single_record) {
+    store = std::make_unique<store::SingleRecordStore>(std::move(store));
+  }
   return Start(options, std::move(store));
 }
 
@@ -287,7 +302,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   RETURN_IF_ERROR(server->parts_->Serve());
   Log(LogLevel::kInfo, "serving",
       {{"address", server->address()},
-       {"engine", options.engine},
+       {"engine", EngineText(options)},
        {"data", options.data},
        {"security", SecurityText(options.security)}});
   return server;

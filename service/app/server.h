@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/store/store.h"
+#include "schemas/transaction/transactions.h"
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/strategy.h"
 #include "service/app/security_files.h"
@@ -24,12 +25,15 @@ struct ServerOptions {
   std::string engine = "rocksdb";
   std::string data = "./data";
   engines::OptionValues engine_options;  // of the engine's own options, by their flags' names
+  bool single_record = false;            // over a store::SingleRecordStore
 
   // Documents.
   std::string default_strategy{versioning::kDefaultStrategy};
   bool create_collections = true;
   int64_t collections_max = versioning::kCollectionsMaxDefault;
   size_t document_bytes_max = size_t{1} << 20;
+
+  transaction::TransactionsOptions transactions;
 
   // Network.
   server::LoopOptions loop;
@@ -51,6 +55,9 @@ struct ServerOptions {
 // Reads the files of security.
 absl::Status CheckOptions(const ServerOptions& options);
 
+// "rocksdb", "rocksdb, single records": what stores the data.
+std::string EngineText(const ServerOptions& options);
+
 // "TLS, client certificates required, policy": how callers are met.
 std::string SecurityText(const SecurityOptions& options);
 
@@ -64,7 +71,7 @@ class Server {
   // Opens storage and serves. INVALID_FIELD as CheckOptions; STORE_UNAVAILABLE (the directory
   // cannot be used, the address cannot be listened on), RECORD_CORRUPT.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
-  // Over a store that the caller made; `engine` and `data` do not count.
+  // Over a store that the caller made; what is said of storage does not count.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        std::unique_ptr<store::Store> store);
   // As Shutdown.

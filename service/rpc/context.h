@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/transaction/transactions.h"
 #include "schemas/versioning/documents.h"
 #include "service/observability/health.h"
 #include "service/security/access.h"
@@ -22,6 +23,7 @@ class Reflection;
 struct Services {
   versioning::Documents& documents;
   enrollment::Enrollments& enrollments;
+  transaction::Transactions& transactions;
   const versioning::StrategyEntry& default_strategy;
   observability::Health& health;
   const Reflection& reflection;

@@ -55,22 +55,6 @@ absl::Status TooManyElements(std::string_view field, int64_t count, int64_t most
       .With("limit", most);
 }
 
-absl::Status InField(const absl::Status& status, std::string_view field) {
-  const std::optional<ErrorReason> reason = ReasonOf(status);
-  if (!reason) return status;
-  Error error(*reason, ToStd(status.message()));
-  std::string whole(field);
-  for (const auto& [key, value] : MetadataOf(status)) {
-    if (key == "field") {
-      whole += "." + value;
-    } else {
-      error.With(key, value);
-    }
-  }
-  error.With("field", whole);
-  return error;
-}
-
 absl::Status CheckEncoding(wire::Encoding encoding) {
   if (wire::Encoding_IsValid(encoding)) return absl::OkStatus();
   return FieldError("encoding", "is " + std::to_string(encoding) +
@@ -175,6 +159,19 @@ absl::StatusOr<document::Patch> ToPatch(std::string_view field, const wire::Patc
     made.operations.push_back(std::move(operation));
   }
   return made;
+}
+
+absl::StatusOr<versioning::Documents::NewContent> ToNewContent(const wire::UpdateRequest& request,
+                                                               const document::Limits& limits) {
+  switch (request.new_content_case()) {
+    case wire::UpdateRequest::kReplace:
+      return ToContent("replace", request.replace(), limits);
+    case wire::UpdateRequest::kPatch:
+      return ToPatch("patch", request.patch(), limits);
+    case wire::UpdateRequest::NEW_CONTENT_NOT_SET:
+      break;
+  }
+  return FieldError("new_content", "is required: replace or patch");
 }
 
 absl::StatusOr<std::vector<document::Path>> ToPaths(
@@ -308,10 +305,17 @@ void FillTimestamp(UnixMicros time, google::protobuf::Timestamp& wire_time) {
   wire_time.set_nanos(static_cast<int32_t>(micros) * 1000);
 }
 
+namespace {
+
+// What a setter does with a view, but for the string that it makes of it first.
+void Assign(std::string_view text, std::string& field) { field.assign(text.data(), text.size()); }
+
+}  // namespace
+
 void FillContent(const document::Content& content, wire::Encoding encoding,
                  wire::Content& wire_content) {
   if (encoding == wire::ENCODING_BSON) {
-    wire_content.set_bson(content.bytes().data(), content.size());
+    Assign(content.bytes(), *wire_content.mutable_bson());
   } else {
     document::AppendStruct(content, *wire_content.mutable_json());
   }
@@ -319,11 +323,20 @@ void FillContent(const document::Content& content, wire::Encoding encoding,
 
 void FillDocument(std::string_view collection, std::string_view id,
                   const versioning::StoredVersion& version, wire::Document& wire_document) {
-  wire_document.set_collection(collection.data(), collection.size());
-  wire_document.set_id(id.data(), id.size());
+  Assign(collection, *wire_document.mutable_collection());
+  Assign(id, *wire_document.mutable_id());
   wire_document.set_version(version.header.version);
   FillTimestamp(version.header.create_time, *wire_document.mutable_create_time());
   FillTimestamp(version.header.commit_time, *wire_document.mutable_update_time());
+  if (version.pending_transaction_id.empty()) return;  // to set it would make room for it
+  wire_document.set_pending_transaction_id(version.pending_transaction_id);
+}
+
+void FillChangeInfo(const versioning::ChangeInfo& change, wire::ChangeInfo& wire_change) {
+  wire_change.set_actor(change.actor);
+  wire_change.set_on_behalf_of(change.on_behalf_of);
+  wire_change.set_reason(change.reason);
+  wire_change.mutable_labels()->insert(change.labels.begin(), change.labels.end());
 }
 
 void FillVersion(const versioning::StoredVersion& version, wire::Version& wire_version) {
@@ -332,17 +345,14 @@ void FillVersion(const versioning::StoredVersion& version, wire::Version& wire_v
   wire_version.set_kind(static_cast<wire::VersionKind>(header.kind));
   FillTimestamp(header.commit_time, *wire_version.mutable_commit_time());
   if (header.change != versioning::ChangeInfo()) {
-    wire::ChangeInfo& change = *wire_version.mutable_change();
-    change.set_actor(header.change.actor);
-    change.set_on_behalf_of(header.change.on_behalf_of);
-    change.set_reason(header.change.reason);
-    change.mutable_labels()->insert(header.change.labels.begin(), header.change.labels.end());
+    FillChangeInfo(header.change, *wire_version.mutable_change());
   }
   wire_version.set_request_id(header.request_id);
+  wire_version.set_transaction_id(header.transaction_id);
   // A ledger entry whose collection is gone has none.
   if (header.content_hash == document::Hash() && header.chain_hash == document::Hash()) return;
-  wire_version.set_content_hash(header.content_hash.data(), header.content_hash.size());
-  wire_version.set_chain_hash(header.chain_hash.data(), header.chain_hash.size());
+  Assign(document::HashBytes(header.content_hash), *wire_version.mutable_content_hash());
+  Assign(document::HashBytes(header.chain_hash), *wire_version.mutable_chain_hash());
 }
 
 void FillChange(const document::FieldChange& change, wire::FieldChange& wire_change) {

@@ -7,6 +7,7 @@
 #include <strata/wire/v1/document.pb.h>
 #include <strata/wire/v1/document_service.pb.h>
 #include <strata/wire/v1/enrollment_service.pb.h>
+#include <strata/wire/v1/transaction_service.pb.h>
 
 #include <cstdint>
 #include <optional>
@@ -28,9 +29,6 @@ absl::Status FieldError(std::string_view field, std::string_view problem);
 absl::Status FieldOutOfRange(std::string_view field, int64_t value, int64_t least, int64_t most);
 absl::Status TooManyElements(std::string_view field, int64_t count, int64_t most);
 
-// The same error, whose field is `field`, or inside it if the error names one already.
-absl::Status InField(const absl::Status& status, std::string_view field);
-
 // INVALID_FIELD unless it is a value of the enum that has a meaning.
 absl::Status CheckEncoding(wire::Encoding encoding);
 
@@ -43,6 +41,9 @@ absl::StatusOr<document::Content> ToContent(std::string_view field, const wire::
                                             const document::Limits& limits);
 absl::StatusOr<document::Patch> ToPatch(std::string_view field, const wire::Patch& patch,
                                         const document::Limits& limits);
+// What an update makes of the content; without either INVALID_FIELD.
+absl::StatusOr<versioning::Documents::NewContent> ToNewContent(const wire::UpdateRequest& request,
+                                                               const document::Limits& limits);
 absl::StatusOr<std::vector<document::Path>> ToPaths(
     std::string_view field, const google::protobuf::RepeatedPtrField<std::string>& paths);
 // A google.protobuf.Struct on the wire; no bytes: no filter. INVALID_FILTER.
@@ -70,6 +71,7 @@ void FillContent(const document::Content& content, wire::Encoding encoding,
                  wire::Content& wire_content);
 void FillDocument(std::string_view collection, std::string_view id,
                   const versioning::StoredVersion& version, wire::Document& wire_document);
+void FillChangeInfo(const versioning::ChangeInfo& change, wire::ChangeInfo& wire_change);
 void FillVersion(const versioning::StoredVersion& version, wire::Version& wire_version);
 void FillChange(const document::FieldChange& change, wire::FieldChange& wire_change);
 void FillChanges(const document::Changes& changes, wire::Version& wire_version);
@@ -119,8 +121,8 @@ absl::StatusOr<versioning::WriteRequest> ToWriteRequest(const Request& request,
   if constexpr (requires { request.omit_content(); }) {
     if (made.ok() && !request.omit_content()) {
       // The call lives until the write is answered.
-      made->admit_content = [&call = context.call](size_t bytes) {
-        return ReserveForContent(call, bytes);
+      made->admit_content = [&call = context.call](const document::Content& content) {
+        return ReserveForContent(call, content.size());
       };
     }
   }

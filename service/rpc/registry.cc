@@ -19,6 +19,9 @@ MethodsOf Methods;
 namespace enrollment_service {
 MethodsOf Methods;
 }
+namespace transaction_service {
+MethodsOf Methods;
+}
 namespace health_service {
 MethodsOf Methods;
 }
@@ -39,6 +42,7 @@ constexpr Service kServices[] = {
     {"strata.v1.DocumentService", document_service::Methods},
     {"strata.v1.CollectionService", collection_service::Methods},
     {"strata.v1.EnrollmentService", enrollment_service::Methods},
+    {"strata.v1.TransactionService", transaction_service::Methods},
     {"grpc.health.v1.Health", health_service::Methods, true},
     // Both versions are the same on the wire.
     {"grpc.reflection.v1.ServerReflection", reflection_service::Methods, true, true},

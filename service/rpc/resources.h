@@ -7,11 +7,14 @@
 #include <strata/wire/v1/collection_service.pb.h>
 #include <strata/wire/v1/document_service.pb.h>
 #include <strata/wire/v1/enrollment_service.pb.h>
+#include <strata/wire/v1/transaction_service.pb.h>
 
+#include <algorithm>
 #include <concepts>
 #include <string_view>
 
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/transaction/transactions.h"
 #include "service/security/permission.h"
 
 namespace strata::rpc {
@@ -39,6 +42,13 @@ template <typename Request>
 concept OfANamedCollection = std::same_as<Request, wire::CreateCollectionRequest> ||
     std::same_as<Request, wire::GetCollectionRequest> ||
     std::same_as<Request, wire::DeleteCollectionRequest>;
+
+// Requests about a transaction, which concern the collections of all its documents: the handler
+// asks for those once it has found it (handlers/transaction/permitted.h).
+template <typename Request>
+concept OfATransaction = std::same_as<Request, wire::GetTransactionRequest> ||
+    std::same_as<Request, wire::CancelTransactionRequest> ||
+    std::same_as<Request, wire::ResumeTransactionRequest>;
 
 // Requests that concern nothing that anybody could be kept from.
 template <typename Request>
@@ -75,7 +85,69 @@ template <OfNothing Request>
 void ResourcesOf(const Request& /*request*/, security::Permission /*permission*/,
                  security::Demands& /*demands*/) {}
 
-// Collections that may not be read are left out of the answer instead.
+template <OfATransaction Request>
+void ResourcesOf(const Request& /*request*/, security::Permission /*permission*/,
+                 security::Demands& /*demands*/) {}
+
+// What a write of a transaction changes, as the call of its kind would ask for it.
+inline void ResourcesOf(const wire::Write& write, security::Permission permission,
+                        security::Demands& demands) {
+  switch (write.write_case()) {
+    case wire::Write::kCreate:
+      return ResourcesOf(write.create(), permission, demands);
+    case wire::Write::kUpdate:
+      return ResourcesOf(write.update(), permission, demands);
+    case wire::Write::kDelete:
+      return ResourcesOf(write.delete_(), permission, demands);
+    case wire::Write::kRestore:
+      return ResourcesOf(write.restore(), permission, demands);
+    case wire::Write::kEnroll:
+      return ResourcesOf(write.enroll(), permission, demands);
+    case wire::Write::kUnenroll:
+      return ResourcesOf(write.unenroll(), permission, demands);
+    case wire::Write::WRITE_NOT_SET:
+      return demands.push_back(OnCollection(permission, ""));  // as one that names none
+  }
+}
+
+// Once for neighbours of one collection; and the first ones alone, since a request with more than
+// it may have is refused whatever those name.
+inline void AddDemand(const security::Demand& demand, security::Demands& demands) {
+  if (!demands.empty() && demands.back().permission == demand.permission &&
+      demands.back().resource.name == demand.resource.name) {
+    return;
+  }
+  demands.push_back(demand);
+}
+
+inline void ResourcesOf(const wire::CommitRequest& request, security::Permission permission,
+                        security::Demands& demands) {
+  const int writes = std::min(request.writes_size(), static_cast<int>(transaction::kWritesMax));
+  for (int i = 0; i < writes; ++i) {
+    security::Demands of_write;
+    ResourcesOf(request.writes(i), permission, of_write);
+    for (const security::Demand& demand : of_write) AddDemand(demand, demands);
+  }
+  const int reads = std::min(request.reads_size(), static_cast<int>(transaction::kReadsMax));
+  for (int i = 0; i < reads; ++i) {
+    AddDemand(OnCollection(security::Permission::kRead, request.reads(i).collection()), demands);
+  }
+}
+
+// As many as Read takes.
+inline constexpr int kReadDocumentsMax = 1000;
+
+inline void ResourcesOf(const wire::ReadRequest& request, security::Permission permission,
+                        security::Demands& demands) {
+  const int documents = std::min(request.documents_size(), kReadDocumentsMax);
+  for (int i = 0; i < documents; ++i) {
+    AddDemand(OnCollection(permission, request.documents(i).collection()), demands);
+  }
+}
+
+// Transactions and collections that may not be read are left out of the answer instead.
+inline void ResourcesOf(const wire::ListTransactionsRequest& /*request*/,
+                        security::Permission /*permission*/, security::Demands& /*demands*/) {}
 inline void ResourcesOf(const wire::ListCollectionsRequest& /*request*/,
                         security::Permission /*permission*/, security::Demands& /*demands*/) {}
 

@@ -50,6 +50,12 @@ class Rows {
   void Read(std::string_view name, Permission permission, Handler* handler) {
     Add(Row(Method::Kind::kRead, name, handler), permission);
   }
+  // As Read, with an answer as large as a Scan's.
+  template <typename Handler>
+  void ReadMany(std::string_view name, Permission permission, Handler* handler) {
+    Read(name, permission, handler);
+    rows_.back().answer_bytes = AnswerBytes(Method::Kind::kScan);
+  }
   template <typename Handler>
   void Scan(std::string_view name, Permission permission, Handler* handler) {
     Add(Row(Method::Kind::kScan, name, handler), permission);

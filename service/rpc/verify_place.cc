@@ -95,6 +95,7 @@ void BeforeFields(Codec& codec, Before& before) {
                 static_cast<int64_t>(versioning::VersionKind::kRestored));
   codec.Integer(before.commit_time, kAnyLeast, kAnyMost);
   codec.Integer(before.create_time, kAnyLeast, kAnyMost);
+  codec.Integer(before.created_before, kAnyLeast, kAnyMost);
   codec.Hash(before.chain_stored);
   codec.Hash(before.chain_computed);
 }

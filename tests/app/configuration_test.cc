@@ -80,6 +80,19 @@ TEST_F(Configuration, HasDefaults) {
   EXPECT_EQ(flags.server.document_bytes_max, size_t{1} << 20);
   EXPECT_EQ(flags.server.grace, std::chrono::seconds(10));
   EXPECT_TRUE(flags.server.engine_options.empty());
+  EXPECT_FALSE(flags.server.single_record);
+}
+
+TEST_F(Configuration, SingleRecordsGoWithAnyEngineAndAreMarkedInHelp) {
+  for (const engines::Engine& engine : engines::AllEngines()) {
+    const Flags flags = Taken({"--single-record", "--engine=" + std::string(engine.name)});
+    EXPECT_TRUE(flags.server.single_record);
+    EXPECT_EQ(EngineText(flags.server), std::string(engine.name) + ", single records");
+  }
+  EXPECT_EQ(EngineText(Taken({}).server), "rocksdb");
+  const auto help = Parsed({"--help"});
+  EXPECT_THAT(std::get<Exit>(help).text,
+              HasSubstr("--single-record                 for tests and demonstrations"));
 }
 
 TEST_F(Configuration, AFlagWinsOverTheEnvironmentAndThatOverTheFile) {
@@ -252,6 +265,8 @@ TEST_F(Configuration, TheCommandLineSaysWhatIsWrong) {
                                           {"--listen=here", "HOST:PORT"},
                                           {"--document-bytes-max=3000000", "document-bytes-max"},
                                           {"--event-loops=0", "event-loops"},
+                                          {"--transaction-timeout=0", "transaction-timeout"},
+                                          {"--hold-transactions-after=done", "first-slot"},
                                           {"--block-cache-mib=0", "from 1 to 1048576"},
                                           {"--log-level=loud", "log-level"}}) {
     EXPECT_THAT(Refusal({argument}), HasSubstr(word)) << argument;
@@ -372,6 +387,28 @@ TEST_F(Configuration, AnOptionOfAnotherEngineIsRefused) {
   EXPECT_EQ(Taken({file, "--engine=rocksdb"}).server.engine_options.at("block-cache-mib"), "8");
   const test_support::EnvironmentVariable cache("STRATA_BLOCK_CACHE_MIB", "8");
   EXPECT_EQ(Refusal({"--engine=memory"}), "stratad: STRATA_BLOCK_CACHE_MIB: " + why + "\n");
+}
+
+TEST_F(Configuration, TransactionsAreHeldOnlyWhereThatIsAskedFor) {
+  using transaction::HoldAfter;
+  const transaction::TransactionsOptions usual = Taken({}).server.transactions;
+  EXPECT_EQ(usual.hold_after, HoldAfter::kNever);
+  EXPECT_EQ(usual.timeout, std::chrono::minutes(5));
+  for (const auto& [step, hold_after] :
+       std::map<std::string, HoldAfter>{{"new", HoldAfter::kNew},
+                                        {"pending", HoldAfter::kPending},
+                                        {"first-slot", HoldAfter::kFirstSlot},
+                                        {"applied", HoldAfter::kApplied}}) {
+    EXPECT_EQ(Taken({"--hold-transactions-after", step}).server.transactions.hold_after, hold_after)
+        << step;
+  }
+  EXPECT_EQ(Taken({"--transaction-timeout=7"}).server.transactions.timeout,
+            std::chrono::seconds(7));
+  const auto help = Parsed({"--help"});
+  const std::string& text = std::get<Exit>(help).text;
+  const size_t flag = text.find("--hold-transactions-after STEP");
+  ASSERT_NE(flag, std::string::npos);
+  EXPECT_THAT(text.substr(flag, 120), HasSubstr("for tests and demonstrations"));
 }
 
 TEST_F(Configuration, HelpShowsEnginesOptionsUnderTheirNames) {

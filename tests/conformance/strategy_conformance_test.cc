@@ -23,6 +23,7 @@
 #include "tests/support/status_matchers.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/support/tested_engines.h"
+#include "tests/versioning/confirm_checks.h"
 #include "tests/versioning/random_operations.h"
 #include "tests/versioning/strategy_checks.h"
 #include "tests/versioning/strategy_subject.h"
@@ -188,6 +189,11 @@ TEST_P(StrategyConformanceTest, OfTwoPlansFromOneHeadOneIsCommitted) {
   }
 }
 
+TEST_P(StrategyConformanceTest, AConfirmationFailsExactlyWhenTheHeadChanged) {
+  if (!atomic()) GTEST_SKIP() << "no atomic batches";
+  EXPECT_EQ(CheckConfirm(*subject_, *base_), "");
+}
+
 // --- Histories -----------------------------------------------------------------------------------
 
 TEST_P(StrategyConformanceTest, ADocumentNeverWrittenHasNoHead) {
@@ -294,7 +300,7 @@ TEST_P(StrategyConformanceTest, AMissingOrDamagedVersionIsRefused) {
                 HasReason(ErrorReason::kRecordCorrupt));
   };
   for (const std::string& damaged :
-       {std::string(), record->value.substr(0, 40), EncodeVersion(head->version)}) {
+       {std::string(), std::string(record->value).substr(0, 40), EncodeVersion(head->version)}) {
     store::WriteBatch batch;
     if (damaged.empty()) {
       batch.Delete(Keyspace::kVersions, record_key);

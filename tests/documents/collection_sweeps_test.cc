@@ -393,7 +393,7 @@ TEST_P(CollectionSweepsTest, TheCacheIsBounded) {
   for (size_t i = 0; i < kCollections;) {
     store::WriteBatch batch;
     for (int k = 0; k < 100; ++k, ++i) {
-      batch.Put(Keyspace::kCollections, std::to_string(i), (*record)->value);
+      batch.Put(Keyspace::kCollections, std::to_string(i), std::string((*record)->value));
     }
     ASSERT_TRUE(test_support::AwaitCommit(world.engine(), std::move(batch)).committed);
   }

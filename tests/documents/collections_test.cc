@@ -291,8 +291,9 @@ TEST_P(SlowDeletion, GivesUpAfterAHundredLostRaces) {
     ++races;
     ASSERT_OK_AND_ASSIGN(const std::optional<store::Record> record,
                          world.engine().Get(store::Keyspace::kCollections, "things"));
+    ASSERT_TRUE(record.has_value());
     store::WriteBatch touch;
-    touch.Put(store::Keyspace::kCollections, "things", record->value);
+    touch.Put(store::Keyspace::kCollections, "things", std::string(record->value));
     // Comes first, since it is called first; nobody may wait for it here.
     world.engine().Commit(std::move(touch), [](const store::CommitResult&) {});
   };

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <set>
+
 #include "tests/documents/world.h"
 #include "tests/support/status_matchers.h"
 
@@ -13,6 +16,7 @@ namespace {
 using test_support::HasReason;
 using test_support::IsOk;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 const DocumentName kName{"things", "a"};
@@ -387,6 +391,57 @@ TEST_P(DocumentsTest, TheLedgerHoldsEverythingInCommitOrder) {
   }
   EXPECT_THAT(found.status(), IsOk());
   EXPECT_THAT(entries, ElementsAre("a1", "a2", "a3", "a4", "a5", "b1"));
+}
+
+// Of what two transactions and a single write did to two documents.
+TEST_P(DocumentsTest, AnAuditOfATransactionTellsAllOfItAndNothingElse) {
+  const bool atomic = GetParam().mode == Mode::kAtomic;
+  const auto commit = [&](const std::string& transaction_id, const std::vector<std::string>& ids) {
+    UnitRequest unit;
+    unit.transaction_id = transaction_id;
+    for (const std::string& id : ids) {
+      unit.changes.push_back(
+          {Request(id), [](const CurrentState& current) {
+             return Mutation{VersionKind::kUpdated, Number(100 + current.version->header.version)};
+           }});
+    }
+    std::promise<absl::StatusOr<UnitResult>> answer;
+    world->documents().Commit(std::move(unit),
+                              [&](auto result) { answer.set_value(std::move(result)); });
+    EXPECT_THAT(answer.get_future().get(), IsOk());
+  };
+  ASSERT_THAT(world->Create(Request("a"), Number(1)), IsOk());
+  ASSERT_THAT(world->Create(Request("b"), Number(1)), IsOk());
+  commit("t-1", atomic ? std::vector<std::string>{"b", "a"} : std::vector<std::string>{"a"});
+  ASSERT_THAT(world->Update(Request("a"), Number(7)), IsOk());
+  commit("t-2", {"a"});
+  const auto audit = [&](const std::string& id, const std::string& transaction_id) {
+    AuditQuery query;
+    query.collection = "things";
+    query.id = id;
+    query.transaction_id = transaction_id;
+    std::vector<std::string> found;
+    std::vector<store::CommitPosition> positions;
+    AuditCursor cursor = world->documents().Audit(query);
+    while (cursor.Next()) {
+      const AuditRow& row = cursor.row();
+      EXPECT_EQ(row.version.header.transaction_id, transaction_id);
+      found.push_back(row.id + std::to_string(row.version.header.version) + "/" +
+                      std::to_string(row.place.index));
+      positions.push_back(row.place.position);
+    }
+    EXPECT_THAT(cursor.status(), IsOk());
+    EXPECT_LE(std::set(positions.begin(), positions.end()).size(), 1u) << "one commit";
+    return found;
+  };
+  EXPECT_THAT(audit("a", "t-1"), ElementsAre(atomic ? "a2/1" : "a2/0"));
+  EXPECT_THAT(audit("a", "t-2"), ElementsAre("a4/0"));
+  EXPECT_THAT(audit("a", "t"), IsEmpty());
+  EXPECT_THAT(audit("b", "t-2"), IsEmpty());
+  if (!atomic) return;
+  EXPECT_THAT(audit("", "t-1"), ElementsAre("b2/0", "a2/1"));
+  EXPECT_THAT(audit("", "t-2"), ElementsAre("a4/0"));
+  EXPECT_THAT(audit("", "t-3"), IsEmpty());
 }
 
 TEST_P(DocumentsTest, PositionsStayWithTheirVersions) {

@@ -18,7 +18,14 @@ class HeldCommits final : public store::ForwardingStore {
  public:
   using Held = std::pair<store::WriteBatch, store::CommitCallback>;
 
-  explicit HeldCommits(store::Store& inner) : ForwardingStore(inner) {}
+  explicit HeldCommits(store::Store& inner, bool reads_block = false)
+      : ForwardingStore(inner), reads_block_(reads_block) {}
+
+  store::Capabilities capabilities() const override {
+    store::Capabilities capabilities = ForwardingStore::capabilities();
+    capabilities.blocking_reads = capabilities.blocking_reads || reads_block_;
+    return capabilities;
+  }
 
   void Commit(store::WriteBatch batch, store::CommitCallback done) override {
     ExpectEachKeyOnce(batch);
@@ -58,6 +65,8 @@ class HeldCommits final : public store::ForwardingStore {
           << "two writes on one key of " << store::KeyspaceName(write.keyspace);
     }
   }
+
+  const bool reads_block_;
 };
 
 inline absl::Status Overloaded() {

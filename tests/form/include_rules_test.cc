@@ -33,6 +33,8 @@ constexpr Rule kRules[] = {
     {"schemas/versioning", ". absl/ bson/ openssl/ schemas/base schemas/document schemas/store"},
 
     {"schemas/enrollment", ". absl/ schemas/base schemas/document schemas/versioning"},
+    {"schemas/transaction",
+     ". absl/ schemas/base schemas/document schemas/store schemas/versioning schemas/enrollment"},
 
     // The disk ends here; an engine knows the port, no other engine and no strategy.
     {"service/engines", ". absl/ posix schemas/base schemas/store"},
@@ -54,19 +56,19 @@ constexpr Rule kRules[] = {
     // The wire ends here; handlers know no engine, and of the transport what has no gRPC in it.
     {"service/rpc",
      ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
-     "schemas/versioning schemas/enrollment service/observability "
+     "schemas/versioning schemas/enrollment schemas/transaction service/observability "
      "service/security service/server/call.h service/server/method.h"},
     // Not the store: what of it is spoken of has a name.
     {"service/rpc/handlers",
      ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
-     "schemas/store/record.h schemas/versioning schemas/enrollment service/observability "
-     "service/rpc service/rpc/handlers service/security"},
+     "schemas/store/record.h schemas/versioning schemas/enrollment schemas/transaction "
+     "service/observability service/rpc service/rpc/handlers service/security"},
 
     {"service/observability", ". absl/ posix spdlog/ schemas/base"},
     {"service/app",
      ". absl/ CLI/ grpc/ grpcpp/ posix spdlog/ schemas/base schemas/document schemas/store "
-     "schemas/versioning schemas/enrollment service/engines service/observability service/rpc "
-     "service/security service/server"},
+     "schemas/versioning schemas/enrollment schemas/transaction service/engines "
+     "service/observability service/rpc service/security service/server"},
 
     // A client knows the contract and nothing of the server. The rules of Extended JSON are part of
     // the contract, and only its JSON needs them.

@@ -19,6 +19,7 @@
 #include "service/rpc/registry.h"
 #include "service/security/permission.h"
 #include "strata/v1/enrollment_service.pb.h"
+#include "strata/v1/transaction_service.pb.h"
 #include "tests/rpc/secured_server.h"
 #include "tests/rpc/test_server.h"
 
@@ -38,13 +39,15 @@ struct Asked {
     kCollection,
     kCollectionOrStudents,
     kCollectionOrAll,
-    kAll
+    kAll,
+    kTransaction,  // one about a document of the collection; of none where $C is empty
   } about = About::kCollection;
 };
 
 constexpr auto kOrStudents = Asked::About::kCollectionOrStudents;
 constexpr auto kOrAll = Asked::About::kCollectionOrAll;
 constexpr auto kAll = Asked::About::kAll;
+constexpr auto kTransaction = Asked::About::kTransaction;
 
 constexpr Asked kAsked[] = {
     {"strata.v1.DocumentService/Create", Permission::kWrite,
@@ -91,6 +94,26 @@ constexpr Asked kAsked[] = {
      kOrStudents},
     {"strata.v1.EnrollmentService/PurgeTombstones", Permission::kManage,
      R"({"collection": "$C", "through_sequence_number": 1})", kOrStudents},
+    {"strata.v1.TransactionService/Commit", Permission::kWrite,
+     R"({"writes": [{"update": {"collection": "$C", "id": "a",
+                                "patch": {"operations": [{"path": "/n", "increment": 1}]}}}]})"},
+    {"strata.v1.TransactionService/Commit", Permission::kWrite,
+     R"({"writes": [{"enroll": {"collection": "$C", "student_id": "t", "class_name": "c",
+                                "sequence_number": 5}}]})",
+     kOrStudents},
+    {"strata.v1.TransactionService/Commit", Permission::kWrite,
+     R"({"mode": "TRANSACTION_MODE_TWO_PHASE", "reads": [{"collection": "$C", "id": "b"}],
+         "writes": [{"update": {"collection": "$C", "id": "a",
+                                "patch": {"operations": [{"path": "/n", "increment": 1}]}}}]})"},
+    {"strata.v1.TransactionService/Read", Permission::kRead,
+     R"({"documents": [{"collection": "$C", "id": "a"}]})"},
+    {"strata.v1.TransactionService/GetTransaction", Permission::kRead, R"({"id": "of-$C"})",
+     kTransaction},
+    {"strata.v1.TransactionService/ListTransactions", Permission::kPrincipal, "{}"},
+    {"strata.v1.TransactionService/CancelTransaction", Permission::kWrite, R"({"id": "of-$C"})",
+     kTransaction},
+    {"strata.v1.TransactionService/ResumeTransaction", Permission::kWrite, R"({"id": "of-$C"})",
+     kTransaction},
     {"grpc.health.v1.Health/Check", Permission::kOpen, "{}"},
     {"grpc.health.v1.Health/Watch", Permission::kOpen, "{}"},
     {"grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Permission::kOpen,
@@ -144,8 +167,10 @@ const std::vector<Caller>& Callers() {
 
 std::string For(std::string_view collection, std::string_view json) {
   std::string made(json);
-  const size_t at = made.find("$C");
-  return at == std::string::npos ? made : made.replace(at, 2, collection);
+  for (size_t at = 0; (at = made.find("$C", at)) != std::string::npos; at += collection.size()) {
+    made.replace(at, 2, collection);
+  }
+  return made;
 }
 
 // How one call ended.
@@ -175,6 +200,7 @@ End EndOf(const Asked& asked, const Answered& answered) {
 std::string_view ResourceOf(const Asked& asked, std::string_view collection) {
   switch (asked.about) {
     case Asked::About::kCollection:
+    case Asked::About::kTransaction:
       return collection;
     case Asked::About::kCollectionOrStudents:
       return collection.empty() ? "students" : collection;
@@ -198,6 +224,10 @@ std::optional<End> Expected(const Asked& asked, const Caller& caller, std::strin
   const bool granted = (resource == "own" || resource == "students") &&
                        caller.permissions.count(asked.permission) != 0;
   if (granted) return std::nullopt;
+  // What is not the caller's is to it as if it were not there.
+  if (asked.about == Asked::About::kTransaction) {
+    return End{grpc::StatusCode::NOT_FOUND, "TRANSACTION_NOT_FOUND"};
+  }
   return End{grpc::StatusCode::PERMISSION_DENIED, "PERMISSION_DENIED"};
 }
 
@@ -211,6 +241,9 @@ class AccessMatrix : public testing::Test {
            R"({"collection": "$C", "id": "a", "replace": {"json": {"n": 2}}})");
       Fill(collection, "strata.v1.DocumentService/Create",
            R"({"collection": "$C", "id": "gone", "content": {"json": {}}})");
+      Fill(collection, "strata.v1.TransactionService/Commit",
+           R"({"request_id": "of-$C", "writes": [{"update": {"collection": "$C", "id": "a",
+               "patch": {"operations": [{"path": "/t", "set": 1}]}}}]})");
     }
   }
 

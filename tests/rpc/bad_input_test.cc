@@ -10,9 +10,9 @@
 #include <limits>
 #include <map>
 
-#include "schemas/document/hash.h"
 #include "service/engines/engines.h"
 #include "strata/v1/enrollment_service.pb.h"
+#include "tests/rpc/stored.h"
 #include "tests/rpc/test_server.h"
 
 namespace strata::rpc_test {
@@ -162,16 +162,7 @@ class BadInput : public testing::Test {
   explicit BadInput(std::unique_ptr<store::Store> store)
       : store_(*store), server_(TestOptions(), std::move(store)) {}
 
-  // All that is stored, as one hash.
-  document::Hash Stored() const {
-    document::PartHasher hasher;
-    for (const store::Keyspace keyspace : store::kAllKeyspaces) {
-      for (auto cursor = store_.Scan(keyspace, {}); cursor->Valid(); cursor->Next()) {
-        hasher.Add(cursor->key()).Add(cursor->value()).Add(cursor->stamp());
-      }
-    }
-    return hasher.Finish();
-  }
+  document::Hash Stored() const { return HashOfAll(store_); }
 
   store::Store& store_;  // the server's
   TestServer server_;
@@ -510,6 +501,9 @@ TEST_F(BadInput, WhoAndWhyAndHow) {
       {"Create", create(R"("request_id": "ä")"), kField, "request_id", "printable ASCII"},
       {"Create", create(R"("request_id": )" + Quoted(Text(129))), kField, "request_id", "128"},
       {"Audit", R"({"request_id": "a\nb"})", kField, "request_id", "printable ASCII"},
+      {"Audit", R"({"transaction_id": "a\nb"})", kField, "transaction_id", "printable ASCII"},
+      {"Audit", R"({"transaction_id": )" + Quoted(Text(141)) + "}", kField, "transaction_id",
+       "140"},
       {"Create", Moby(R"("request_id": "first", )" + content), ErrorReason::kRequestIdReused,
        "request_id", "version 1"},
       {"Update", Moby(R"("request_id": "first", "patch": {})"), ErrorReason::kRequestIdReused,

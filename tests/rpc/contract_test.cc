@@ -3,7 +3,9 @@
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <set>
+#include <vector>
 
 #include "schemas/base/error.h"
 #include "schemas/versioning/strategy.h"
@@ -13,9 +15,11 @@
 #include "strata/v1/document_service.pb.h"
 #include "strata/v1/enrollment_service.pb.h"
 #include "strata/v1/error_reason.pb.h"
+#include "strata/v1/transaction_service.pb.h"
 #include "strata/wire/v1/collection_service.pb.h"
 #include "strata/wire/v1/document_service.pb.h"
 #include "strata/wire/v1/enrollment_service.pb.h"
+#include "strata/wire/v1/transaction_service.pb.h"
 #include "tests/rpc/handlers.h"
 
 namespace strata::rpc_test {
@@ -27,12 +31,14 @@ using google::protobuf::FileDescriptor;
 
 const FileDescriptor* const kPublicFiles[] = {
     v1::GetRequest::descriptor()->file(), v1::Collection::descriptor()->file(),
-    v1::EnrollRequest::descriptor()->file(), v1::Document::descriptor()->file()};
+    v1::EnrollRequest::descriptor()->file(), v1::CommitRequest::descriptor()->file(),
+    v1::Document::descriptor()->file()};
 
 const FileDescriptor* WireFileOf(const FileDescriptor* file) {
   wire::v1::GetRequest::descriptor();  // so that the linker keeps it
   wire::v1::Collection::descriptor();
   wire::v1::EnrollRequest::descriptor();
+  wire::v1::CommitRequest::descriptor();
   std::string name = file->name();
   name.replace(name.find("strata/v1/"), 10, "strata/wire/v1/");
   return google::protobuf::DescriptorPool::generated_pool()->FindFileByName(name);
@@ -80,8 +86,9 @@ TEST(Contract, EachRpcOfTheProtosIsRegistered) {
 
 // Whoever generates code in another language needs no flags for it.
 TEST(Contract, EachProtoSaysWhereItsGeneratedCodeBelongs) {
-  for (const FileDescriptor* file : {kPublicFiles[0], kPublicFiles[1], kPublicFiles[2],
-                                     kPublicFiles[3], v1::ErrorReason_descriptor()->file()}) {
+  std::vector<const FileDescriptor*> files(std::begin(kPublicFiles), std::end(kPublicFiles));
+  files.push_back(v1::ErrorReason_descriptor()->file());
+  for (const FileDescriptor* file : files) {
     EXPECT_EQ(file->options().go_package(), "strata/v1;stratav1") << file->name();
     EXPECT_EQ(file->options().java_package(), "com.strata.v1") << file->name();
     EXPECT_TRUE(file->options().java_multiple_files()) << file->name();
@@ -169,6 +176,21 @@ TEST(Contract, TheNumbersOfKindsAndStrategiesAreThoseOfTheCode) {
                     std::to_string(strategies->value(i)->number()));
   }
   EXPECT_EQ(known, declared);
+}
+
+TEST(Contract, TheNumbersOfTransactionsAreThoseOfTheCode) {
+  using Mode = versioning::TransactionMode;
+  using Status = versioning::TransactionStatus;
+  EXPECT_EQ(static_cast<int>(Mode::kOneCommit), v1::TRANSACTION_MODE_ONE_COMMIT);
+  EXPECT_EQ(static_cast<int>(Mode::kTwoPhase), v1::TRANSACTION_MODE_TWO_PHASE);
+  EXPECT_EQ(v1::TransactionMode_descriptor()->value_count(), 3);
+  EXPECT_EQ(static_cast<int>(Status::kNew), v1::TRANSACTION_STATUS_NEW);
+  EXPECT_EQ(static_cast<int>(Status::kPending), v1::TRANSACTION_STATUS_PENDING);
+  EXPECT_EQ(static_cast<int>(Status::kApplied), v1::TRANSACTION_STATUS_APPLIED);
+  EXPECT_EQ(static_cast<int>(Status::kDone), v1::TRANSACTION_STATUS_DONE);
+  EXPECT_EQ(static_cast<int>(Status::kCancelling), v1::TRANSACTION_STATUS_CANCELLING);
+  EXPECT_EQ(static_cast<int>(Status::kCancelled), v1::TRANSACTION_STATUS_CANCELLED);
+  EXPECT_EQ(v1::TransactionStatus_descriptor()->value_count(), 7);
 }
 
 // 0 is "unset" there, so no option may mean something by it.

@@ -19,6 +19,12 @@ struct DocumentedMetadata {
 // By the names of the reasons on the wire.
 const std::map<std::string, DocumentedMetadata>& AllDocumentedMetadata();
 
+struct Details;
+
+// The keys of what an error carries, but for those that say which part of a transaction it is
+// about.
+std::set<std::string> KeysOfReason(const Details& details);
+
 // That an error of ours carries the metadata that its comment tells of, and no other.
 void ExpectDocumentedMetadata(const grpc::Status& status);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/transaction/transactions.h"
 #include "service/observability/health.h"
 #include "service/rpc/reflection.h"
 #include "service/rpc/registry.h"
@@ -19,12 +20,20 @@ namespace strata::rpc_test {
 struct Handlers {
   versioning::testing::World world;
   enrollment::Enrollments enrollments{world->documents()};
+  test_support::InlineExecutor executor;
+  transaction::Transactions transactions{world->store(),    world->documents(), Clock::System(),
+                                         Entropy::System(), executor,           {}};
   observability::Health health{{}};
   const rpc::Reflection reflection{{}};
   security::Access access;
-  const rpc::Services services{
-      world->documents(), enrollments, *versioning::FindStrategy("deltas"), health,
-      reflection,         access,      std::chrono::milliseconds(1000)};
+  const rpc::Services services{world->documents(),
+                               enrollments,
+                               transactions,
+                               *versioning::FindStrategy("deltas"),
+                               health,
+                               reflection,
+                               access,
+                               std::chrono::milliseconds(1000)};
   const std::vector<server::Method> methods = rpc::AllMethods(services);
 
   const server::Method& Find(std::string_view path) const {

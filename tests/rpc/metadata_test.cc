@@ -62,7 +62,7 @@ class Metadata : public testing::Test {
     ASSERT_FALSE(details.reason.empty()) << status.error_message();
     ExpectDocumentedMetadata(status);
     std::set<std::string>& keys = seen_[details.reason];
-    for (const auto& [key, value] : details.metadata) keys.insert(key);
+    keys.merge(KeysOfReason(details));
   }
   void SawCall(const std::string& method, const std::string& request) {
     SCOPED_TRACE(method + " " + request.substr(0, 200));
@@ -91,6 +91,7 @@ class Metadata : public testing::Test {
 
   void DriveRequests();
   void DriveState();
+  void DriveTransactions();
   void DriveEngines();
   void DriveWaiting();
   void DriveCallers();
@@ -176,6 +177,35 @@ void Metadata::DriveState() {
   Must(full.CreateCollection(R"({"name": "one"})"));
   Saw(full.CreateCollection(R"({"name": "two"})").status);
   Saw(full.Create(R"({"collection": "two", "content": {"json": {}}})").status);
+}
+
+void Metadata::DriveTransactions() {
+  const std::string moby = R"({"update": {"collection": "books", "id": "moby", "patch": {}}})";
+  const std::string done = R"({"request_id": "t1", "writes": [)" + moby + "]}";
+  Must(server_->Commit(done));
+  SawCall("TransactionService/GetTransaction", R"({"id": "none"})");
+  SawCall("TransactionService/CancelTransaction", R"({"id": "t1"})");
+  SawCall("TransactionService/Commit", R"({"writes": [)" + moby + ", " + moby + "]}");
+  SawCall("TransactionService/Commit",
+          R"({"writes": [{"update": {"collection": "books", "id": "moby", "patch": {},
+                                     "precondition": {"version": 99}}}]})");
+
+  // One that others cancelled, asked for again.
+  const std::unique_ptr<store::Store> memory = MemoryStore();
+  const std::string create =
+      R"({"request_id": "t1", "mode": "TRANSACTION_MODE_TWO_PHASE",
+          "writes": [{"create": {"collection": "books", "id": "x", "content": {"json": {}}}}]})";
+  {
+    app::ServerOptions holding = TestOptions();
+    holding.transactions.hold_after = transaction::HoldAfter::kPending;
+    TestServer held(holding, std::make_unique<test_support::SingleRecordStore>(*memory));
+    Saw(held.Commit(create).status);  // once it is held
+    const auto found = held.GetTransaction(R"({"id": "t1"})");
+    ASSERT_EQ(found.response.transaction().status(), v1::TRANSACTION_STATUS_PENDING);
+  }
+  TestServer later(TestOptions(), std::make_unique<test_support::SingleRecordStore>(*memory));
+  Must(later.CancelTransaction(R"({"id": "t1", "change": {"actor": "anna"}})"));
+  Saw(later.Commit(create).status);
 }
 
 void Metadata::DriveEngines() {
@@ -297,6 +327,7 @@ void Metadata::DriveDamage() {
 TEST_F(Metadata, OfEachReasonIsWhatItsCommentSays) {
   DriveRequests();
   DriveState();
+  DriveTransactions();
   DriveEngines();
   DriveWaiting();
   DriveCallers();

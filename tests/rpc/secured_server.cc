@@ -12,6 +12,7 @@
 
 #include "schemas/base/strings.h"
 #include "schemas/store/keyspace.h"
+#include "schemas/store/single_record_store.h"
 #include "service/engines/engines.h"
 #include "service/security/tokens.h"
 #include "tests/rpc/test_server.h"
@@ -84,7 +85,7 @@ Answered CallAnything(const std::shared_ptr<grpc::Channel>& channel, std::string
 }
 
 SecuredServer::SecuredServer(std::string_view grants, const std::vector<std::string>& users,
-                             std::string_view quotas, int loops)
+                             std::string_view quotas, int loops, bool single_record)
     : clock_(Clock::System().Now()) {
   const auto file = [this](const char* name, std::string_view text, mode_t mode = 0600) {
     WriteFile(directory_.Join(name), text, mode);
@@ -121,6 +122,7 @@ SecuredServer::SecuredServer(std::string_view grants, const std::vector<std::str
   open.clock = options.clock;
   auto store = engines::OpenEngine("memory", open);
   EXPECT_TRUE(store.ok()) << store.status();
+  if (single_record) *store = std::make_unique<store::SingleRecordStore>(*std::move(store));
   store_ = store->get();
   auto server = app::Server::Start(options, *std::move(store));
   EXPECT_TRUE(server.ok()) << server.status();

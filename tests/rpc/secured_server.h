@@ -42,9 +42,9 @@ Answered CallAnything(const std::shared_ptr<grpc::Channel>& channel, std::string
 class SecuredServer {
  public:
   // `grants` and `quotas` are the policy's others, as JSON without the brackets around; each user
-  // gets a token ("user:NAME").
+  // gets a token ("user:NAME"). `single_record`: over an engine without atomic batches.
   explicit SecuredServer(std::string_view grants, const std::vector<std::string>& users = {},
-                         std::string_view quotas = "", int loops = 1);
+                         std::string_view quotas = "", int loops = 1, bool single_record = false);
 
   app::Server& server() { return *server_; }
   const test_support::TestCa& ca() const { return ca_; }

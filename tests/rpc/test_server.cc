@@ -90,6 +90,7 @@ void TestServer::Open() {
   channel_ = Connect();
   documents_ = v1::DocumentService::NewStub(channel_);
   collections_ = v1::CollectionService::NewStub(channel_);
+  transactions_ = v1::TransactionService::NewStub(channel_);
 }
 
 std::shared_ptr<grpc::Channel> TestServer::Connect() const {

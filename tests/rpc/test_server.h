@@ -14,6 +14,7 @@
 #include "service/app/server.h"
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
+#include "strata/v1/transaction_service.grpc.pb.h"
 #include "tests/rpc/documented_metadata.h"
 #include "tests/rpc/interposed_store.h"
 
@@ -66,8 +67,10 @@ class TestServer {
   std::shared_ptr<grpc::Channel> Connect() const;
   v1::DocumentService::Stub& documents() { return *documents_; }
   v1::CollectionService::Stub& collections() { return *collections_; }
+  v1::TransactionService::Stub& transactions() { return *transactions_; }
 
-  // Calls the method of DocumentService or CollectionService with a request in JSON.
+  // Calls the method of DocumentService, CollectionService or TransactionService with a request in
+  // JSON.
 #define STRATA_TEST_CALL(service, Method)                                                  \
   Outcome<v1::Method##Response> Method(std::string_view json) {                            \
     return Call<v1::Method##Response>(*service, &std::decay_t<decltype(*service)>::Method, \
@@ -88,6 +91,12 @@ class TestServer {
   STRATA_TEST_CALL(collections_, ListCollections)
   STRATA_TEST_CALL(collections_, DeleteCollection)
   STRATA_TEST_CALL(collections_, GetLedgerHead)
+  STRATA_TEST_CALL(transactions_, Commit)
+  STRATA_TEST_CALL(transactions_, Read)
+  STRATA_TEST_CALL(transactions_, GetTransaction)
+  STRATA_TEST_CALL(transactions_, ListTransactions)
+  STRATA_TEST_CALL(transactions_, CancelTransaction)
+  STRATA_TEST_CALL(transactions_, ResumeTransaction)
 #undef STRATA_TEST_CALL
 
   template <typename Response, typename Stub, typename Method, typename Request>
@@ -121,6 +130,7 @@ class TestServer {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::DocumentService::Stub> documents_;
   std::unique_ptr<v1::CollectionService::Stub> collections_;
+  std::unique_ptr<v1::TransactionService::Stub> transactions_;
 };
 
 template <typename Message>

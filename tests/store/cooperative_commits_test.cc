@@ -140,8 +140,8 @@ TEST_F(CooperativeCommitsTest, ReadsBesideCommitsNeverGoBack) {
       const auto before = store_->Get(Keyspace::kHeads, key);
       ASSERT_THAT(before, IsOk());
       WriteBatch batch;
-      batch.Replace(Keyspace::kHeads, key, std::to_string(std::stoi((*before)->value) + 1),
-                    (*before)->stamp);
+      batch.Replace(Keyspace::kHeads, key,
+                    std::to_string(std::stoi(std::string((*before)->value)) + 1), (*before)->stamp);
       if (joined) {
         std::atomic<bool> done = false;
         store_->Commit(std::move(batch), [&](const CommitResult&) { done = true; });
@@ -163,10 +163,10 @@ TEST_F(CooperativeCommitsTest, ReadsBesideCommitsNeverGoBack) {
       const int at_least = seen[static_cast<size_t>(key)];
       int value = 0;
       if (how == 0) {
-        value = std::stoi((*store_->Get(Keyspace::kHeads, key_of(key)))->value);
+        value = std::stoi(std::string((*store_->Get(Keyspace::kHeads, key_of(key)))->value));
       } else {
         const std::unique_ptr<store::Reader> snapshot = store_->Snapshot();
-        value = std::stoi((*snapshot->Get(Keyspace::kHeads, key_of(key)))->value);
+        value = std::stoi(std::string((*snapshot->Get(Keyspace::kHeads, key_of(key)))->value));
         const auto cursor =
             snapshot->Scan(Keyspace::kHeads, {.begin = key_of(key), .end = key_of(key) + "~"});
         ASSERT_TRUE(cursor->Valid());

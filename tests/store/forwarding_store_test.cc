@@ -41,7 +41,7 @@ WriteBatch PutOf(std::string key, std::string value) {
 std::string ValueAt(const Reader& reader, std::string_view key) {
   const auto record = reader.Get(Keyspace::kHeads, key);
   EXPECT_THAT(record, IsOk());
-  return record.ok() && *record ? (*record)->value : "(none)";
+  return record.ok() && *record ? std::string((*record)->value) : "(none)";
 }
 
 TEST(ForwardingStore, ChangesNothing) {

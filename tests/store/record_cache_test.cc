@@ -123,6 +123,27 @@ TEST(RecordCacheTest, ForgetsWhatWasUsedLeast) {
   EXPECT_EQ(Known(cache, "key 9999"), value);
 }
 
+TEST(RecordCacheTest, ForgetsInTheEndWhatIsUsedNoMore) {
+  RecordCache cache(kBytes);
+  const std::string value(1000, 'x');
+  for (int i = 0; i < 100; ++i) {
+    Write(cache, "old " + std::to_string(i), Record(1, value));
+    ASSERT_EQ(Known(cache, "old " + std::to_string(i)), value);
+  }
+  for (int i = 0; i < 10'000; ++i) Write(cache, "key " + std::to_string(i), Record(2 + i, value));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(Known(cache, "old " + std::to_string(i)), "?") << i;
+}
+
+TEST(RecordCacheTest, WhereAllWereUsedThereIsRoomForNewOnes) {
+  RecordCache cache(kBytes);
+  const std::string value(1000, 'x');
+  for (int i = 0; i < 3'000; ++i) {
+    const std::string key = "key " + std::to_string(i);
+    Write(cache, key, Record(1 + i, value));
+    ASSERT_EQ(Known(cache, key), value) << i;
+  }
+}
+
 TEST(RecordCacheTest, DoesNotKeepWhatWouldPushOutAllElse) {
   RecordCache cache(kBytes);
   Write(cache, "a", Record(1, "small"));

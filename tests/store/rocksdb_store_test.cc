@@ -45,7 +45,9 @@ using test_support::AwaitCommit;
 using test_support::EntryThatSays;
 using test_support::HasReason;
 using test_support::IsOk;
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 class RocksDbStoreTest : public testing::Test {
  protected:
@@ -74,7 +76,7 @@ class RocksDbStoreTest : public testing::Test {
   static std::string ValueAt(const store::Reader& reader, std::string_view key) {
     const auto record = reader.Get(Keyspace::kMeta, key);
     if (!record.ok()) return record.status().ToString();
-    return *record ? (*record)->value : "(none)";
+    return *record ? std::string((*record)->value) : "(none)";
   }
   std::string ValueAt(std::string_view key) { return ValueAt(*store_, key); }
 
@@ -361,7 +363,8 @@ TEST_F(RocksDbStoreTest, AnUnknownFormatIsRefused) {
 // What a build left that did not know the keyspace yet.
 TEST_F(RocksDbStoreTest, AKeyspaceThatTheDatabaseLacksIsMadeWhenItIsOpened) {
   for (const Keyspace keyspace : store::kAllKeyspaces) {
-    if (store::TraitsOf(keyspace).append_only || keyspace == Keyspace::kMeta) continue;
+    const store::KeyspaceTraits& traits = store::TraitsOf(keyspace);
+    if (traits.append_only || traits.made_when_used || keyspace == Keyspace::kMeta) continue;
     SCOPED_TRACE(store::KeyspaceName(keyspace));
     Reopen();
     const store::CommitPosition last = Put("a", "1", "entry").position;
@@ -379,6 +382,68 @@ TEST_F(RocksDbStoreTest, AKeyspaceThatTheDatabaseLacksIsMadeWhenItIsOpened) {
     Reopen();
     EXPECT_TRUE(store_->Scan(keyspace, {})->Valid());
   }
+}
+
+// So that an older build, which would refuse the directory for it, can still open it.
+TEST_F(RocksDbStoreTest, AKeyspaceThatCameLaterIsMadeWithItsFirstRecord) {
+  const auto families = [this] {
+    std::vector<std::string> names;
+    EXPECT_TRUE(rocksdb::DB::ListColumnFamilies({}, options_.directory, &names).ok());
+    return names;
+  };
+  constexpr Keyspace kLater = Keyspace::kTransactions;
+  const auto insert = [](std::string key) {
+    WriteBatch batch;
+    batch.Insert(kLater, std::move(key), "1");
+    return batch;
+  };
+  Open();
+  Put("a", "1", "entry");
+  // Without it all is as in one that is empty.
+  EXPECT_EQ(*store_->Get(kLater, "t"), std::nullopt);
+  EXPECT_FALSE(store_->Scan(kLater, {})->Valid());
+  EXPECT_THAT(store_->Scan(kLater, {.begin = "", .end = "", .reverse = true})->status(), IsOk());
+  EXPECT_EQ(store_->Estimate(kLater, {}).records, 0);
+  WriteBatch checks;
+  checks.CheckAbsent(kLater, "t");
+  checks.Delete(kLater, "t");
+  EXPECT_TRUE(AwaitCommit(*store_, std::move(checks)).committed);
+  WriteBatch stamped;
+  stamped.Check(kLater, "t", 1);
+  EXPECT_EQ(AwaitCommit(*store_, std::move(stamped)).refused, 0u);
+  EXPECT_THAT(store_->CompactAll(), IsOk());
+  Reopen();
+  EXPECT_THAT(families(), Not(Contains("transactions")));
+
+  std::unique_ptr<store::Reader> snapshot = store_->Snapshot();
+  const auto cursor = store_->Scan(kLater, {});
+  EXPECT_TRUE(AwaitCommit(*store_, insert("t")).committed);
+  EXPECT_THAT(families(), Contains("transactions"));
+  EXPECT_EQ((*store_->Get(kLater, "t"))->value, "1");
+  EXPECT_EQ(*snapshot->Get(kLater, "t"), std::nullopt);
+  EXPECT_FALSE(snapshot->Scan(kLater, {})->Valid());
+  EXPECT_FALSE(cursor->Valid());
+  snapshot.reset();
+  EXPECT_FALSE(AwaitCommit(*store_, insert("t")).committed);
+  EXPECT_TRUE(AwaitCommit(*store_, insert("u")).committed);
+}
+
+// Killed between the two, or whenever later: no copy of the directory has the record and lacks what
+// makes an older build refuse it.
+TEST_F(RocksDbStoreTest, WhatIsWrittenIntoAKeyspaceThatCameLaterOutlivesAKill) {
+  Open();
+  Put("a", "1", "entry");
+  WriteBatch batch;
+  batch.Put(Keyspace::kTransactions, "t", "1");
+  batch.Put(Keyspace::kMeta, "a", "2");
+  EXPECT_TRUE(AwaitCommit(*store_, std::move(batch)).committed);
+  const std::string copy = directory_.Join("copy");
+  fs::copy(options_.directory, copy);
+  store_.reset();
+  options_.directory = copy;
+  Open();
+  EXPECT_EQ(ValueAt("a"), "2");
+  EXPECT_EQ((*store_->Get(Keyspace::kTransactions, "t"))->value, "1");
 }
 
 // The same build, killed within a write: who looks whether the log's end was only torn makes no
@@ -521,6 +586,21 @@ TEST_F(FailingRocksDbStoreTest, BatchesThatWaitAreDecidedInTheirOrder) {
                                             testing::Pair(4, true), testing::Pair(5, false)));
   EXPECT_LE(log_syncs_ - syncs, 2);
   EXPECT_EQ(ValueAt("2"), "by 4");
+}
+
+TEST_F(RocksDbStoreTest, WhoReadsARecordThatIsCachedSharesItsBytes) {
+  Open();
+  WriteBatch batch;
+  batch.Put(Keyspace::kHeads, "a", "1");
+  ASSERT_TRUE(AwaitCommit(*store_, std::move(batch)).committed);
+  const auto bytes_at = [](const store::Reader& reader) {
+    return (*reader.Get(Keyspace::kHeads, "a"))->value.shared();
+  };
+  EXPECT_EQ(bytes_at(*store_), bytes_at(*store_));
+  EXPECT_EQ(bytes_at(*store_), bytes_at(*store_->Snapshot()));
+  Reopen();
+  const auto read = bytes_at(*store_);  // from the disk; and the cache keeps the same
+  EXPECT_EQ(bytes_at(*store_), read);
 }
 
 TEST_F(RocksDbStoreTest, ABatchThatWaitedBeyondItsDeadlineIsDroppedAndNoOther) {

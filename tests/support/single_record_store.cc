@@ -19,13 +19,6 @@ absl::Status DeadStatus() {
   return Error(ErrorReason::kStoreUnavailable, "The store has crashed.");
 }
 
-// Hides the position and hands on the rest.
-class PlainCursor final : public store::ForwardingCursor {
- public:
-  using ForwardingCursor::ForwardingCursor;
-  store::CommitPosition position() const override { return 0; }
-};
-
 struct Entry {
   std::string key;
   std::string value;
@@ -60,16 +53,10 @@ class CollectedCursor final : public store::Cursor {
   size_t at_ = 0;
 };
 
-store::WriteBatch BatchOf(const store::Write& write) {
-  store::WriteBatch batch;
-  batch.Put(write.keyspace, "", "") = write;
-  return batch;
-}
-
 }  // namespace
 
 SingleRecordStore::SingleRecordStore(store::Store& inner, SingleRecordOptions options)
-    : ForwardingStore(inner), options_(options), generator_(options.seed) {}
+    : store::SingleRecordStore(inner), options_(options), generator_(options.seed) {}
 
 SingleRecordStore::~SingleRecordStore() = default;
 
@@ -79,15 +66,11 @@ void SingleRecordStore::CrashAfter(size_t writes) { crash_at_ = writes_ + writes
 
 void SingleRecordStore::Crash() { crashed_ = true; }
 
-store::Capabilities SingleRecordStore::capabilities() const { return {}; }
-
 absl::StatusOr<std::optional<Record>> SingleRecordStore::Get(Keyspace keyspace,
                                                              std::string_view key) const {
   if (hooks_.before_get) hooks_.before_get(keyspace, key);
   if (crashed_) return DeadStatus();
-  absl::StatusOr<std::optional<Record>> result = inner().Get(keyspace, key);
-  if (result.ok() && *result) (*result)->position = 0;
-  return result;
+  return store::SingleRecordStore::Get(keyspace, key);
 }
 
 std::vector<absl::StatusOr<std::optional<Record>>> SingleRecordStore::GetMany(
@@ -102,7 +85,7 @@ std::unique_ptr<store::Cursor> SingleRecordStore::Scan(Keyspace keyspace,
     return std::make_unique<CollectedCursor>(std::vector<Entry>(), range.reverse, DeadStatus());
   }
   if (options_.stale_writes > 0) return ScanStale(keyspace, range);
-  return std::make_unique<PlainCursor>(inner().Scan(keyspace, range));
+  return store::SingleRecordStore::Scan(keyspace, range);
 }
 
 std::unique_ptr<store::Cursor> SingleRecordStore::ScanStale(Keyspace keyspace,
@@ -114,7 +97,7 @@ std::unique_ptr<store::Cursor> SingleRecordStore::ScanStale(Keyspace keyspace,
     if (!past_.empty()) past = past_[generator_() % past_.size()];
     coins_seed = generator_();
   }
-  if (past == nullptr) return std::make_unique<PlainCursor>(inner().Scan(keyspace, range));
+  if (past == nullptr) return store::SingleRecordStore::Scan(keyspace, range);
 
   std::mt19937_64 coins(coins_seed);
   const auto then = past->Scan(keyspace, range);
@@ -140,61 +123,33 @@ std::unique_ptr<store::Cursor> SingleRecordStore::ScanStale(Keyspace keyspace,
   return std::make_unique<CollectedCursor>(std::move(entries), range.reverse, std::move(status));
 }
 
-std::unique_ptr<store::Reader> SingleRecordStore::Snapshot() const {
-  return std::make_unique<store::ForwardingReader>(*this);
-}
-
 void SingleRecordStore::Commit(store::WriteBatch batch, store::CommitCallback done) {
-  store::CommitResult result = Apply(batch);
+  store::CommitResult result = Apply(std::move(batch));
   engines::CallNested(*this,
                       [result = std::move(result), done = std::move(done)] { done(result); });
 }
 
-store::CommitResult SingleRecordStore::Apply(const store::WriteBatch& batch) {
-  store::CommitResult result;
-  if (crashed_) {
-    result.status = DeadStatus();
-    return result;
-  }
-  const auto is_check = [](const store::Write& write) {
-    return write.kind == store::WriteKind::kCheck;
-  };
-  if (std::any_of(batch.writes().begin(), batch.writes().end(), is_check)) {
-    result.status =
-        Error(ErrorReason::kUnsupportedByEngine, "This engine does not check records in a batch.");
-    return result;
-  }
-  for (size_t index = 0; index < batch.writes().size(); ++index) {
-    const store::Write& write = batch.writes()[index];
-    if (DiesBefore(write, index)) {
-      result.status = Error(ErrorReason::kOutcomeUnknown, "The store crashed during the commit.");
-      return result;
+store::CommitResult SingleRecordStore::Apply(store::WriteBatch writes) {
+  store::SingleRecordBatch batch(std::move(writes));
+  if (crashed_) batch.Abandon(DeadStatus());
+  while (!batch.finished()) {
+    if (DiesBefore(batch)) {
+      batch.Abandon(Error(ErrorReason::kOutcomeUnknown, "The store crashed during the commit."));
+      break;
     }
     RememberState();
-    store::WriteBatch alone = BatchOf(write);
-    if (index == 0)
-      alone.set_deadline(batch.deadline());  // the batch is begun with its first write
-    const store::CommitResult single = AwaitCommit(inner(), std::move(alone));
-    if (!single.status.ok()) {
-      // The version stands or falls with the commit point; after it there is only clean-up. Before
-      // it, "nothing was written" would be a lie from the second write on.
-      if (result.committed) return result;
-      result.status = index == 0 ? single.status
-                                 : Error(ErrorReason::kOutcomeUnknown,
-                                         "The store failed in the middle of the commit.");
-      return result;
-    }
-    if (!single.committed) return result;
-    ++writes_;
-    ++result.applied;
-    result.committed = index >= batch.commit_point();
+    const size_t applied = batch.result().applied;
+    batch.Take(AwaitCommit(inner(), batch.NextAlone()));
+    if (batch.result().applied > applied) ++writes_;
   }
-  return result;
+  return batch.result();
 }
 
-bool SingleRecordStore::DiesBefore(const store::Write& write, size_t index) {
+bool SingleRecordStore::DiesBefore(const store::SingleRecordBatch& batch) {
   if (writes_ >= crash_at_) Crash();
-  if (!crashed_ && hooks_.before_write && !hooks_.before_write(write, index)) Crash();
+  const bool lives =
+      crashed_ || !hooks_.before_write || hooks_.before_write(batch.next(), batch.result().applied);
+  if (!lives) Crash();
   return crashed_;
 }
 
@@ -205,7 +160,5 @@ void SingleRecordStore::RememberState() {
   past_.push_back(std::move(state));
   if (past_.size() > options_.stale_writes) past_.pop_front();
 }
-
-store::CommitPosition SingleRecordStore::LastPosition() const { return 0; }
 
 }  // namespace strata::test_support

@@ -1,5 +1,5 @@
-// The weakest store that the port allows, over any other: single-record writes, no snapshots, no
-// positions, and if wanted stale scans and crashes between any two writes.
+// The weakest store that the port allows as tests want it: stepping in between any two writes,
+// stale scans, crashes.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "schemas/store/forwarding_store.h"
+#include "schemas/store/single_record_store.h"
 
 namespace strata::test_support {
 
@@ -37,18 +37,14 @@ struct SingleRecordOptions {
   uint64_t seed = 1;  // of that choice
 };
 
-// All capabilities are off. A batch's writes are committed to `inner` one by one; the first guard
-// that fails ends it, and `committed` and `applied` say how far it came. Batches of several threads
-// interleave between their writes. A batch with a check is refused with UNSUPPORTED_BY_ENGINE and
-// nothing written. Ledger entries are dropped, positions read as 0; stamps are the inner store's.
-//
 // Commit blocks until the inner store has answered, and calls `done` on the caller's thread: so a
 // test with one thread is deterministic on every engine, and one thread's batches keep their order.
-// Not from a callback of an inner store that completes on a thread of its own.
+// Batches of several threads interleave between their writes. Not from a callback of an inner store
+// that completes on a thread of its own.
 //
 // `inner` must outlive it. Several decorators over one inner store are several processes; a new one
 // after a crash is a restart.
-class SingleRecordStore final : public store::ForwardingStore {
+class SingleRecordStore final : public store::SingleRecordStore {
  public:
   explicit SingleRecordStore(store::Store& inner, SingleRecordOptions options = {});
   ~SingleRecordStore() override;
@@ -65,22 +61,19 @@ class SingleRecordStore final : public store::ForwardingStore {
   // How many writes were applied or skipped so far.
   size_t writes() const { return writes_; }
 
-  store::Capabilities capabilities() const override;
   absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
                                                    std::string_view key) const override;
   std::vector<absl::StatusOr<std::optional<store::Record>>> GetMany(
       std::span<const store::RecordKey> keys) const override;
   std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
                                       const store::Range& range) const override;
-  std::unique_ptr<store::Reader> Snapshot() const override;  // the live store
   void Commit(store::WriteBatch batch, store::CommitCallback done) override;
-  store::CommitPosition LastPosition() const override;
   // Nobody: Commit waits for the inner store.
   store::CooperativeCommitter* cooperative() override { return nullptr; }
 
  private:
-  store::CommitResult Apply(const store::WriteBatch& batch);
-  bool DiesBefore(const store::Write& write, size_t index);
+  store::CommitResult Apply(store::WriteBatch writes);
+  bool DiesBefore(const store::SingleRecordBatch& batch);
   void RememberState();
   std::unique_ptr<store::Cursor> ScanStale(store::Keyspace keyspace,
                                            const store::Range& range) const;

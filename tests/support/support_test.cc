@@ -27,7 +27,7 @@ std::unique_ptr<store::Store> MemoryStore() { return *engines::OpenEngine("memor
 std::string ValueAt(const store::Reader& reader, std::string_view key) {
   const auto record = reader.Get(Keyspace::kMeta, key);
   EXPECT_THAT(record, IsOk());
-  return record.ok() && *record ? (*record)->value : "(none)";
+  return record.ok() && *record ? std::string((*record)->value) : "(none)";
 }
 
 TEST(ManualClock, MovesOnlyWhenMoved) {

@@ -1,9 +1,6 @@
 // The commands of service/docs/certificates.md, run as somebody would paste them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,6 +9,7 @@
 #include <vector>
 
 #include "tests/fault/child_process.h"
+#include "tests/fault/documented_commands.h"
 #include "tests/fault/server_process.h"
 #include "tests/support/temporary_directory.h"
 
@@ -38,25 +36,6 @@ std::vector<std::string> CommandsOf(const std::string& path) {
   return commands;
 }
 
-std::string FreePort() {
-  const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  bind(listening, reinterpret_cast<const sockaddr*>(&address), size);
-  getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size);
-  close(listening);
-  return std::to_string(ntohs(address.sin_port));
-}
-
-std::string Replaced(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
-
 // What a shell stops at that is to fail, too, and not only what is to succeed.
 std::string Strict(const std::string& command) {
   if (!command.starts_with("! ")) return command;
@@ -68,7 +47,7 @@ TEST(Rotation, IsDoneByTheCommandsThatAreWrittenDown) {
   const auto folder_of = [](const std::string& program) {
     return std::filesystem::path(program).parent_path().string();
   };
-  const std::string port = FreePort();
+  const std::string port = fault::FreePort();
   std::ofstream script(directory.Join("script"));
   script << "set -euxo pipefail\ncd " << directory.path()
          << "\nPATH=" << folder_of(STRATA_SERVER_BINARY) << ":" << folder_of(fault::StrataBinary())
@@ -77,7 +56,7 @@ TEST(Rotation, IsDoneByTheCommandsThatAreWrittenDown) {
   int commands = 0;
   for (const std::string& command : CommandsOf(STRATA_CERTIFICATES_DOCUMENT)) {
     if (command.starts_with("grpcurl ")) continue;  // no package has it
-    script << Strict(Replaced(command, "50051", port)) << "\n";
+    script << Strict(fault::Replaced(command, "50051", port)) << "\n";
     ++commands;
   }
   script.close();

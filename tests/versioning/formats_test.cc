@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -17,8 +18,10 @@
 
 #include "absl/strings/escaping.h"
 #include "schemas/versioning/ledger_migration.h"
+#include "schemas/versioning/transaction_record.h"
 #include "service/engines/engines.h"
 #include "service/engines/rocksdb/record_format.h"
+#include "tests/support/await_commit.h"
 #include "tests/support/ledger_entries.h"
 #include "tests/versioning/verify_world.h"
 
@@ -71,8 +74,15 @@ std::string_view KindWord(VersionKind kind) {
   return kWords[static_cast<size_t>(kind)];
 }
 
-// A copy of a directory of tests/data/formats, with all that is above an engine.
-class FormatsTest : public ::testing::TestWithParam<int> {
+// A directory of tests/data/formats.
+struct OldDirectory {
+  std::string_view name;
+  int collections;
+};
+void PrintTo(const OldDirectory& directory, std::ostream* out) { *out << directory.name; }
+
+// A copy of one, with all that is above an engine.
+class FormatsTest : public ::testing::TestWithParam<OldDirectory> {
  protected:
   FormatsTest() {
     for (const auto& file : fs::directory_iterator(Folder())) {
@@ -81,7 +91,7 @@ class FormatsTest : public ::testing::TestWithParam<int> {
   }
   ~FormatsTest() override { executor_.Stop(); }
 
-  fs::path Folder() const { return fs::path(kFolder) / std::to_string(GetParam()); }
+  fs::path Folder() const { return fs::path(kFolder) / GetParam().name; }
 
   void Open() {
     documents_.reset();
@@ -150,7 +160,7 @@ TEST_P(FormatsTest, IsWholeAndGoesOn) {
       EXPECT_THAT(verified->findings, IsEmpty()) << name;
     }
     ASSERT_THAT(collections.status(), IsOk());
-    EXPECT_EQ(count, 8);
+    EXPECT_EQ(count, GetParam().collections);
     if (round > 0) break;
     for (const StrategyEntry& strategy : AllStrategies()) {
       // Younger strategies have no collection in it.
@@ -165,7 +175,52 @@ TEST_P(FormatsTest, IsWholeAndGoesOn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, FormatsTest, ::testing::Values(2, 3));
+TEST_P(FormatsTest, NoVersionOfItIsOfATransaction) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  int of_requests = 0;
+  for (const Told& told : ReadTold(Folder() / "versions.txt")) {
+    if (told.chain == "-") continue;
+    HistoryQuery query;
+    query.name = {told.collection, told.id};
+    query.from_version = query.to_version = told.version;
+    HistoryCursor cursor = documents_->History(query);
+    ASSERT_TRUE(cursor.Next()) << cursor.status();
+    const VersionHeader& header = cursor.version().header;
+    EXPECT_EQ(header.transaction_id, "");
+    EXPECT_EQ(header.mark, VersionMark::kNone);
+    of_requests += header.request_id.empty() ? 0 : 1;
+  }
+  EXPECT_GT(of_requests, 0);
+}
+
+// An older build, which does not know the keyspace, goes on to open a directory that this one has
+// written, until there is a transaction.
+TEST_P(FormatsTest, GetsNoKeyspaceThatOlderBuildsDoNotKnow) {
+  const auto has_transactions = [this] {
+    std::vector<std::string> names;
+    EXPECT_TRUE(rocksdb::DB::ListColumnFamilies({}, std::string(directory_.path()), &names).ok());
+    return std::find(names.begin(), names.end(), "transactions") != names.end();
+  };
+  ASSERT_NO_FATAL_FAILURE(Open());
+  WriteRequest request;
+  request.name = {"full-copies", "new"};
+  request.request_id = "new";
+  Answer answer;
+  documents_->Create(request, Number(1), answer.Callback());
+  ASSERT_THAT(answer.Wait(), IsOk());
+  ASSERT_NO_FATAL_FAILURE(Open());
+  EXPECT_FALSE(has_transactions());
+  store::WriteBatch batch;
+  batch.Insert(Keyspace::kTransactions, TransactionKey("t"), TransactionRecord().Encode());
+  ASSERT_TRUE(test_support::AwaitCommit(*store_, std::move(batch)).committed);
+  EXPECT_TRUE(has_transactions());
+  ASSERT_NO_FATAL_FAILURE(Open());
+  EXPECT_THAT(ReadTransaction(*store_, "t"), IsOk());
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, FormatsTest,
+                         ::testing::Values(OldDirectory{"2", 8}, OldDirectory{"3", 8},
+                                           OldDirectory{"3-without-transactions", 5}));
 
 // A database of format 2 whose ledger makes several blocks.
 class MigrationTest : public ::testing::Test {

@@ -10,6 +10,7 @@
 #include "service/engines/engines.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/single_record_store.h"
+#include "tests/versioning/confirm_checks.h"
 #include "tests/versioning/planted_strategies.h"
 #include "tests/versioning/strategy_checks.h"
 #include "tests/versioning/strategy_subject.h"
@@ -64,6 +65,21 @@ TEST_F(PlantedFaultsTest, ReverseDeltasChangeAnAcknowledgedVersion) {
 TEST_F(PlantedFaultsTest, ClearingTheFlagFirstLeavesNoCurrentRecord) {
   const auto subject = MakeClearFlagFirst();
   EXPECT_THAT(ChecksOf(*subject).Crashes(), HasSubstr("has no flag"));
+}
+
+TEST_F(PlantedFaultsTest, AConfirmationOfNothingHoldsAfterAChange) {
+  const auto subject = MakeConfirmNothing();
+  EXPECT_THAT(CheckConfirm(*subject, *store_), HasSubstr("is confirmed after it changed"));
+}
+
+TEST_F(PlantedFaultsTest, ThatTheCurrentRecordIsThereDoesNotConfirmThatNoneFollows) {
+  const auto subject = MakeConfirmOwnRecord();
+  EXPECT_THAT(CheckConfirm(*subject, *store_), HasSubstr("is confirmed after it changed"));
+}
+
+TEST_F(PlantedFaultsTest, AConfirmationOfWhatACrashLeftFailsWithoutAChange) {
+  const auto subject = MakeConfirmNoCopy();
+  EXPECT_THAT(CheckConfirm(*subject, *store_), HasSubstr("is not confirmed"));
 }
 
 store::Record RecordOf(const store::Store& store, const std::string& key) {

@@ -64,6 +64,9 @@ class Wrapper : public Strategy {
                     std::span<const StoredVersion> next, WriteBatch& batch) const override {
     return inner_->Plan(document, head, next, batch);
   }
+  void Confirm(const DocumentKey& document, const Head* head, WriteBatch& batch) const override {
+    inner_->Confirm(document, head, batch);
+  }
   std::unique_ptr<InspectionCursor> Inspect(const ReadContext& context, const DocumentKey& document,
                                             const Head* head, int64_t first,
                                             StrategyStatePtr state) const override {
@@ -287,6 +290,34 @@ class ClearFlagFirst final : public Wrapper {
   }
 };
 
+class ConfirmNothing final : public Wrapper {
+ public:
+  ConfirmNothing() : Wrapper("shadow-collection") {}
+  void Confirm(const DocumentKey& /*document*/, const Head* /*head*/,
+               WriteBatch& /*batch*/) const override {}
+};
+
+class ConfirmOwnRecord final : public Wrapper {
+ public:
+  ConfirmOwnRecord() : Wrapper("full-copies") {}
+  void Confirm(const DocumentKey& document, const Head* head, WriteBatch& batch) const override {
+    if (head == nullptr) return ConfirmNoNextVersion(document, head, batch);
+    batch.Check(Keyspace::kVersions, store::VersionKey(document, head->version.header.version),
+                head->stamp);
+  }
+};
+
+class ConfirmNoCopy final : public Wrapper {
+ public:
+  ConfirmNoCopy() : Wrapper("shadow-collection") {}
+  void Confirm(const DocumentKey& document, const Head* head, WriteBatch& batch) const override {
+    ConfirmHeadRecord(document, head, batch);
+    if (head == nullptr) return;
+    batch.CheckAbsent(Keyspace::kVersions,
+                      store::VersionKey(document, head->version.header.version));
+  }
+};
+
 template <typename Planted, typename TheSubject = StrategySubject, typename... Arguments>
 std::unique_ptr<StrategySubject> Make(Arguments... arguments) {
   return std::make_unique<TheSubject>(std::make_unique<Planted>(arguments...), 1);
@@ -305,6 +336,9 @@ std::unique_ptr<StrategySubject> MakeUnconditionalOverwrite() {
 }
 std::unique_ptr<StrategySubject> MakeReadUnequal() { return Make<ReadUnequal>(); }
 std::unique_ptr<StrategySubject> MakeReverseDeltas() { return Make<ReverseDeltas>(); }
+std::unique_ptr<StrategySubject> MakeConfirmNothing() { return Make<ConfirmNothing>(); }
+std::unique_ptr<StrategySubject> MakeConfirmOwnRecord() { return Make<ConfirmOwnRecord>(); }
+std::unique_ptr<StrategySubject> MakeConfirmNoCopy() { return Make<ConfirmNoCopy>(); }
 std::unique_ptr<StrategySubject> MakeClearFlagFirst() {
   return Make<ClearFlagFirst, FlaggedSubject>();
 }

@@ -24,5 +24,11 @@ std::unique_ptr<StrategySubject> MakeReadUnequal();
 std::unique_ptr<StrategySubject> MakeReverseDeltas();
 // CURRENT_FLAG, but flags are cleared before the new record stands.
 std::unique_ptr<StrategySubject> MakeClearFlagFirst();
+// SHADOW_COLLECTION, but Confirm adds nothing.
+std::unique_ptr<StrategySubject> MakeConfirmNothing();
+// FULL_COPIES, but Confirm checks that the current version's record is as it was.
+std::unique_ptr<StrategySubject> MakeConfirmOwnRecord();
+// SHADOW_COLLECTION, but Confirm checks that the current version has no copy yet.
+std::unique_ptr<StrategySubject> MakeConfirmNoCopy();
 
 }  // namespace strata::versioning::checks

@@ -83,5 +83,46 @@ TEST(RecordCodec, ARequestHasItsFingerprint) {
   }
 }
 
+// With the transaction's id as a member in front, or none, and a mark.
+absl::StatusOr<VersionRecord> DecodeMarked(const char* transaction, int64_t mark) {
+  return DecodeWith([&](BsonBuilder& builder) {
+    if (transaction != nullptr) builder.String("transaction", transaction);
+    builder.Int64("mark", mark);
+  });
+}
+
+TEST(RecordCodec, ATransactionAndItsMarkReadBack) {
+  StoredVersion version{Header(), {}, /*position=*/1};
+  const std::string without = EncodeVersion(version);
+  EXPECT_EQ(without.find("transaction"), std::string::npos);
+  EXPECT_EQ(without.find("mark"), std::string::npos);
+  version.header.transaction_id = "transfer-7/2";
+  for (const VersionMark mark :
+       {VersionMark::kNone, VersionMark::kApplied, VersionMark::kUndone, VersionMark::kClosed}) {
+    version.header.mark = mark;
+    const auto read = DecodeVersion(EncodeVersion(version), /*record_position=*/1, Part::kHeader);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->version.header, version.header) << static_cast<int>(mark);
+  }
+}
+
+TEST(RecordCodec, AMarkThatNobodyMakesIsCorrupt) {
+  for (const int64_t mark : {int64_t{0}, int64_t{4}, int64_t{-1}, int64_t{257}, int64_t{1} << 32}) {
+    const auto read = DecodeMarked("t", mark);
+    EXPECT_EQ(ReasonOf(read.status()), ErrorReason::kRecordCorrupt) << mark;
+  }
+  const auto text = DecodeWith(
+      [](BsonBuilder& builder) { builder.String("transaction", "t").String("mark", "1"); });
+  EXPECT_EQ(ReasonOf(text.status()), ErrorReason::kRecordCorrupt);
+}
+
+TEST(RecordCodec, AMarkHasItsTransaction) {
+  EXPECT_TRUE(DecodeMarked("t", 1).ok());
+  EXPECT_EQ(ReasonOf(DecodeMarked(nullptr, 1).status()), ErrorReason::kRecordCorrupt);
+  EXPECT_EQ(ReasonOf(DecodeMarked("", 1).status()), ErrorReason::kRecordCorrupt);
+  const auto number = DecodeWith([](BsonBuilder& builder) { builder.Int64("transaction", 1); });
+  EXPECT_EQ(ReasonOf(number.status()), ErrorReason::kRecordCorrupt);
+}
+
 }  // namespace
 }  // namespace strata::versioning

@@ -258,6 +258,7 @@ TEST_F(StrategiesTest, AnEmbeddedHistoryHasALimit) {
                        subject.ReadVersions(*store_, "document", {}, Part::kContent));
   EXPECT_EQ(history.size(), static_cast<size_t>(written - 1));
   const auto record = *store_->Get(Keyspace::kHeads, store::HeadKey(kIncarnation, "document"));
+  ASSERT_TRUE(record.has_value());
   EXPECT_LE(record->value.size(), kLimit);
 }
 
@@ -355,6 +356,23 @@ TEST(Options, AreTakenByTheirStrategyInTheirRangeAndOthersFilledIn) {
 }
 
 // --- Costs ---------------------------------------------------------------------------------------
+
+TEST_F(StrategiesTest, TheCurrentContentIsNotCopiedOutOfItsRecord) {
+  for (const StrategyEntry& entry : AllStrategies()) {
+    if (entry.name == "embedded-history") continue;  // all versions would stay in memory with it
+    SCOPED_TRACE(entry.name);
+    const auto subject = Open(entry.name);
+    const std::string id(entry.name);
+    Update(*subject, id, 1, 3);
+    const auto strategy = entry.make(*CompleteOptions(entry, {}));
+    const auto head = strategy->ReadHead({*store_, store_->capabilities()}, {kIncarnation, id});
+    ASSERT_TRUE(head.ok() && head->has_value());
+    const std::string_view record = (*head)->record;
+    const std::string_view content = (*head)->version.content->bytes();
+    EXPECT_GE(content.data(), record.data());
+    EXPECT_LE(content.data() + content.size(), record.data() + record.size());
+  }
+}
 
 TEST_F(StrategiesTest, TheCurrentVersionCostsOneReadWhateverTheNumberOfVersions) {
   for (const StrategyEntry& entry : AllStrategies()) {

@@ -259,6 +259,11 @@ void FlipContent(VersionRecord& record) {
   record.version.content = document::Content::FromTrusted(std::move(bytes));
 }
 
+void OfTransaction(VersionHeader& header) {
+  header.transaction_id = "t-1";
+  header.mark = VersionMark::kApplied;
+}
+
 // Plants one corruption and says what is to be found.
 struct Plant {
   const char* name;
@@ -282,7 +287,7 @@ const std::vector<Plant>& Plants() {
        [](Scene& scene) -> Findings {
          if (scene.embedded()) return {};  // an element says itself which it is
          const std::string key = store::VersionKey(scene.key(), 3);
-         scene.Replace(4, scene.Get(Keyspace::kVersions, key).value);
+         scene.Replace(4, std::string(scene.Get(Keyspace::kVersions, key).value));
          return Expect(Kind::kRecordCorrupt, 4);
        }},
       {"head that cannot be decoded",
@@ -471,6 +476,43 @@ const std::vector<Plant>& Plants() {
          other.change.actor = "bob";
          scene.Write(next, {scene.Entry(other)});
          return Expect(Kind::kLedgerMismatch, kVersions + 1);
+       }},
+      {"ledger entry of another transaction",
+       [](Scene& scene) -> Findings {
+         const StoredVersion next = scene.Next(OfTransaction);
+         VersionHeader other = next.header;
+         other.transaction_id = "t-2";
+         scene.Write(next, {scene.Entry(other)});
+         return Expect(Kind::kLedgerMismatch, kVersions + 1);
+       }},
+      {"ledger entry of no transaction",
+       [](Scene& scene) -> Findings {
+         const StoredVersion next = scene.Next(OfTransaction);
+         VersionHeader other = next.header;
+         other.transaction_id.clear();
+         scene.Write(next, {scene.Entry(other)});
+         return Expect(Kind::kLedgerMismatch, kVersions + 1);
+       }},
+      {"altered transaction",
+       [](Scene& scene) -> Findings {
+         StoredVersion next = scene.Next(OfTransaction);
+         next.header.transaction_id = "t-2";
+         scene.Write(next, {scene.Entry(next.header)});
+         return Expect(Kind::kChainBroken, kVersions + 1);
+       }},
+      {"altered mark",
+       [](Scene& scene) -> Findings {
+         StoredVersion next = scene.Next(OfTransaction);
+         next.header.mark = VersionMark::kUndone;
+         scene.Write(next, {scene.Entry(next.header)});
+         return Expect(Kind::kChainBroken, kVersions + 1);
+       }},
+      {"removed mark",
+       [](Scene& scene) -> Findings {
+         StoredVersion next = scene.Next(OfTransaction);
+         next.header.mark = VersionMark::kNone;
+         scene.Write(next, {scene.Entry(next.header)});
+         return Expect(Kind::kChainBroken, kVersions + 1);
        }},
       {"newest version lost",
        [](Scene& scene) -> Findings {
@@ -713,7 +755,7 @@ TEST(Verify, AMendThatLosesItsGuardLooksAgain) {
                             if (tries++ >= lost) return;
                             const std::string key = store::VersionKey(scene.key(), 3);
                             scene.Put(Keyspace::kVersions, key,
-                                      scene.Get(Keyspace::kVersions, key).value);
+                                      std::string(scene.Get(Keyspace::kVersions, key).value));
                           },
                       .instead_of_commit = nullptr,
                       .after_commit = nullptr});

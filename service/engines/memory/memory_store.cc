@@ -171,13 +171,18 @@ store::CommitResult MemoryStore::Apply(const store::WriteBatch& batch) {
   auto next = std::make_shared<State>(*Current());
   const store::CommitPosition position = ++next->position;
   const UnixMicros now = clock_.Now();
-  for (const store::Write& write : batch.writes()) {
+  for (size_t index = 0; index < batch.writes().size(); ++index) {
+    const store::Write& write = batch.writes()[index];
     Tree& tree = next->tree(write.keyspace);
     const Item* stored = tree.Find(write.key);
     const bool present = stored != nullptr && !Expired(stored->expire_time, now);
     const Verdict verdict =
         Judge(write, present ? std::optional(stored->record.stamp) : std::nullopt);
-    if (verdict == Verdict::kRefuse) return {};
+    if (verdict == Verdict::kRefuse) {
+      store::CommitResult lost;
+      lost.refused = index;
+      return lost;
+    }
     if (verdict == Verdict::kSkip || write.kind == store::WriteKind::kCheck) continue;
     if (write.kind == store::WriteKind::kDelete) {
       tree = tree.Without(write.key);

@@ -55,6 +55,7 @@ store::CommitResult CommitGroup::Add(const store::WriteBatch& batch) {
   if (!holds.ok() || !*holds) {
     Undo();
     result.status = holds.status();
+    if (holds.ok()) result.refused = writes_to_do_.size();
     return result;
   }
   Collect(batch, position);
@@ -97,11 +98,12 @@ absl::StatusOr<CommitGroup::StoredStamp> CommitGroup::Find(const Place& place) {
       return stamp;
     }
   }
+  StoredStamp stamp;
+  rocksdb::ColumnFamilyHandle* const family = keyspaces_[place.keyspace];
+  if (family == nullptr) return stamp;
   rocksdb::PinnableSlice stored;
   const rocksdb::Status status =
-      database_.Get(rocksdb::ReadOptions(), keyspaces_[static_cast<size_t>(place.keyspace)],
-                    ToSlice(place.key), &stored);
-  StoredStamp stamp;
+      database_.Get(rocksdb::ReadOptions(), family, ToSlice(place.key), &stored);
   if (status.ok()) {
     const std::optional<StoredRecord> record = ParseRecord(ToView(stored));
     if (!record) return UnreadableRecord();
@@ -144,7 +146,8 @@ void CommitGroup::Collect(const store::WriteBatch& batch, store::CommitPosition 
                                                : std::make_shared<const std::string>(write.value)});
     }
     if (write.kind == store::WriteKind::kDelete) {
-      writes_.Delete(keyspaces_[static_cast<size_t>(write.keyspace)], ToSlice(write.key));
+      rocksdb::ColumnFamilyHandle* const family = keyspaces_[write.keyspace];
+      if (family != nullptr) writes_.Delete(family, ToSlice(write.key));
     } else if (write.expire_time > 0) {
       Put(write.keyspace, write.key, RecordHeader(position, write.expire_time), write.value);
     } else {
@@ -162,7 +165,7 @@ void CommitGroup::Put(store::Keyspace keyspace, std::string_view key, std::strin
                       std::string_view value) {
   const rocksdb::Slice key_slice = ToSlice(key);
   const rocksdb::Slice parts[] = {ToSlice(header), ToSlice(value)};
-  writes_.Put(keyspaces_[static_cast<size_t>(keyspace)], rocksdb::SliceParts(&key_slice, 1),
+  writes_.Put(keyspaces_[keyspace], rocksdb::SliceParts(&key_slice, 1),
               rocksdb::SliceParts(parts, 2));
 }
 

@@ -3,7 +3,6 @@
 
 #include <rocksdb/db.h>
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -14,12 +13,10 @@
 #include "schemas/store/ledger_block.h"
 #include "schemas/store/store.h"
 #include "schemas/store/write_batch.h"
+#include "service/engines/rocksdb/keyspace_handles.h"
 #include "service/engines/rocksdb/record_cache.h"
 
 namespace strata::engines::rocks {
-
-// The column families of a database, by keyspace.
-using KeyspaceHandles = std::array<rocksdb::ColumnFamilyHandle*, store::kAllKeyspaces.size()>;
 
 // Collects into one rocksdb::WriteBatch what a group of batches writes. Not thread-safe. The
 // database must have no other writer while the group lives.
@@ -34,7 +31,8 @@ class CommitGroup {
   // Decides `batch` against the database and what the group has accepted so far. The result holds
   // once the group is durable: committed with its position, or refused by a guard, or failed
   // (RECORD_CORRUPT or STORE_UNAVAILABLE from reading what a guard names; LAYOUT_LIMIT), and then
-  // it leaves no trace in the group. `batch` must outlive the group.
+  // it leaves no trace in the group. `batch` must outlive the group. REQUIRES: the keyspaces that
+  // it puts into are made.
   store::CommitResult Add(const store::WriteBatch& batch);
 
   // True if nothing was accepted.

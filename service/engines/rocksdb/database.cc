@@ -81,32 +81,32 @@ Database::~Database() { CloseFiles(); }
 
 absl::Status Database::OpenFiles(const RocksDbOptions& options) {
   env_ = rocksdb::NewCompositeEnv(files_);
-  const auto cache = rocksdb::NewLRUCache(options.block_cache_bytes -
-                                          options.block_cache_bytes / kRecordCacheShare);
+  cache_ = rocksdb::NewLRUCache(options.block_cache_bytes -
+                                options.block_cache_bytes / kRecordCacheShare);
   RETURN_IF_ERROR(CheckKeyspaces(options));
-  rocksdb::Status status = OpenWith(options, cache, WalMode::kAbsoluteConsistency, false);
+  rocksdb::Status status = OpenWith(options, WalMode::kAbsoluteConsistency, false);
   if (status.IsCorruption()) {
-    RETURN_IF_ERROR(CheckTornTail(options, cache));
-    status = OpenWith(options, cache, WalMode::kPointInTimeRecovery, false);
+    RETURN_IF_ERROR(CheckTornTail(options));
+    status = OpenWith(options, WalMode::kPointInTimeRecovery, false);
   }
   if (status.ok()) return absl::OkStatus();
   return Translate(status, "opening the data directory " + options.directory);
 }
 
-rocksdb::Status Database::OpenWith(const RocksDbOptions& options,
-                                   const std::shared_ptr<rocksdb::Cache>& cache, WalMode mode,
-                                   bool read_only) {
+rocksdb::Status Database::OpenWith(const RocksDbOptions& options, WalMode mode, bool read_only) {
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
-  families.emplace_back(rocksdb::kDefaultColumnFamilyName, DefaultOptions(cache));
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, DefaultOptions(cache_));
   std::vector<Keyspace> opened;
   for (const Keyspace keyspace : store::kAllKeyspaces) {
     const std::string name(store::KeyspaceName(keyspace));
-    // One that a database of an earlier build lacks is made, but not by who only looks.
-    if (read_only && !families_found_.contains(name)) continue;
-    families.emplace_back(name, KeyspaceOptions(keyspace, cache, &expiry_));
+    // One that a database of an earlier build lacks is made, but not by who only looks, and not
+    // before it is used where that build is to find its way back.
+    const bool left_out = read_only || store::TraitsOf(keyspace).made_when_used;
+    if (left_out && !families_found_.contains(name)) continue;
+    families.emplace_back(name, KeyspaceOptions(keyspace, cache_, &expiry_));
     opened.push_back(keyspace);
   }
-  rocksdb::DBOptions database_options = DatabaseOptions(env_.get(), cache, options.open_files_max);
+  rocksdb::DBOptions database_options = DatabaseOptions(env_.get(), cache_, options.open_files_max);
   database_options.wal_recovery_mode = mode;
   if (!read_only) {
     background_writes_ =
@@ -115,26 +115,46 @@ rocksdb::Status Database::OpenWith(const RocksDbOptions& options,
     database_options.listeners.push_back(background_writes_);
   }
   rocksdb::DB* db = nullptr;
-  handles_.clear();
-  keyspaces_ = {};
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
   const rocksdb::Status status =
       read_only ? rocksdb::DB::OpenForReadOnly(database_options, options.directory, families,
-                                               &handles_, &db)
-                : rocksdb::DB::Open(database_options, options.directory, families, &handles_, &db);
+                                               &handles, &db)
+                : rocksdb::DB::Open(database_options, options.directory, families, &handles, &db);
   if (!status.ok()) return status;
   db_.reset(db);
-  for (size_t i = 0; i < opened.size(); ++i) {
-    keyspaces_[static_cast<size_t>(opened[i])] = handles_[i + 1];
-  }
+  default_family_ = handles.front();
+  for (size_t i = 0; i < opened.size(); ++i) keyspaces_.Set(opened[i], handles[i + 1]);
   return status;
+}
+
+rocksdb::Status Database::MakeKeyspacesFor(const store::WriteBatch& batch) {
+  for (const store::Write& write : batch.writes()) {
+    if (write.kind != store::WriteKind::kPut || keyspace(write.keyspace) != nullptr) continue;
+    rocksdb::ColumnFamilyHandle* made = nullptr;
+    rocksdb::Status status =
+        db_->CreateColumnFamily(KeyspaceOptions(write.keyspace, cache_, &expiry_),
+                                std::string(store::KeyspaceName(write.keyspace)), &made);
+    // It may stand, and then is to be closed, although what comes after it failed.
+    if (made != nullptr) keyspaces_.Set(write.keyspace, made);
+    if (!status.ok()) return status;
+  }
+  return rocksdb::Status::OK();
+}
+
+// Of all that is made: "default" and the keyspaces.
+std::vector<rocksdb::ColumnFamilyHandle*> Database::Families() const {
+  std::vector<rocksdb::ColumnFamilyHandle*> families = {default_family_};
+  for (const Keyspace each : store::kAllKeyspaces) {
+    if (keyspace(each) != nullptr) families.push_back(keyspace(each));
+  }
+  return families;
 }
 
 // OK if all that is wrong with the database is that its log ends in a write that was never
 // acknowledged. Looks without touching: a tolerant open for writing would drop the damaged log, and
 // with it the evidence.
-absl::Status Database::CheckTornTail(const RocksDbOptions& options,
-                                     const std::shared_ptr<rocksdb::Cache>& cache) {
-  const rocksdb::Status status = OpenWith(options, cache, WalMode::kPointInTimeRecovery, true);
+absl::Status Database::CheckTornTail(const RocksDbOptions& options) {
+  const rocksdb::Status status = OpenWith(options, WalMode::kPointInTimeRecovery, true);
   if (!status.ok()) return Translate(status, "opening the data directory " + options.directory);
   const absl::StatusOr<store::CommitPosition> position = RecoverPosition();
   CloseFiles();
@@ -172,7 +192,7 @@ absl::Status Database::ReplaceLostBeacon(const RocksDbOptions& options) {
 
 Durable Database::DurableAt(store::CommitPosition position) {
   uint64_t changes = 0;
-  for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+  for (rocksdb::ColumnFamilyHandle* handle : Families()) {
     uint64_t number = 0;
     if (db_->GetIntProperty(handle, rocksdb::DB::Properties::kCurrentSuperVersionNumber, &number))
       changes += number;
@@ -198,7 +218,7 @@ void Database::BeginFlush() {
   rocksdb::FlushOptions options;
   options.wait = false;
   options.allow_write_stall = true;  // or it would wait for compactions
-  const rocksdb::Status status = db_->Flush(options, handles_);
+  const rocksdb::Status status = db_->Flush(options, Families());
   if (!status.ok()) {
     Log(LogLevel::kWarning, "rocksdb does not flush", {{"status", status.ToString()}});
   }
@@ -206,7 +226,8 @@ void Database::BeginFlush() {
 
 void Database::CloseFiles() {
   if (db_ == nullptr) return;
-  for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
+  for (rocksdb::ColumnFamilyHandle* handle : Families()) db_->DestroyColumnFamilyHandle(handle);
+  for (const Keyspace each : store::kAllKeyspaces) keyspaces_.Set(each, nullptr);
   const rocksdb::Status closed = db_->Close();
   if (!closed.ok()) {
     Log(LogLevel::kError, "rocksdb failed while closing", {{"status", closed.ToString()}});

@@ -27,6 +27,7 @@
 #include "service/engines/rocksdb/data_directory.h"
 #include "service/engines/rocksdb/expiry_filter.h"
 #include "service/engines/rocksdb/format.h"
+#include "service/engines/rocksdb/keyspace_handles.h"
 #include "service/engines/rocksdb/log_file_system.h"
 #include "service/engines/rocksdb/rocksdb_store.h"
 
@@ -44,8 +45,12 @@ class Database {
   rocksdb::DB& db() const { return *db_; }
   const KeyspaceHandles& keyspaces() const { return keyspaces_; }
   rocksdb::ColumnFamilyHandle* keyspace(store::Keyspace keyspace) const {
-    return keyspaces_[static_cast<size_t>(keyspace)];
+    return keyspaces_[keyspace];
   }
+  // Makes the keyspaces that the batch puts into and the database lacks, durably: a build that does
+  // not know one refuses the database by its name from then on. On one thread at a time. An error
+  // is RocksDB's; the database may take no more writes then.
+  rocksdb::Status MakeKeyspacesFor(const store::WriteBatch& batch);
   LogFileSystem& files() const { return *files_; }
   const DataDirectory& directory() const { return directory_; }
   BackgroundWrites& background_writes() const { return *background_writes_; }
@@ -70,11 +75,8 @@ class Database {
 
   absl::Status OpenFiles(const RocksDbOptions& options);
   // REQUIRES: CheckKeyspaces went before.
-  rocksdb::Status OpenWith(const RocksDbOptions& options,
-                           const std::shared_ptr<rocksdb::Cache>& cache, WalMode mode,
-                           bool read_only);
-  absl::Status CheckTornTail(const RocksDbOptions& options,
-                             const std::shared_ptr<rocksdb::Cache>& cache);
+  rocksdb::Status OpenWith(const RocksDbOptions& options, WalMode mode, bool read_only);
+  absl::Status CheckTornTail(const RocksDbOptions& options);
   absl::Status CheckReached(store::CommitPosition position) const;
   absl::Status ReplaceLostBeacon(const RocksDbOptions& options);
   void CloseFiles();
@@ -82,17 +84,19 @@ class Database {
   absl::StatusOr<Format> ReadFormat() const;
   absl::StatusOr<store::CommitPosition> RecoverPosition() const;
   absl::StatusOr<std::optional<std::string>> GetOwn(std::string_view key) const;
+  std::vector<rocksdb::ColumnFamilyHandle*> Families() const;
 
   const DataDirectory directory_;
   const std::shared_ptr<LogFileSystem> files_;
   const AgeClock age_clock_;
   const ExpiryFilter expiry_;
   std::unique_ptr<rocksdb::Env> env_;
+  std::shared_ptr<rocksdb::Cache> cache_;
   std::shared_ptr<BackgroundWrites> background_writes_;  // of db_, if that is open for writing
   std::unique_ptr<rocksdb::DB> db_;
   std::set<std::string, std::less<>> families_found_;  // in the database, before it was opened
-  std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // "default" first
-  KeyspaceHandles keyspaces_ = {};
+  rocksdb::ColumnFamilyHandle* default_family_ = nullptr;
+  KeyspaceHandles keyspaces_;
   std::optional<Durable> durable_;  // by the beacon; nothing: it was lost
   store::CommitPosition recovered_position_ = 0;
   store::LedgerTail recovered_ledger_;

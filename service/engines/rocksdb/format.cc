@@ -38,10 +38,10 @@ class DatabaseReader final : public store::Reader {
 
   absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace,
                                                    std::string_view key) const override {
-    return GetRecord(database_, keyspaces_[static_cast<size_t>(keyspace)], nullptr, key);
+    return GetRecord(database_, keyspaces_[keyspace], nullptr, key);
   }
   std::unique_ptr<store::Cursor> Scan(Keyspace keyspace, const store::Range& range) const override {
-    return ScanRecords(database_, keyspaces_[static_cast<size_t>(keyspace)], nullptr, range);
+    return ScanRecords(database_, keyspaces_[keyspace], nullptr, range);
   }
 
  private:
@@ -57,7 +57,7 @@ class LedgerMigration {
   LedgerMigration(rocksdb::DB& database, const KeyspaceHandles& keyspaces,
                   const LedgerEntryConverter& convert)
       : database_(database),
-        ledger_(keyspaces[static_cast<size_t>(Keyspace::kLedger)]),
+        ledger_(keyspaces[Keyspace::kLedger]),
         reader_(database, keyspaces),
         convert_(convert) {}
 

@@ -4,9 +4,14 @@
 //
 // The number counts what every database of this build has: record_format.h, the keys of
 // key_codec.h, the ledger's blocks, the records that versioning stores. A feature names a form of
-// record, or a keyspace, that came later and that a database may have or not; it is set when it is
-// first used, so that going back to an older build stays possible until then. A number that is
-// higher and a feature that is unknown are refused by name.
+// record that came later and that a database may have or not; it is set when it is first used, so
+// that going back to an older build stays possible until then. A keyspace that came later is a
+// feature by itself: its column family is made, durably, before its first record (made_when_used in
+// keyspace.h), and stays. A number that is higher and a feature or a keyspace that is unknown are
+// refused by name.
+//
+//   transactions (keyspace)    units and transactions that are remembered; where there is none, no
+//                              version bears a transaction's mark either
 #pragma once
 
 #include <rocksdb/db.h>

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
 #include "schemas/store/record.h"
 
 namespace strata::engines::rocks {
@@ -65,23 +66,31 @@ class RecordCache {
     store::Keyspace keyspace;
     std::string key;
     Entry entry;
+    bool used = false;  // since it came to the front
     Place place() const { return {keyspace, key}; }
     size_t bytes() const { return key.size() + (entry.value == nullptr ? 0 : entry.value->size()); }
   };
   using Nodes = std::list<Node>;
+  using ByPlace = absl::flat_hash_map<Place, Nodes::iterator>;
   struct Shard {
     std::mutex mutex;
-    Nodes nodes;  // the one used last in front
-    absl::flat_hash_map<Place, Nodes::iterator> by_place;
+    // Those that came last in front. One that was used goes to the front when its turn to leave has
+    // come, and not each time it is used: that would touch three nodes where one is asked for.
+    Nodes nodes;
+    ByPlace by_place;
     size_t bytes = 0;
     int writes = 0;                          // places between BeginWrite and EndWrite
     store::CommitPosition last_written = 0;  // of the newest entry that a commit left
   };
   static constexpr size_t kShards = 16;
 
-  Shard& ShardOf(const Place& place);
-  void Put(Shard& shard, const Place& place, Entry entry);
-  static void Erase(Shard& shard, const Place& place);
+  // Of which the map of the place's shard, too, makes its own.
+  static size_t HashOf(const Place& place) { return absl::Hash<Place>()(place); }
+  Shard& ShardOf(size_t hash);
+  void Put(Shard& shard, const Place& place, size_t hash, Entry entry);
+  void MakeRoom(Shard& shard, size_t bytes) const;
+  static void Erase(Shard& shard, const Place& place, size_t hash);
+  static void Erase(Shard& shard, ByPlace::iterator found);
 
   const size_t shard_bytes_max_;
   std::array<Shard, kShards> shards_;

@@ -14,6 +14,7 @@ class RocksDbCursor final : public store::Cursor {
   RocksDbCursor(rocksdb::DB& database, rocksdb::ColumnFamilyHandle* keyspace,
                 const rocksdb::Snapshot* snapshot, const store::Range& range)
       : range_(range), begin_(ToSlice(range_.begin)), end_(ToSlice(range_.end)) {
+    if (keyspace == nullptr) return;
     // RocksDB does not define what bounds the wrong way round mean.
     if (!range_.end.empty() && range_.begin >= range_.end) return;
     rocksdb::ReadOptions options;
@@ -80,7 +81,7 @@ class RocksDbCursor final : public store::Cursor {
   const store::Range range_;
   const rocksdb::Slice begin_;
   const rocksdb::Slice end_;
-  std::unique_ptr<rocksdb::Iterator> iterator_;  // none: the range is empty
+  std::unique_ptr<rocksdb::Iterator> iterator_;  // none: the range is empty, or the keyspace
   bool valid_ = false;
   StoredRecord record_;
   absl::Status status_;
@@ -92,6 +93,7 @@ absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
                                                        rocksdb::ColumnFamilyHandle* keyspace,
                                                        const rocksdb::Snapshot* snapshot,
                                                        std::string_view key) {
+  if (keyspace == nullptr) return std::nullopt;
   rocksdb::ReadOptions options;
   options.snapshot = snapshot;
   rocksdb::PinnableSlice stored;

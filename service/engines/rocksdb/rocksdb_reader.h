@@ -12,8 +12,8 @@
 
 namespace strata::engines::rocks {
 
-// The port's Reader::Get and Reader::Scan on one column family, as of `snapshot` or, if that is
-// null, of now.
+// The port's Reader::Get and Reader::Scan on one column family (null: of a keyspace that is not
+// made), as of `snapshot` or, if that is null, of now.
 absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
                                                        rocksdb::ColumnFamilyHandle* keyspace,
                                                        const rocksdb::Snapshot* snapshot,

@@ -56,13 +56,15 @@ class CachedReads {
     }
     if (const auto cached = cache_.Find({keyspace, key}, as_of)) {
       if (cached->value == nullptr) return std::nullopt;
-      return store::Record{*cached->value, cached->position, cached->position};
+      return absl::StatusOr<std::optional<store::Record>>(
+          absl::in_place, std::in_place,
+          store::Record{store::Bytes(cached->value), cached->position, cached->position});
     }
     const store::CommitPosition read_at = std::min(as_of, last_position());
     auto record = GetRecord(database_.db(), database_.keyspace(keyspace), snapshot, key);
     if (!record.ok()) return record;
     RecordCache::Entry entry;
-    if (*record) entry = {(*record)->position, std::make_shared<std::string>((*record)->value)};
+    if (*record) entry = {(*record)->position, (*record)->value.shared()};
     cache_.Learn({keyspace, key}, std::move(entry), read_at);
     return record;
   }
@@ -202,6 +204,7 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
   void Refuse(absl::Status status, store::CommitCallback done);
   void CommitFromQueue(std::unique_lock<std::mutex> lock);
   std::vector<Waiting> TakeGroup();
+  void MakeKeyspaces(const std::vector<Waiting>& waiting);
   std::vector<store::CommitResult> CommitAll(const std::vector<Waiting>& waiting);
   // Whether a thread that has joined may wait for the disk without harm to its other work.
   bool DiskIsFast() const { return wait_average_ <= cooperative_wait_max_; }
@@ -326,9 +329,22 @@ std::vector<CommittingStore::Waiting> CommittingStore::TakeGroup() {
   return group;
 }
 
+// What the batches put into keyspaces that have never been used.
+void CommittingStore::MakeKeyspaces(const std::vector<Waiting>& waiting) {
+  for (const Waiting& each : waiting) {
+    if (failed_) return;
+    const rocksdb::Status status = database_->MakeKeyspacesFor(each.batch);
+    if (status.ok()) continue;
+    failed_ = true;
+    Log(LogLevel::kError, "rocksdb failed while making a keyspace; the store takes no more writes",
+        {{"status", status.ToString()}});
+  }
+}
+
 std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Waiting>& waiting) {
   std::vector<store::CommitResult> results;
   results.reserve(waiting.size());
+  MakeKeyspaces(waiting);
   if (failed_) {
     store::CommitResult refused;
     refused.status = WriteFailed();
@@ -371,6 +387,7 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
 store::RangeEstimate CommittingStore::Estimate(Keyspace keyspace, const store::Range& range) const {
   rocksdb::DB& db = database_->db();
   rocksdb::ColumnFamilyHandle* const family = database_->keyspace(keyspace);
+  if (family == nullptr) return {};
   // RocksDB asks for an upper bound; no key of ours begins like this one and goes on.
   static const std::string* const kBeyondAll = new std::string(64, '\xFF');
   const rocksdb::Range bounds(ToSlice(range.begin),
@@ -416,9 +433,10 @@ absl::Status CommittingStore::CompactAll() {
   rocksdb::CompactRangeOptions options;
   // The last level too: what has expired lies there longest.
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
-  for (rocksdb::ColumnFamilyHandle* keyspace : database_->keyspaces()) {
-    const rocksdb::Status status =
-        database_->db().CompactRange(options, keyspace, nullptr, nullptr);
+  for (const Keyspace keyspace : store::kAllKeyspaces) {
+    rocksdb::ColumnFamilyHandle* const family = database_->keyspace(keyspace);
+    if (family == nullptr) continue;
+    const rocksdb::Status status = database_->db().CompactRange(options, family, nullptr, nullptr);
     if (!status.ok()) return Translate(status, "compacting");
   }
   return absl::OkStatus();

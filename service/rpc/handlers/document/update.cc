@@ -5,19 +5,6 @@
 namespace strata::rpc::document_service {
 namespace {
 
-absl::StatusOr<versioning::Documents::NewContent> ToNewContent(const wire::UpdateRequest& request,
-                                                               const document::Limits& limits) {
-  switch (request.new_content_case()) {
-    case wire::UpdateRequest::kReplace:
-      return ToContent("replace", request.replace(), limits);
-    case wire::UpdateRequest::kPatch:
-      return ToPatch("patch", request.patch(), limits);
-    case wire::UpdateRequest::NEW_CONTENT_NOT_SET:
-      break;
-  }
-  return FieldError("new_content", "is required: replace or patch");
-}
-
 // A patch that turns out wrong when it meets the content names its own operation only.
 versioning::WriteCallback InPatch(versioning::WriteCallback answer) {
   return [answer = std::move(answer)](absl::StatusOr<versioning::WriteResult> result) {

@@ -6,7 +6,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
-#include "service/rpc/handlers/enrollment/messages.h"
+#include "service/rpc/enrollment_messages.h"
 
 namespace strata::rpc::enrollment_service {
 namespace {

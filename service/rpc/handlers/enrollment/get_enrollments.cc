@@ -1,5 +1,5 @@
 #include "schemas/base/status_macros.h"
-#include "service/rpc/handlers/enrollment/messages.h"
+#include "service/rpc/enrollment_messages.h"
 
 namespace strata::rpc::enrollment_service {
 namespace {

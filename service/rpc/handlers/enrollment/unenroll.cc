@@ -1,4 +1,4 @@
-#include "service/rpc/handlers/enrollment/messages.h"
+#include "service/rpc/enrollment_messages.h"
 
 namespace strata::rpc::enrollment_service {
 

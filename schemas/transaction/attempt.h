@@ -1,0 +1,29 @@
+// Attempts: a request in two phases makes one transaction after the other, until one does not lose
+// its place. Internal to this folder.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace strata::transaction {
+
+// One more than a request asks for at the most: that takes the place of the next one (Cancel).
+inline constexpr int kAttemptNumberMax = 101;
+
+struct Attempt {
+  std::string first_id;
+  int number = 1;
+
+  // That of the transaction with that id.
+  static Attempt Of(std::string_view id);
+
+  std::string id() const {
+    return number == 1 ? first_id : first_id + "/" + std::to_string(number);
+  }
+  Attempt Next() const { return {first_id, number + 1}; }
+};
+
+// Whether the id ends as those of second and further attempts do.
+bool EndsInNumber(std::string_view id);
+
+}  // namespace strata::transaction

@@ -1,0 +1,110 @@
+#include "schemas/transaction/commit_checks.h"
+
+#include <set>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/document/hash.h"
+#include "schemas/transaction/attempt.h"
+#include "schemas/transaction/evaluation.h"
+#include "schemas/versioning/fingerprint.h"
+
+namespace strata::transaction {
+namespace {
+
+absl::Status TooMany(std::string_view field, size_t count, size_t most) {
+  return Error(ErrorReason::kInvalidField, std::string(field) + " has " + std::to_string(count) +
+                                               " elements, at most " + std::to_string(most) +
+                                               " are allowed")
+      .With("field", field)
+      .With("limit", static_cast<int64_t>(most));
+}
+
+absl::Status CheckCounts(const CommitRequest& request, TransactionMode mode) {
+  if (request.writes.empty()) {
+    return Error(ErrorReason::kInvalidField, "writes is empty, at least 1 is required")
+        .With("field", "writes")
+        .With("limit", int64_t{1});
+  }
+  if (request.writes.size() > kWritesMax) {
+    return TooMany("writes", request.writes.size(), kWritesMax);
+  }
+  if (request.reads.size() > kReadsMax) return TooMany("reads", request.reads.size(), kReadsMax);
+  const size_t documents = request.writes.size() + request.reads.size();
+  if (mode == TransactionMode::kTwoPhase && documents > kTwoPhaseDocumentsMax) {
+    return Error(ErrorReason::kInvalidField, "writes and reads name " + std::to_string(documents) +
+                                                 " documents, and in two phases at most " +
+                                                 std::to_string(kTwoPhaseDocumentsMax) +
+                                                 " are allowed")
+        .With("field", request.writes.size() > kTwoPhaseDocumentsMax ? "writes" : "reads")
+        .With("limit", static_cast<int64_t>(kTwoPhaseDocumentsMax));
+  }
+  return absl::OkStatus();
+}
+
+// "ID/2" is what the server calls the second try of "ID".
+absl::Status CheckId(std::string_view id) {
+  RETURN_IF_ERROR(versioning::ValidateRequestId(id));
+  if (!EndsInNumber(id)) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidField,
+               "request_id ends in \"/\" and a number, which is how the server names what it "
+               "tries again")
+      .With("field", "request_id");
+}
+
+absl::Status Twice(const versioning::DocumentName& name) {
+  return Error(ErrorReason::kInvalidField,
+               "names a document that the request has named before; one write does it, with a "
+               "precondition for what was read")
+      .With("collection", name.collection)
+      .With("id", name.id);
+}
+
+absl::Status CheckRead(const versioning::ReadCheck& read) {
+  RETURN_IF_ERROR(versioning::ValidateName(read.name));
+  if (read.version >= 0) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidField,
+               "version is " + std::to_string(read.version) + ", at least 0 is required")
+      .With("field", "version")
+      .With("limit", int64_t{0});
+}
+
+}  // namespace
+
+absl::Status CheckCommit(const CommitRequest& request, TransactionMode mode) {
+  RETURN_IF_ERROR(CheckCounts(request, mode));
+  RETURN_IF_ERROR(CheckId(request.request_id));
+  RETURN_IF_ERROR(versioning::ValidateChange(request.change));
+  std::set<std::pair<std::string_view, std::string_view>> named;
+  for (size_t i = 0; i < request.writes.size(); ++i) {
+    const versioning::DocumentName& name = request.writes[i].name;
+    absl::Status valid = Validate(request.writes[i]);
+    if (valid.ok() && !named.emplace(name.collection, name.id).second) valid = Twice(name);
+    if (!valid.ok()) return InElement(valid, "writes", i);
+  }
+  for (size_t i = 0; i < request.reads.size(); ++i) {
+    const versioning::DocumentName& name = request.reads[i].name;
+    absl::Status valid = CheckRead(request.reads[i]);
+    if (valid.ok() && !named.emplace(name.collection, name.id).second) valid = Twice(name);
+    if (!valid.ok()) return InElement(valid, "reads", i);
+  }
+  return absl::OkStatus();
+}
+
+std::string FingerprintOf(const CommitRequest& request) {
+  document::PartHasher hasher;
+  hasher.Add("transaction").Add(request.mode ? static_cast<int64_t>(*request.mode) : int64_t{0});
+  hasher.Add(static_cast<int64_t>(request.writes.size()));
+  for (const Operation& operation : request.writes) hasher.Add(Encode(operation));
+  hasher.Add(static_cast<int64_t>(request.reads.size()));
+  for (const versioning::ReadCheck& read : request.reads) {
+    hasher.Add(read.name.collection).Add(read.name.id).Add(read.version);
+  }
+  const versioning::ChangeInfo& change = request.change;
+  hasher.Add(change.actor).Add(change.on_behalf_of).Add(change.reason);
+  for (const auto& [name, value] : change.labels) hasher.Add(name).Add(value);
+  return std::string(document::HashBytes(hasher.Finish()).substr(0, versioning::kFingerprintSize));
+}
+
+}  // namespace strata::transaction

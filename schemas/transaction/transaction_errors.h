@@ -1,0 +1,13 @@
+// Refusals that are made in more than one place and have to be the same everywhere.
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace strata::transaction {
+
+// TRANSACTION_NOT_FOUND; also what is answered about one that the caller may not see.
+absl::Status TransactionNotFound(std::string_view id);
+
+}  // namespace strata::transaction

@@ -1,0 +1,24 @@
+// What Create, Update, Delete and Restore make of a document: the functions that the write path
+// applies for them, wherever such a change comes from.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "schemas/document/content.h"
+#include "schemas/document/patch.h"
+#include "schemas/versioning/names.h"
+#include "schemas/versioning/write_path.h"
+
+namespace strata::versioning {
+
+using NewContent = std::variant<document::Content, document::Patch>;
+
+// Errors as of the calls of Documents.
+Mutator CreateMutator(DocumentName name, document::Content content);
+Mutator UpdateMutator(DocumentName name, NewContent new_content, bool allow_missing,
+                      const document::Limits& limits);
+Mutator DeleteMutator(DocumentName name);
+Mutator RestoreMutator(DocumentName name, int64_t version);
+
+}  // namespace strata::versioning

@@ -1,0 +1,86 @@
+// The transfers of the README, run as somebody would paste them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/fault/child_process.h"
+#include "tests/fault/documented_commands.h"
+#include "tests/fault/server_process.h"
+#include "tests/support/temporary_directory.h"
+
+namespace strata::rpc_test {
+namespace {
+
+using testing::HasSubstr;
+
+// The lines of the section's blocks that are marked as such.
+std::string CommandsOf(const std::string& path, const std::string& section) {
+  std::string commands;
+  std::ifstream in(path);
+  bool wanted = false;
+  bool inside = false;
+  for (std::string line; std::getline(in, line);) {
+    if (!inside && line.starts_with("#")) wanted = line == section;
+    if (line.starts_with("```")) {
+      inside = line == "```sh";
+    } else if (wanted && inside) {
+      commands += line + "\n";
+    }
+  }
+  return commands;
+}
+
+// Before the commands: no package has grpcurl, so the command line tool sends what it would; and
+// instead of for a second one waits for the server.
+constexpr char kBefore[] = R"(
+grpcurl() {
+  local data
+  while [ $# -gt 0 ]; do if [ "$1" = -d ]; then data=$2; shift; fi; shift; done
+  strata commit - --timeout 10s <<< "$data"
+}
+sleep() {
+  until strata collections > listed 2>&1; do kill -0 $! && command sleep 0.1; done
+}
+# Each server takes a free port, and the tool finds it in what the server says.
+stratad() {
+  exec "$STRATAD" --listen "127.0.0.1:$PORT" "$@"
+}
+)";
+
+TEST(Transfer, IsDoneByTheCommandsThatAreWrittenDown) {
+  const test_support::TemporaryDirectory directory;
+  const std::string port = fault::FreePort();
+  const std::string tool = fault::StrataBinary();
+  std::ofstream script(directory.Join("script"));
+  script << "set -euxo pipefail\nexport STRATA_SERVER=127.0.0.1:" << port << " PORT=" << port
+         << " STRATAD=" << STRATA_SERVER_BINARY
+         << "\nPATH=" << std::filesystem::path(tool).parent_path().string() << ":$PATH\n"
+         << "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n"
+         << kBefore
+         << fault::Replaced(CommandsOf(STRATA_README, "### Transactions"), "/tmp/strata-transfer",
+                            directory.Join("transfer"));
+  script.close();
+  const fault::Finished finished =
+      fault::RunToEnd({"/bin/bash", directory.Join("script")}, directory.Join("errors"));
+  const std::string errors = fault::ReadFile(directory.Join("errors"));
+  ASSERT_EQ(finished.status, 0) << finished.output << errors;
+  // What the comments beside the commands say.
+  std::string balances;
+  size_t at = 0;
+  while ((at = finished.output.find("\"balance\": ", at)) != std::string::npos) {
+    at += 11;
+    balances += finished.output.substr(at, finished.output.find('\n', at) - at) + " ";
+  }
+  EXPECT_EQ(balances, "900 1100 1000 1000 900 1100 ") << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr("transfer-2  pending  two-phase"));
+  EXPECT_THAT(finished.output, HasSubstr("transfer-2  done    two-phase"));
+  EXPECT_THAT(finished.output, HasSubstr("    in transaction transfer-1"));
+  EXPECT_THAT(finished.output, HasSubstr("    in transaction transfer-2"));
+  EXPECT_THAT(errors, HasSubstr("transaction transfer-2 is not decided yet"));
+}
+
+}  // namespace
+}  // namespace strata::rpc_test
