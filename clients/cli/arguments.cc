@@ -226,4 +226,19 @@ absl::StatusOr<v1::VersionKind> ParseKind(const std::string& name) {
   return static_cast<v1::VersionKind>(*value);
 }
 
+std::string TransactionModeName(v1::TransactionMode mode) {
+  return EnumName(*v1::TransactionMode_descriptor(), mode, "TRANSACTION_MODE_");
+}
+
+std::string TransactionStatusName(v1::TransactionStatus status) {
+  return EnumName(*v1::TransactionStatus_descriptor(), status, "TRANSACTION_STATUS_");
+}
+
+absl::StatusOr<v1::TransactionStatus> ParseTransactionStatus(const std::string& name) {
+  const absl::StatusOr<int> value =
+      ParseEnum(*v1::TransactionStatus_descriptor(), name, "TRANSACTION_STATUS_");
+  if (!value.ok()) return value.status();
+  return static_cast<v1::TransactionStatus>(*value);
+}
+
 }  // namespace strata::cli

@@ -10,6 +10,7 @@
 #include "strata/v1/collection_service.pb.h"
 #include "strata/v1/document.pb.h"
 #include "strata/v1/enrollment_service.pb.h"
+#include "strata/v1/transaction_service.pb.h"
 
 namespace strata::cli {
 
@@ -57,5 +58,12 @@ std::string ResultName(v1::EnrollmentResult result);
 // "created" for VERSION_KIND_CREATED and so on, both ways.
 std::string KindName(v1::VersionKind kind);
 absl::StatusOr<v1::VersionKind> ParseKind(const std::string& name);
+
+// "two-phase" for TRANSACTION_MODE_TWO_PHASE and so on.
+std::string TransactionModeName(v1::TransactionMode mode);
+
+// "pending" for TRANSACTION_STATUS_PENDING and so on, both ways.
+std::string TransactionStatusName(v1::TransactionStatus status);
+absl::StatusOr<v1::TransactionStatus> ParseTransactionStatus(const std::string& name);
 
 }  // namespace strata::cli

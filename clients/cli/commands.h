@@ -19,6 +19,7 @@ void AddHistoryCommands(CLI::App& app, Session& session);     // history, diff, 
 void AddCollectionCommands(CLI::App& app, Session& session);  // collections
 // enroll, unenroll, enrollments, roster, purge-tombstones
 void AddEnrollmentCommands(CLI::App& app, Session& session);
+void AddTransactionCommands(CLI::App& app, Session& session);  // commit, transactions
 void AddApplyCommand(CLI::App& app, Session& session);
 void AddVerifyCommand(CLI::App& app, Session& session);
 void AddImportCommand(CLI::App& app, Session& session);

@@ -7,6 +7,7 @@
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
 #include "clients/client/extended_json.h"
+#include "clients/client/printable.h"
 
 namespace strata::cli {
 namespace {
@@ -27,6 +28,12 @@ std::vector<std::string> VersionCells(const v1::Version& version) {
   return {std::to_string(version.version()), KindName(version.kind()),
           TimeCell(version.has_commit_time(), version.commit_time()), ActorCell(version.change()),
           version.change().reason()};
+}
+
+// What the version is part of.
+std::vector<std::string> TransactionNote(const v1::Version& version) {
+  if (version.transaction_id().empty()) return {};
+  return {"in transaction " + client::Printable(version.transaction_id())};
 }
 
 // What the version changed, and a mark if that is not all.
@@ -105,6 +112,7 @@ int RunHistory(Session& session, const HistoryOptions& options) {
         continue;
       }
       table.AddRow(VersionCells(version));
+      table.AddNote(TransactionNote(version));
       table.AddNote(ChangeNotes(version, session.palette()));
       table.AddNote(ContentLines(version));
     }
@@ -216,6 +224,7 @@ struct AuditOptions {
   std::string start_time;
   std::string end_time;
   std::string request_id;
+  std::string transaction_id;
   bool changes = false;
   bool head = false;
   LimitOption limit;
@@ -226,6 +235,7 @@ absl::Status FillAudit(const AuditOptions& options, v1::AuditRequest& request) {
   request.set_id(options.id);
   request.set_actor(options.actor);
   request.set_request_id(options.request_id);
+  request.set_transaction_id(options.transaction_id);
   request.set_include_changes(options.changes);
   for (const std::string& name : options.kinds) {
     const auto kind = ParseKind(name);
@@ -247,6 +257,7 @@ void AddAuditRow(const v1::AuditEntry& entry, Table& table, const Palette& palet
   if (entry.index() > 0) place += "." + std::to_string(entry.index());
   table.AddRow({place, version[2], entry.collection(), entry.id(), version[0], version[1],
                 version[3], version[4]});
+  table.AddNote(TransactionNote(entry.version()));
   table.AddNote(ChangeNotes(entry.version(), palette));
 }
 
@@ -310,6 +321,9 @@ void AddAudit(CLI::App& app, Session& session) {
   command.add_option("--before", options->end_time, "Only changes before this time")
       ->type_name("TIME");
   command.add_option("--request-id", options->request_id, "Only the change that this request made");
+  command
+      .add_option("--transaction", options->transaction_id, "Only the changes of this transaction")
+      ->type_name("ID");
   command.add_flag("--changes", options->changes, "With what changed in each version");
   command.add_flag("--head", options->head,
                    "Instead of entries, where the ledger ends, as POSITION:HASH. Write it down: "

@@ -25,6 +25,15 @@ struct GetOptions {
   std::vector<std::string> fields;
 };
 
+// Says what the answer leaves out.
+void TellOfTransaction(Session& session, const v1::Document& document) {
+  if (document.pending_transaction_id().empty()) return;
+  session.err() << client::Printable("transaction " + document.pending_transaction_id() +
+                                     " is not decided yet; it has written the next version of " +
+                                     document.collection() + " " + document.id())
+                << "\n";
+}
+
 // Prints a document: its content, with a line above that says which version it is if a person looks
 // or there are several.
 int PrintDocument(Session& session, const v1::Document& document, bool headline) {
@@ -41,6 +50,7 @@ int PrintDocument(Session& session, const v1::Document& document, bool headline)
   const auto json = client::JsonFromBson(document.content().bson(), client::JsonStyle::kRelaxed, 2);
   if (!json.ok()) return session.Fail(std::string(json.status().message()));
   session.out() << *json << "\n";
+  TellOfTransaction(session, document);
   return kExitOk;
 }
 

@@ -94,6 +94,9 @@ class Session {
   v1::EnrollmentService::Stub& StubOf(v1::EnrollmentService::Stub*) {
     return *connection().enrollments;
   }
+  v1::TransactionService::Stub& StubOf(v1::TransactionService::Stub*) {
+    return *connection().transactions;
+  }
 
   Terminal terminal_;
   int64_t timeout_ms_ = 30'000;

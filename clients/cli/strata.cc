@@ -85,6 +85,7 @@ int RunStrata(const std::vector<std::string>& arguments, Terminal terminal) {
   AddHistoryCommands(app, session);
   AddCollectionCommands(app, session);
   AddEnrollmentCommands(app, session);
+  AddTransactionCommands(app, session);
   AddApplyCommand(app, session);
   AddVerifyCommand(app, session);
   AddImportCommand(app, session);

@@ -65,7 +65,8 @@ Connection Connect(const std::string& server, const Credentials& credentials) {
   const std::shared_ptr<grpc::Channel> channel = Open(server, credentials);
   return {.documents = v1::DocumentService::NewStub(channel),
           .collections = v1::CollectionService::NewStub(channel),
-          .enrollments = v1::EnrollmentService::NewStub(channel)};
+          .enrollments = v1::EnrollmentService::NewStub(channel),
+          .transactions = v1::TransactionService::NewStub(channel)};
 }
 
 }  // namespace strata::client

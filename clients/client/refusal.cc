@@ -39,6 +39,10 @@ constexpr ReasonAdvice kAdvice[] = {
      "Its history is kept: see strata history; bring it back with strata restore "
      "--version N."},
     {"VERSION_NOT_FOUND", "strata history shows which versions there are."},
+    {"TRANSACTION_NOT_FOUND",
+     "strata transactions shows which there are; one that ended is forgotten after 24 hours."},
+    {"TRANSACTION_APPLIED", "To take it back, write the reverse as a transaction of its own."},
+    {"TRANSACTION_CANCELLED", "Nothing of it counts: decide anew, with another request_id."},
     {"COLLECTION_NOT_FOUND", "strata collections shows which there are."},
     {"INVALID_PATH",
      "Write a path as a JSON Pointer: /stock, /authors/0; ~1 stands for / and ~0 for ~ "

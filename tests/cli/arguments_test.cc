@@ -167,12 +167,12 @@ TEST(MessageJson, HasEveryNameAndTheOrderOfTheContent) {
   response.mutable_document()->mutable_content()->set_bson(
       client::BsonFromJson(R"({"b":1.0,"a":9007199254740993})").value());
   response.mutable_document()->mutable_create_time()->set_seconds(1769860800);
-  EXPECT_EQ(
-      MessageJson(response),
-      R"({"document":{"collection":"books","id":"","version":"0","content":{"json":)"
-      R"({"b":{"$numberDouble":"1.0"},"a":{"$numberLong":"9007199254740993"}}},)"
-      R"("create_time":"2026-01-31T12:00:00Z"},"attempts":0,"changed":false,"replayed":false,)"
-      R"("commit_position":"0"})");
+  EXPECT_EQ(MessageJson(response),
+            R"({"document":{"collection":"books","id":"","version":"0","content":{"json":)"
+            R"({"b":{"$numberDouble":"1.0"},"a":{"$numberLong":"9007199254740993"}}},)"
+            R"("create_time":"2026-01-31T12:00:00Z","pending_transaction_id":""},)"
+            R"("attempts":0,"changed":false,"replayed":false,)"
+            R"("commit_position":"0"})");
 }
 
 TEST(MessageJson, IsProtobufsMapping) {

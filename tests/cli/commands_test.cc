@@ -280,10 +280,10 @@ TEST_F(CommandLine, ManyDocumentsAtOnce) {
             "# books d, version 1 of 1970-01-01 00:00:04\n{}\n");
   EXPECT_EQ(Run({"get", "books", "a", "d", "--json"}).out,
             R"({"collection":"books","id":"a","version":"1","content":{"json":{}},)"
-            R"("update_time":"1970-01-01T00:00:01Z"})"
+            R"("update_time":"1970-01-01T00:00:01Z","pending_transaction_id":""})"
             "\n"
             R"({"collection":"books","id":"d","version":"1","content":{"json":{}},)"
-            R"("update_time":"1970-01-01T00:00:04Z"})"
+            R"("update_time":"1970-01-01T00:00:04Z","pending_transaction_id":""})"
             "\n");
 }
 
@@ -361,11 +361,26 @@ TEST_F(CommandLine, AuditSendsItsFiltersAndFollowsThePages) {
       << out;
   server_.page_max = 100;
   Run({"audit", "books", "a", "--actor", "ann", "--kind", "deleted", "--kind", "created", "--from",
-       "2026-01-31", "--before", "2026-02-01", "--request-id", "r", "--changes"});
+       "2026-01-31", "--before", "2026-02-01", "--request-id", "r", "--transaction", "t",
+       "--changes"});
   EXPECT_EQ(TextProto(server_.last_audit),
             "collection: \"books\" id: \"a\" actor: \"ann\" kinds: VERSION_KIND_DELETED kinds: "
             "VERSION_KIND_CREATED start_time { seconds: 1769817600 } end_time { seconds: "
-            "1769904000 } request_id: \"r\" page_size: 200 include_changes: true");
+            "1769904000 } request_id: \"r\" page_size: 200 include_changes: true transaction_id: "
+            "\"t\"");
+}
+
+TEST_F(CommandLine, AVersionOfATransactionNamesIt) {
+  Run({"create", "books", "moby", "{}"});
+  for (const std::string command : {"history", "audit"}) {
+    EXPECT_THAT(Run({command, "books", "moby"}).out,
+                testing::Not(testing::HasSubstr("transaction")));
+  }
+  server_.transaction_id = "transfer-7";
+  for (const std::string command : {"history", "audit"}) {
+    EXPECT_THAT(Run({command, "books", "moby"}).out,
+                testing::EndsWith("\n    in transaction transfer-7\n"));
+  }
 }
 
 TEST_F(CommandLine, ListPrintsWhatWasAskedFor) {

@@ -107,6 +107,7 @@ FakeServer::FakeServer(const std::shared_ptr<grpc::ServerCredentials>& credentia
   builder.RegisterService(static_cast<v1::DocumentService::Service*>(this));
   builder.RegisterService(static_cast<v1::CollectionService::Service*>(this));
   builder.RegisterService(&enrollments);
+  builder.RegisterService(&transactions);
   server_ = builder.BuildAndStart();
   address_ = "127.0.0.1:" + std::to_string(port);
 }
@@ -280,6 +281,7 @@ Status FakeServer::History(Context*, const v1::HistoryRequest* request,
   if (!request->oldest_first()) std::reverse(versions.begin(), versions.end());
   for (v1::Version& version : versions) {
     if (!request->include_content()) version.clear_content();
+    version.set_transaction_id(transaction_id);
     if (!request->include_changes()) continue;
     version.set_changes_truncated(truncates_changes);
     v1::FieldChange& change = *version.add_changes();
@@ -323,6 +325,7 @@ Status FakeServer::Audit(Context*, const v1::AuditRequest* request, v1::AuditRes
         *entry.mutable_version() = version;
         entry.mutable_version()->clear_content();
         entry.mutable_version()->set_changes_truncated(truncates_changes);
+        entry.mutable_version()->set_transaction_id(transaction_id);
       }
     }
   }

@@ -16,6 +16,7 @@
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
 #include "tests/cli/fake_enrollments.h"
+#include "tests/cli/fake_transactions.h"
 
 namespace strata::cli {
 
@@ -40,6 +41,7 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
 
   // Served beside the documents.
   FakeEnrollments enrollments;
+  FakeTransactions transactions;
 
   // The next writes fail with these, one each, before anything is done.
   std::deque<grpc::Status> failures;
@@ -71,6 +73,7 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   size_t diff_changes = 1;
   // What is told of a version's changes is not all.
   bool truncates_changes = false;
+  std::string transaction_id;  // of every version in a history and in an audit
   // Pages have at most so many entries.
   int page_max = 3;
 
