@@ -146,6 +146,7 @@ Measurement Loop::Run() {
   queue_.Shutdown();
   result_.workload = workload_.name();
   result_.in_flight = settings_.in_flight;
+  workload_.Tell(result_);
   return std::move(result_);
 }
 

@@ -35,6 +35,8 @@ class Workload {
   virtual Outcome Refused(int /*slot*/, std::string_view /*message*/) { return Outcome::kWrong; }
   // Of all calls so far; 0: not counted.
   virtual int64_t attempts() const { return 0; }
+  // Adds what else it knows of the calls so far.
+  virtual void Tell(Measurement& /*measurement*/) const {}
 };
 
 struct LoopSettings {

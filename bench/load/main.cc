@@ -11,12 +11,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "bench/load/closed_loop.h"
 #include "bench/load/disk.h"
 #include "bench/load/prepare.h"
+#include "bench/load/transactions.h"
 #include "bench/load/workloads.h"
 #include "bench/support/figure_lines.h"
 #include "bench/support/host.h"
@@ -27,6 +29,12 @@
 
 namespace strata::bench {
 namespace {
+
+constexpr char kTwoPhase[] = "T1-two-phase";
+// One update in flight while so many calls of the workload that is named behind it are.
+constexpr std::string_view kBeside = "beside-";
+constexpr uint64_t kSeedApart = 1000;
+constexpr int kDocumentsMax = 20;  // of one transaction
 
 // One row of the result.
 struct Case {
@@ -67,12 +75,22 @@ class Trial {
   int64_t Run(const Case& one, FigureLines& lines);
 
  private:
-  const std::string& Collection(const std::string& strategy, const Form& form);
+  const std::string& Collection(const std::string& strategy, const Form& form,
+                                const std::string& use = "");
   Population& Filled(const std::string& strategy, const Form& form);
+  // Documents that no other workload touches.
+  Population& Apart(const std::string& strategy, const Form& form);
+  Population& Accounts(const std::string& strategy, const Form& form);
+  template <typename Filling>
+  Population& Prepared(const std::string& use, const std::string& strategy, const Form& form,
+                       Filling filling);
   std::string Deep(const std::string& collection, const Form& form, int64_t depth);
   std::unique_ptr<Workload> Make(const Case& one, uint64_t seed);
+  std::unique_ptr<Workload> MakeTransactions(const Case& one, uint64_t seed);
   Measurement RunEmptyCalls(int in_flight);
   Measurement RunRound(const Case& one, Workload& workload, const Measurement& empty);
+  // One call in flight, on a connection of its own, while `others` are.
+  Measurement RunBeside(Workload& others, const LoopSettings& loop, const Case& one, uint64_t seed);
 
   const Settings& settings_;
   fault::ChildProcess empty_server_;
@@ -136,8 +154,9 @@ std::string KeyOf(const std::string& strategy, const Form& form) {
   return strategy + (form.json ? "-json-" : "-bson-") + std::to_string(form.bytes);
 }
 
-const std::string& Trial::Collection(const std::string& strategy, const Form& form) {
-  const std::string key = KeyOf(strategy, form);
+const std::string& Trial::Collection(const std::string& strategy, const Form& form,
+                                     const std::string& use) {
+  const std::string key = use + KeyOf(strategy, form);
   std::string& name = collections_[key];
   if (!name.empty()) return name;
   name = "bench-" + run_ + "-" + key;
@@ -145,15 +164,30 @@ const std::string& Trial::Collection(const std::string& strategy, const Form& fo
   return name;
 }
 
-Population& Trial::Filled(const std::string& strategy, const Form& form) {
-  Population& population = populations_[KeyOf(strategy, form)];
+template <typename Filling>
+Population& Trial::Prepared(const std::string& use, const std::string& strategy, const Form& form,
+                            Filling filling) {
+  Population& population = populations_[use + KeyOf(strategy, form)];
   if (population.versions.empty()) {
-    population.collection = Collection(strategy, form);
+    population.collection = Collection(strategy, form, use);
     population.form = form;
     population.versions.resize(static_cast<size_t>(settings_.documents));
-    Prepare(channel_, *Fill(population), credentials_.authorization());
+    Prepare(channel_, *filling(population), credentials_.authorization());
   }
   return population;
+}
+
+Population& Trial::Filled(const std::string& strategy, const Form& form) {
+  return Prepared("", strategy, form, [](Population& population) { return Fill(population); });
+}
+
+Population& Trial::Apart(const std::string& strategy, const Form& form) {
+  return Prepared("apart-", strategy, form,
+                  [](Population& population) { return Fill(population); });
+}
+
+Population& Trial::Accounts(const std::string& strategy, const Form& form) {
+  return Prepared("accounts-", strategy, form, OpenAccounts);
 }
 
 std::string Trial::Deep(const std::string& collection, const Form& form, int64_t depth) {
@@ -167,6 +201,7 @@ std::string Trial::Deep(const std::string& collection, const Form& form, int64_t
 
 std::unique_ptr<Workload> Trial::Make(const Case& one, uint64_t seed) {
   const std::string hot = "hot-" + std::to_string(hot_documents_);
+  if (one.workload.starts_with("T")) return MakeTransactions(one, seed);
   if (one.workload == "W1") return UpdateAtRandom(Filled(one.strategy, one.form), seed);
   if (one.workload == "W3") return GetAtRandom(Filled(one.strategy, one.form), seed);
   const std::string& collection = Collection(one.strategy, one.form);
@@ -178,6 +213,17 @@ std::unique_ptr<Workload> Trial::Make(const Case& one, uint64_t seed) {
   const std::string id = Deep(collection, one.form, one.depth);
   if (one.workload == "W4") return GetOldVersion(collection, id, one.form, one.depth, seed);
   return NewestTen(collection, id, one.form, one.depth);
+}
+
+std::unique_ptr<Workload> Trial::MakeTransactions(const Case& one, uint64_t seed) {
+  if (settings_.documents < int64_t{2} * kDocumentsMax * one.in_flight) {
+    throw std::runtime_error(one.workload + ": too few documents for so many calls in flight");
+  }
+  if (one.workload == "T3") return UpdateTwenty(Filled(one.strategy, one.form), seed);
+  if (one.workload == "T4") return ReadTen(Filled(one.strategy, one.form), seed);
+  return Transfer(
+      Accounts(one.strategy, one.form),
+      {.hot = one.workload == "T2", .two_phase = one.workload == kTwoPhase, .seed = seed});
 }
 
 constexpr std::chrono::seconds kQuietMax{10};
@@ -204,7 +250,9 @@ Measurement Trial::RunRound(const Case& one, Workload& workload, const Measureme
   loop.duration = Millis(settings_.seconds);
   loop.server = process_;
   loop.authorization = credentials_.authorization();
-  Measurement measured = RunLoop(channel_, workload, loop);
+  Measurement measured = one.workload.starts_with(kBeside)
+                             ? RunBeside(workload, loop, one, settings_.seed + kSeedApart)
+                             : RunLoop(channel_, workload, loop);
   measured.system = "strata " + one.strategy;
   measured.workload += one.form.json ? ", JSON" : ", BSON";
   if (one.form.bytes != 300) measured.workload += " of " + std::to_string(one.form.bytes) + " B";
@@ -214,12 +262,39 @@ Measurement Trial::RunRound(const Case& one, Workload& workload, const Measureme
   return measured;
 }
 
+// The server's CPU is that of both, so it says nothing of either. A quantile of one call in flight
+// needs the longer time.
+Measurement Trial::RunBeside(Workload& others, const LoopSettings& loop, const Case& one,
+                             uint64_t seed) {
+  LoopSettings many = loop;
+  many.duration *= 2;
+  LoopSettings single = many;
+  single.in_flight = 1;
+  const std::unique_ptr<Workload> updates = UpdateAtRandom(Apart(one.strategy, one.form), seed);
+  Measurement beside;
+  std::thread thread([&] { beside = RunLoop(channel_, others, many); });
+  const std::string server = server_ == nullptr ? settings_.target : server_->address();
+  Measurement measured = RunLoop(Connect(server, credentials_), *updates, single);
+  thread.join();
+  measured.workload += " beside " + beside.workload;
+  measured.in_flight = one.in_flight;
+  measured.server_cpu = {};
+  measured.client_cpu = {};
+  measured.failures += FailuresOf(beside);
+  return measured;
+}
+
 int64_t Trial::Run(const Case& one, FigureLines& lines) {
   std::vector<Measurement> rounds;
   int64_t failures = 0;
   for (int round = 0; round < settings_.rounds; ++round) {
+    Case made = one;
+    if (one.workload.starts_with(kBeside)) {
+      made.workload.erase(0, kBeside.size());
+      Apart(one.strategy, one.form);
+    }
     const std::unique_ptr<Workload> workload =
-        Make(one, settings_.seed + static_cast<uint64_t>(round));
+        Make(made, settings_.seed + static_cast<uint64_t>(round));
     // The first round does not pay for what was prepared, or for the workload before.
     if (round == 0) AwaitQuiet(process_, kQuietMax);
     const Measurement empty = RunEmptyCalls(one.in_flight);
@@ -252,6 +327,10 @@ std::vector<Case> GoalCases() {
       cases.push_back({.workload = workload, .depth = depth});
     }
   }
+  for (const char* workload : {"T1", "T2", "T3", "T4", "beside-W1", "beside-T2"}) {
+    cases.push_back({.workload = workload});
+  }
+  cases.push_back({.workload = kTwoPhase, .in_flight = 1});
   return cases;
 }
 
@@ -307,8 +386,11 @@ void AddChoices(Choice& choice, CLI::App& app) {
                "the workloads of the goals; the choices below are ignored");
   app.add_option("--workload", choice.workloads,
                  "W1 update, W2 hot document, W2-cas (the client's own compare-and-swap), W3 get, "
-                 "W4 old version, W5 newest ten")
-      ->check(CLI::IsMember({"W1", "W2", "W2-cas", "W3", "W4", "W5"}));
+                 "W4 old version, W5 newest ten; T1 transfer, T2 with one account always the same, "
+                 "T3 twenty updates, T4 read of ten, T1-two-phase; beside-W1 and beside-T2: one "
+                 "update in flight beside so many of those")
+      ->check(CLI::IsMember({"W1", "W2", "W2-cas", "W3", "W4", "W5", "T1", "T2", "T3", "T4",
+                             kTwoPhase, "beside-W1", "beside-T2"}));
   app.add_option("--strategy", choice.strategies)->check([](const std::string& name) {
     return IsStrategy(name) ? "" : "no strategy " + name;
   });

@@ -1,4 +1,5 @@
-// The workloads W1 to W5 of a document store, and those that prepare them.
+// The workloads W1 to W5 of a document store, and those that prepare them. transactions.h has T1
+// to T4.
 #pragma once
 
 #include <chrono>

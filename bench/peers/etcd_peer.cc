@@ -76,10 +76,13 @@ class EtcdPeer final : public Peer {
   void SendRange(size_t index, int64_t revision);
   void SendPut(size_t index);
   void SendUpdate(size_t index);
+  void SendTransfer(size_t index);
+  void AddUpdate(int64_t document, int64_t version, std::string_view body);
   void SendNewestTen(size_t index);
   void SendTxn(size_t index);
   void Take(Slot& slot);
   void TakeUpdate(const Slot& slot);
+  void TakeUpdated(const Slot& slot, int64_t document, int64_t version);
   void AddVersions(const pb::RangeResponse& range);
 
   const test_support::TemporaryDirectory folder_;
@@ -140,6 +143,8 @@ void EtcdPeer::Send(int slot_number, const Call& call) {
       return SendPut(index);
     case Operation::kUpdate:
       return SendUpdate(index);
+    case Operation::kTransfer:
+      return SendTransfer(index);
     case Operation::kNewestTen:
       return SendNewestTen(index);
   }
@@ -163,17 +168,30 @@ void EtcdPeer::SendPut(size_t index) {
 }
 
 // A conflict brings the key as it is, in the same round trip.
+void EtcdPeer::AddUpdate(int64_t document, int64_t version, std::string_view body) {
+  pb::Compare& compare = *txn_.add_compare();
+  compare.set_target(pb::Compare::VERSION);
+  compare.set_key(KeyOf(document));
+  compare.set_version(version);
+  pb::PutRequest& put = *txn_.add_success()->mutable_request_put();
+  put.set_key(compare.key());
+  put.set_value(std::string(body));
+}
+
 void EtcdPeer::SendUpdate(size_t index) {
   const Call& call = slots_[index].call;
   txn_.Clear();
-  pb::Compare& compare = *txn_.add_compare();
-  compare.set_target(pb::Compare::VERSION);
-  compare.set_key(KeyOf(call.document));
-  compare.set_version(call.version);
-  pb::PutRequest& put = *txn_.add_success()->mutable_request_put();
-  put.set_key(compare.key());
-  put.set_value(std::string(call.body));
-  txn_.add_failure()->mutable_request_range()->set_key(compare.key());
+  AddUpdate(call.document, call.version, call.body);
+  txn_.add_failure()->mutable_request_range()->set_key(KeyOf(call.document));
+  SendTxn(index);
+}
+
+void EtcdPeer::SendTransfer(size_t index) {
+  const Call& call = slots_[index].call;
+  txn_.Clear();
+  AddUpdate(call.document, call.version, call.body);
+  AddUpdate(call.other_document, call.other_version, call.other_body);
+  txn_.add_failure()->mutable_request_range()->set_key(KeyOf(call.document));
   SendTxn(index);
 }
 
@@ -230,6 +248,7 @@ void EtcdPeer::Take(Slot& slot) {
     case Operation::kOverwrite:
       return;
     case Operation::kUpdate:
+    case Operation::kTransfer:
       return TakeUpdate(slot);
     case Operation::kNewestTen:
       for (const pb::ResponseOp& one : slot.txn.responses()) AddVersions(one.response_range());
@@ -242,10 +261,16 @@ void EtcdPeer::TakeUpdate(const Slot& slot) {
     if (slot.txn.responses_size() == 1) AddVersions(slot.txn.responses(0).response_range());
     return;
   }
-  // The comparison held, so this is the next one.
-  const int64_t version = slot.call.version + 1;
+  // The comparisons held, so these are the next ones.
+  TakeUpdated(slot, slot.call.document, slot.call.version + 1);
+  if (slot.call.operation == Operation::kTransfer) {
+    TakeUpdated(slot, slot.call.other_document, slot.call.other_version + 1);
+  }
+}
+
+void EtcdPeer::TakeUpdated(const Slot& slot, int64_t document, int64_t version) {
   answer_.versions.push_back({version, 0});
-  std::vector<int64_t>& revisions = revisions_[slot.call.document];
+  std::vector<int64_t>& revisions = revisions_[document];
   if (revisions.size() < static_cast<size_t>(version)) {
     revisions.resize(static_cast<size_t>(version));
   }

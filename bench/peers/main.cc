@@ -1,5 +1,6 @@
-// strata_peers: runs the workloads W1 to W5 on etcd and PostgreSQL, each started in a temporary
-// folder, durable, and stopped again. Gives its figures as lines of JSON (bench/README.md).
+// strata_peers: runs the workloads W1 to W5, T1 and T2 on etcd and PostgreSQL, each started in a
+// temporary folder, durable, and stopped again. Gives its figures as lines of JSON
+// (bench/README.md).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
@@ -81,8 +82,8 @@ int Run(const Settings& settings) {
 int Main(int argc, char** argv) {
   Settings settings;
   CLI::App app{
-      "strata_peers: runs the workloads W1 to W5 on other stores, each started durable in a\n"
-      "temporary folder (TMPDIR), with a fixed number of calls in flight"};
+      "strata_peers: runs the workloads W1 to W5, T1 and T2 on other stores, each started durable\n"
+      "in a temporary folder (TMPDIR), with a fixed number of calls in flight"};
   app.add_option("peer", settings.peers, "those to run")
       ->check(CLI::IsMember({"etcd", "postgresql"}));
   app.add_option("--seconds", settings.seconds, "of each workload")->check(CLI::Range(0.1, 600.0));

@@ -19,6 +19,7 @@ enum class Operation {
   kGet,         // the current version
   kGetVersion,  // this version, which is not the current one
   kNewestTen,
+  kTransfer,  // kUpdate of this document and of another, both or none; neither is new
 };
 
 struct Call {
@@ -26,6 +27,10 @@ struct Call {
   int64_t document = 0;
   int64_t version = 0;
   std::string_view body;  // JSON, of what writes; read by Send only
+  // The second one of kTransfer. Stores that lock may do so in this order.
+  int64_t other_document = 0;
+  int64_t other_version = 0;
+  std::string_view other_body = {};
 };
 
 struct Answer {
@@ -39,8 +44,9 @@ struct Answer {
     size_t bytes = 0;  // of its body; 0 if that was not sent
   };
   Outcome outcome = Outcome::kFailed;
-  // Read: what was asked for, newest first. Written: the new version, if the store tells. In
-  // conflict: the current version, if the store tells.
+  // Read: what was asked for, newest first. Written: the new version, if the store tells; of a
+  // transfer both. In conflict: the current version, if the store tells; of a transfer the first
+  // document's.
   std::vector<Version> versions;
   std::string error;
 };
@@ -58,6 +64,8 @@ class Peer {
   // Hands over what has been answered, after at most a tenth of a second. The slot can be sent
   // its next call from within.
   virtual void Receive(const std::function<void(int slot, const Answer& answer)>& answered) = 0;
+  // Whether a transfer takes version 0 of its first document: whatever it is once it is locked.
+  virtual bool locks() const { return false; }
   // What the store's owner does once much has been loaded. Waits for the end.
   virtual void Loaded() {}
 };

@@ -39,6 +39,7 @@ struct Statement {
   // What $1, the document, is followed by.
   bool takes_version;
   bool takes_body;
+  bool takes_other = false;  // and then the other document, its version and body
 };
 
 struct Statements {
@@ -49,17 +50,42 @@ struct Statements {
   Statement get;
   Statement get_version;
   Statement newest_ten;
+  Statement transfer = {"transfer", "SELECT * FROM transfer($1, $2, $3, $4, $5, $6)", true, true,
+                        true};
 };
 
 // The two kinds of update differ in how they find the row that they replace. A compare-and-swap
 // only succeeds on the row that its snapshot holds, which a part of the same statement therefore
 // still sees. An update without precondition goes by what it finds once it has the lock.
+//
+// A transfer is a function, so that it takes one round trip and one commit: two updates of that
+// kind. If the first is too late nothing has been written, and the row as it is now is the answer;
+// if the second is, an error takes the first back. Version 0 of the first stands for the one that
+// is there once the row is locked.
 constexpr Statements kHistoryTable = {
     .tables =
         "CREATE TABLE documents (id text PRIMARY KEY, version bigint NOT NULL, "
         "body jsonb NOT NULL);"
         "CREATE TABLE history (id text, version bigint, body jsonb NOT NULL, "
-        "PRIMARY KEY (id, version))",
+        "PRIMARY KEY (id, version));"
+        "CREATE FUNCTION transfer(id_1 text, version_1 bigint, body_1 jsonb, "
+        "id_2 text, version_2 bigint, body_2 jsonb) RETURNS SETOF bigint LANGUAGE plpgsql AS $$ "
+        "BEGIN "
+        "IF version_1 = 0 THEN "
+        "SELECT version INTO version_1 FROM documents WHERE id = id_1 FOR UPDATE; END IF; "
+        "WITH updated AS (UPDATE documents SET version = version + 1, body = body_1 "
+        "WHERE id = id_1 AND version = version_1 RETURNING version) "
+        "INSERT INTO history SELECT id, version, body FROM documents "
+        "WHERE id = id_1 AND version = version_1 AND EXISTS (SELECT FROM updated); "
+        "IF NOT FOUND THEN "
+        "RETURN QUERY SELECT version FROM documents WHERE id = id_1; RETURN; END IF; "
+        "WITH updated AS (UPDATE documents SET version = version + 1, body = body_2 "
+        "WHERE id = id_2 AND version = version_2 RETURNING version) "
+        "INSERT INTO history SELECT id, version, body FROM documents "
+        "WHERE id = id_2 AND version = version_2 AND EXISTS (SELECT FROM updated); "
+        "IF NOT FOUND THEN RAISE serialization_failure; END IF; "
+        "RETURN NEXT version_1 + 1; RETURN NEXT version_2 + 1; "
+        "END $$",
     .insert = {"insert", "INSERT INTO documents VALUES ($1, 1, $2) RETURNING version", false, true},
     .update = {"update",
                "WITH updated AS (UPDATE documents SET version = version + 1, body = $3 "
@@ -90,7 +116,17 @@ constexpr Statements kHistoryTable = {
 constexpr Statements kFullCopies = {
     .tables =
         "CREATE TABLE versions (id text, version bigint, body jsonb NOT NULL, "
-        "PRIMARY KEY (id, version))",
+        "PRIMARY KEY (id, version));"
+        "CREATE FUNCTION transfer(id_1 text, version_1 bigint, body_1 jsonb, "
+        "id_2 text, version_2 bigint, body_2 jsonb) RETURNS SETOF bigint LANGUAGE plpgsql AS $$ "
+        "BEGIN "
+        "INSERT INTO versions VALUES (id_1, version_1 + 1, body_1) ON CONFLICT DO NOTHING; "
+        "IF NOT FOUND THEN RETURN QUERY SELECT version FROM versions WHERE id = id_1 "
+        "ORDER BY version DESC LIMIT 1; RETURN; END IF; "
+        "INSERT INTO versions VALUES (id_2, version_2 + 1, body_2) ON CONFLICT DO NOTHING; "
+        "IF NOT FOUND THEN RAISE serialization_failure; END IF; "
+        "RETURN NEXT version_1 + 1; RETURN NEXT version_2 + 1; "
+        "END $$",
     .insert = {"insert",
                "INSERT INTO versions VALUES ($1, 1, $2) ON CONFLICT DO NOTHING RETURNING version",
                false, true},
@@ -255,6 +291,7 @@ class PostgresPeer final : public Peer {
   ~PostgresPeer() override;
 
   pid_t server() const override { return server_.pid(); }
+  bool locks() const override { return &statements_ == &kHistoryTable; }
   void Send(int slot, const Call& call) override;
   void Receive(const std::function<void(int, const Answer&)>& answered) override;
   // What autovacuum would do in its own time: the statistics that plans are made by.
@@ -264,7 +301,7 @@ class PostgresPeer final : public Peer {
   struct Connection {
     PGconn* connection = nullptr;
     bool is_busy = false;
-    bool is_write = false;
+    int rows_written = 0;  // by the call in flight, if it finds what it expects
   };
 
   void Open(Connection& slot);
@@ -280,6 +317,7 @@ class PostgresPeer final : public Peer {
   std::array<Connection, kSlots> slots_;
   Answer answer_;
   std::string body_;
+  std::string other_body_;
 };
 
 [[noreturn]] void Fail(PGconn* connection) {
@@ -303,7 +341,7 @@ void PostgresPeer::Open(Connection& slot) {
   if (PQstatus(slot.connection) != CONNECTION_OK) Fail(slot.connection);
   for (const Statement* one :
        {&statements_.insert, &statements_.update, &statements_.overwrite, &statements_.get,
-        &statements_.get_version, &statements_.newest_ten}) {
+        &statements_.get_version, &statements_.newest_ten, &statements_.transfer}) {
     PGresult* const result = PQprepare(slot.connection, one->name, one->text, 0, nullptr);
     const bool is_prepared = PQresultStatus(result) == PGRES_COMMAND_OK;
     PQclear(result);
@@ -337,42 +375,64 @@ const Statement& PostgresPeer::StatementOf(const Call& call) const {
       return statements_.get_version;
     case Operation::kNewestTen:
       return statements_.newest_ten;
+    case Operation::kTransfer:
+      return statements_.transfer;
     case Operation::kGet:
       break;
   }
   return statements_.get;
 }
 
+std::string IdOf(int64_t document) { return "document-" + std::to_string(document); }
+
+int RowsWritten(Operation operation) {
+  if (operation == Operation::kTransfer) return 2;
+  return operation == Operation::kUpdate || operation == Operation::kOverwrite ? 1 : 0;
+}
+
 void PostgresPeer::Send(int slot_number, const Call& call) {
   Connection& slot = slots_[static_cast<size_t>(slot_number)];
   const Statement& statement = StatementOf(call);
-  std::array<const char*, 3> values{};
-  std::array<int, 3> lengths{};
-  std::array<int, 3> formats{};
-  const std::string id = "document-" + std::to_string(call.document);
-  values[0] = id.c_str();
-  int count = 1;
+  constexpr size_t kParametersMax = 6;
+  std::array<const char*, kParametersMax> values{};
+  std::array<int, kParametersMax> lengths{};
+  std::array<int, kParametersMax> formats{};
+  int count = 0;
+  const std::string id = IdOf(call.document);
+  const std::string other_id = IdOf(call.other_document);
+  const auto add_text = [&](const std::string& text) {
+    values[static_cast<size_t>(count++)] = text.c_str();
+  };
   const auto add_binary = [&](const char* bytes, size_t size) {
     const auto at = static_cast<size_t>(count++);
     values[at] = bytes;
     lengths[at] = static_cast<int>(size);
     formats[at] = 1;
   };
-  const uint64_t version = htobe64(static_cast<uint64_t>(call.version));
-  if (statement.takes_version) {
+  const auto add_version = [&](const uint64_t& version) {
     add_binary(reinterpret_cast<const char*>(&version), sizeof version);
-  }
-  if (statement.takes_body) {
-    body_ = '\1';  // the binary form of jsonb: the form's version, then text
-    body_ += call.body;
-    add_binary(body_.data(), body_.size());
+  };
+  const auto add_body = [&](std::string_view json, std::string& binary) {
+    binary = '\1';  // the binary form of jsonb: the form's version, then text
+    binary += json;
+    add_binary(binary.data(), binary.size());
+  };
+  const uint64_t version = htobe64(static_cast<uint64_t>(call.version));
+  const uint64_t other_version = htobe64(static_cast<uint64_t>(call.other_version));
+  add_text(id);
+  if (statement.takes_version) add_version(version);
+  if (statement.takes_body) add_body(call.body, body_);
+  if (statement.takes_other) {
+    add_text(other_id);
+    add_version(other_version);
+    add_body(call.other_body, other_body_);
   }
   if (PQsendQueryPrepared(slot.connection, statement.name, count, values.data(), lengths.data(),
                           formats.data(), 1) != 1) {
     Fail(slot.connection);
   }
   slot.is_busy = true;
-  slot.is_write = call.operation == Operation::kUpdate || call.operation == Operation::kOverwrite;
+  slot.rows_written = RowsWritten(call.operation);
   // A statement is small and the socket's buffer empty, so this waits for nothing.
   for (int left = PQflush(slot.connection); left != 0; left = PQflush(slot.connection)) {
     if (left < 0) Fail(slot.connection);
@@ -413,8 +473,7 @@ void PostgresPeer::Take(const Connection& slot, const PGresult* result) {
     return;
   }
   const int rows = PQntuples(result);
-  answer_.outcome =
-      rows == 0 && slot.is_write ? Answer::Outcome::kConflict : Answer::Outcome::kDone;
+  answer_.outcome = rows < slot.rows_written ? Answer::Outcome::kConflict : Answer::Outcome::kDone;
   for (int row = 0; row < rows; ++row) {
     uint64_t version = 0;
     if (PQgetlength(result, row, 0) != sizeof version) continue;

@@ -225,6 +225,101 @@ class HotCompareAndSwap final : public HotDocument {
   std::array<int64_t, kSlots> seen_{};  // 0: must be read
 };
 
+// Two documents are updated together under compare-and-swap: two that nobody else has in hand, or
+// one of them the hot one, which comes first, as accounts are locked in order. That one is locked
+// where the store can, else each slot is a client that knows of it what it was told last.
+class Transfer final : public Workload {
+ public:
+  enum class Hot { kNone, kLocked, kCompared };
+
+  Transfer(Population& accounts, Hot hot, uint64_t seed)
+      : accounts_(accounts),
+        hot_(hot != Hot::kNone),
+        locks_(hot == Hot::kLocked),
+        random_(seed),
+        busy_(accounts.versions.size()) {
+    hot_versions_.fill(accounts.versions[kHot]);
+  }
+  std::string name() const override {
+    if (!hot_) return "T1 transfer";
+    return std::string("T2 transfer, hot account") +
+           (locks_ ? "" : ", compare-and-swap by the client");
+  }
+  int64_t attempts() const override { return attempts_; }
+  bool Next(int slot, Call& call) override {
+    Parties& mine = slots_[static_cast<size_t>(slot)];
+    if (!mine.on_the_way) {
+      mine.first = hot_ ? kHot : Choose();
+      mine.second = Choose();
+      if (mine.second < mine.first) std::swap(mine.first, mine.second);
+    }
+    const int64_t version = FirstVersion(slot);
+    const int64_t other_version = accounts_.versions[mine.second];
+    call = Update(accounts_.bodies, static_cast<int64_t>(mine.first), version);
+    call.operation = Operation::kTransfer;
+    if (locks_) call.version = 0;
+    call.other_document = static_cast<int64_t>(mine.second);
+    call.other_version = other_version;
+    call.other_body = accounts_.bodies.of(call.other_document + other_version);
+    return true;
+  }
+  Outcome Answered(int slot, const Answer& answer) override {
+    Parties& mine = slots_[static_cast<size_t>(slot)];
+    ++attempts_;
+    int64_t& version = FirstVersion(slot);
+    const bool told = !answer.versions.empty();
+    mine.on_the_way = hot_ && told && answer.outcome == Answer::Outcome::kConflict;
+    if (mine.on_the_way) {
+      version = answer.versions[0].number;
+      return Outcome::kOnTheWay;
+    }
+    busy_[mine.first] = busy_[mine.second] = false;
+    if (!IsDone(answer) || answer.versions.size() != 2) return Outcome::kWrong;
+    ++acknowledged_;
+    version = locks_ ? answer.versions[0].number : version + 1;
+    return RightIf(answer.versions[0].number == version &&
+                   answer.versions[1].number == ++accounts_.versions[mine.second]);
+  }
+
+  // Nobody's acknowledged transfer through the hot account is lost, and nothing else was written.
+  bool IsKept(const Answer& current) {
+    if (!hot_) return true;
+    accounts_.versions[kHot] += acknowledged_;
+    return IsVersion(current, accounts_.versions[kHot]);
+  }
+
+  static constexpr size_t kHot = 0;
+
+ private:
+  struct Parties {
+    size_t first = 0;
+    size_t second = 0;
+    bool on_the_way = false;
+  };
+
+  int64_t& FirstVersion(int slot) {
+    return hot_ ? hot_versions_[static_cast<size_t>(slot)]
+                : accounts_.versions[slots_[static_cast<size_t>(slot)].first];
+  }
+  size_t Choose() {
+    std::uniform_int_distribution<size_t> documents(kHot + 1, busy_.size() - 1);
+    size_t document = documents(random_);
+    while (busy_[document]) document = documents(random_);
+    busy_[document] = true;
+    return document;
+  }
+
+  Population& accounts_;
+  const bool hot_;
+  const bool locks_;
+  std::mt19937_64 random_;
+  std::vector<bool> busy_;
+  std::array<Parties, kSlots> slots_{};
+  std::array<int64_t, kSlots> hot_versions_{};
+  int64_t attempts_ = 0;
+  int64_t acknowledged_ = 0;
+};
+
 class GetAtRandom final : public Workload {
  public:
   GetAtRandom(const Population& population, uint64_t seed)
@@ -460,6 +555,18 @@ void RunWorkloads(const std::string& system, Peer& peer, const WorkloadSettings&
   for (const int in_flight : {64, 16, 1}) {
     UpdateAtRandom updates(population, settings.seed + static_cast<uint64_t>(in_flight));
     take(measure(updates, in_flight));
+  }
+
+  for (const auto hot : {Transfer::Hot::kNone, Transfer::Hot::kLocked, Transfer::Hot::kCompared}) {
+    if (hot == Transfer::Hot::kLocked && !peer.locks()) continue;
+    Transfer transfers(population, hot, settings.seed);
+    Measurement one = measure(transfers, kSlots);
+    const auto account = static_cast<int64_t>(Transfer::kHot);
+    if (!transfers.IsKept(Ask(peer, {Operation::kGet, account, 0, {}}))) {
+      std::cerr << transfers.name() << ": acknowledged transfers and versions differ" << std::endl;
+      ++one.failures;
+    }
+    take(one);
   }
 
   const auto measure_hot = [&](HotDocument& workload) {

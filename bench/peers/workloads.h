@@ -1,5 +1,5 @@
-// W1 to W5 on a peer, as a closed loop: a fixed number of calls in flight, each answer followed by
-// the next call.
+// W1 to W5, T1 and T2 on a peer, as a closed loop: a fixed number of calls in flight, each answer
+// followed by the next call.
 #pragma once
 
 #include <chrono>

@@ -14,6 +14,8 @@ constexpr char kGet[] = "W3 get";
 constexpr char kUpdate[] = "W1 update";
 constexpr char kHot[] = "W2 hot document";
 constexpr char kHotCas[] = "W2 hot document, compare-and-swap by the client";
+constexpr char kTransfer[] = "T1 transfer";
+constexpr char kHotTransfer[] = "T2 transfer, hot account";
 constexpr double kMillisecond = 1e3;
 constexpr double kKibibyte = 1024;
 constexpr double kMebibyte = 1024 * kKibibyte;
@@ -96,6 +98,34 @@ std::vector<Goal> OldVersions() {
                            {Strata("server_cpu", few)}));
   }
   return goals;
+}
+
+std::vector<Goal> Transactions() {
+  const auto calls = [](const char* workload) { return Strata("calls_per_second", workload); };
+  const auto beside = [](const char* others) {
+    return Strata("latency_p99", absl::StrCat("W1 update beside ", others));
+  };
+  return {AtLeast("T1 transfer: calls/s of W1's", 0.55, calls(kTransfer), {calls(kUpdate)}),
+          AtMost("T1 transfer: server CPU of W1's", 1.8, Strata("server_cpu", kTransfer),
+                 {Strata("server_cpu", kUpdate)}),
+          Against(kPostgres, "T1 transfer: calls/s of PostgreSQL's", 0.75, kTransfer),
+          Against(kEtcd, "T1 transfer: of etcd's", 0.9, kTransfer),
+          AtMost("T1 transfer: server CPU of PostgreSQL's", 0.85, Strata("server_cpu", kTransfer),
+                 {Of("server_cpu", kPostgres, kTransfer, 64)}),
+          AtLeast("T2 hot account: calls/s of T1's", 0.7, calls(kHotTransfer), {calls(kTransfer)}),
+          Against(kPostgres, "T2 hot account: of PostgreSQL's, which locks it", 2, kHotTransfer),
+          Against(kEtcd, "T2 hot account: of etcd's compare-and-swap", 2, kHotTransfer, 64,
+                  absl::StrCat(kHotTransfer, ", compare-and-swap by the client")),
+          AtMost("T2 hot account: attempts a call", 1.1, Unit::kRatio,
+                 Strata("attempts_per_call", kHotTransfer)),
+          AtLeast("T3 twenty updates: documents/s of W1's", 0.6,
+                  Strata("documents_per_second", "T3 twenty updates"), {calls(kUpdate)}),
+          AtLeast("T4 Read of ten: calls/s of W3's", 0.5, calls("T4 read of ten"), {calls(kGet)}),
+          AtMost("T1 in two phases, one in flight: p50 of W1's", 6,
+                 Strata("latency_p50", "T1 transfer, two phases", 1),
+                 {Strata("latency_p50", kUpdate, 1)}),
+          AtMost("an update beside T2, 64 in flight: p99 of that beside W1", 1.5,
+                 beside(kHotTransfer), {beside(kUpdate)})};
 }
 
 // On the 12,206 real versions of compat.ndjson.zst.
@@ -190,7 +220,8 @@ std::vector<Goal> Starts() {
 
 std::vector<Goal> AllGoals() {
   std::vector<Goal> all;
-  for (const auto some : {Gets, Updates, OldVersions, Storage, Versions, Idle, Bursts, Starts}) {
+  for (const auto some :
+       {Gets, Updates, OldVersions, Transactions, Storage, Versions, Idle, Bursts, Starts}) {
     for (Goal& goal : some()) all.push_back(std::move(goal));
   }
   return all;

@@ -1,4 +1,4 @@
-// What strata_load and strata_peers measured: one table.
+// What strata_load and strata_peers measured: the calls, and what shared a commit.
 #include "bench/render/sections.h"
 #include "bench/render/views.h"
 
@@ -21,11 +21,18 @@ std::vector<Section> LoadSections(const Figures& figures) {
            {"attempts", "attempts_per_call"},
            {"failures", "failures"}}});
   if (!table) return {};
+  std::vector<Table> tables = {*std::move(table)};
+  std::optional<Table> commits = MakeTable(
+      figures,
+      {.keys = {{"system", "system"}, {"workload", "workload"}, {"in_flight", "in flight"}},
+       .columns = {{"transactions a commit", "units_per_commit"},
+                   {"documents a commit", "documents_per_commit"}}});
+  if (commits) tables.push_back(*std::move(commits));
   return {{.title = "Calls",
            .words = "Over loopback, client and server on one machine. Of empty: calls/s as a share "
                     "of those of the empty call, which was measured right before.",
            .plots = {},
-           .tables = {*std::move(table)},
+           .tables = std::move(tables),
            .notes = {}}};
 }
 

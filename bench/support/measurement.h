@@ -17,9 +17,13 @@ struct Measurement {
   std::string system;    // "strata deltas", "empty call", "etcd", "postgresql"
   std::string workload;  // "W1 update"
   int in_flight = 0;
-  int64_t calls = 0;     // that were answered as they had to be
-  int64_t failures = 0;  // that were not; a measurement with any is worth nothing
-  int64_t attempts = 0;  // W2: tries, lost ones included; 0: not counted
+  int64_t calls = 0;           // that were answered as they had to be
+  int64_t failures = 0;        // that were not; a measurement with any is worth nothing
+  int64_t attempts = 0;        // tries, lost ones included; 0: not counted
+  int documents_per_call = 0;  // where that is more than one
+  // T1 to T3: transactions that shared a commit, and their documents; 0: not counted.
+  double units_per_commit = 0;
+  double documents_per_commit = 0;
   std::chrono::nanoseconds duration{0};
   std::chrono::nanoseconds server_cpu{0};
   std::chrono::nanoseconds client_cpu{0};
