@@ -85,8 +85,7 @@ Answered CallAnything(const std::shared_ptr<grpc::Channel>& channel, std::string
 }
 
 SecuredServer::SecuredServer(std::string_view grants, const std::vector<std::string>& users,
-                             std::string_view quotas, int loops, bool single_record)
-    : clock_(Clock::System().Now()) {
+                             std::string_view quotas, int loops, bool single_record) {
   const auto file = [this](const char* name, std::string_view text, mode_t mode = 0600) {
     WriteFile(directory_.Join(name), text, mode);
     return directory_.Join(name);
@@ -129,7 +128,7 @@ SecuredServer::SecuredServer(std::string_view grants, const std::vector<std::str
   server_ = *std::move(server);
 }
 
-void SecuredServer::LetTokensEnd() { clock_.Advance(2 * kTokenLife); }
+void SecuredServer::LetTokensEnd() { clock_.Move(2 * kTokenLife); }
 
 std::shared_ptr<grpc::Channel> SecuredServer::Connect(const Presented& presented) const {
   grpc::SslCredentialsOptions options;
