@@ -91,6 +91,8 @@ class ForwardingStore : public Store {
     return inner_.Estimate(keyspace, range);
   }
   CommitPosition LastPosition() const override { return inner_.LastPosition(); }
+  CommitPosition StartPosition() const override { return inner_.StartPosition(); }
+  void OnPosition(PositionListener listener) override { inner_.OnPosition(std::move(listener)); }
   // Goes round no Commit: a thread that has joined commits what waits in the inner store, and that
   // has come through this store's Commit, with the callback that it was given there. A store whose
   // Commit waits for the inner one's answer returns null: on a thread that has joined, nobody would

@@ -16,8 +16,9 @@ using CommitPosition = int64_t;
 
 // The compare-and-swap word of one record: opaque, from 1, grows at every replacement whatever was
 // changed. A key that was deleted may start again at any number, so no key whose stamp guards is
-// ever deleted while somebody may still hold its stamp. With commit positions no stamp of a key
-// ever comes back, not even after the key was deleted.
+// ever deleted while somebody may still hold its stamp. With commit positions it is the position of
+// the commit that wrote the record, so no stamp ever comes back, not even after the key was
+// deleted.
 using Stamp = int64_t;
 
 // The place of a record. A view: the key must outlive it.

@@ -66,6 +66,8 @@ class SingleRecordStore : public ForwardingStore {
   std::unique_ptr<Reader> Snapshot() const override;  // the live store
   void Commit(WriteBatch batch, CommitCallback done) override;
   CommitPosition LastPosition() const override;
+  CommitPosition StartPosition() const override { return 0; }
+  void OnPosition(PositionListener /*listener*/) override {}
 
  private:
   struct Running;

@@ -104,6 +104,7 @@ struct CommitResult {
 };
 
 using CommitCallback = std::function<void(CommitResult)>;
+using PositionListener = std::function<void()>;
 
 struct RangeEstimate {
   int64_t records = 0;
@@ -138,10 +139,21 @@ class Store : public Reader {
   // for small ranges.
   virtual RangeEstimate Estimate(Keyspace keyspace, const Range& range) const = 0;
 
-  // The position of the newest commit that reads can see; 0 without commit positions or before the
-  // first. A read that begins after it returned p sees all commits up to p; it may lag behind a
-  // read by the moment between a commit's becoming visible and its answer.
+  // The position of the newest commit that reads can see; before the first StartPosition(), and 0
+  // without commit positions. A read that begins after it returned p sees all commits up to p; it
+  // may lag behind a read by the moment between a commit's becoming visible and its answer.
   virtual CommitPosition LastPosition() const = 0;
+
+  // Every commit of this store has a greater position than this; one that is as small or smaller,
+  // but for 0, is from before what the store holds was forgotten. 0 without commit positions, and
+  // where nothing is ever forgotten.
+  virtual CommitPosition StartPosition() const { return 0; }
+
+  // Has `listener` called soon after each time that LastPosition() grew, once for several at times,
+  // on any thread, with no lock of the store's held; null: nobody from then on. When this returns,
+  // the listener that was there before is not called any more. A listener returns soon, and commits
+  // nothing and sets no listener from within the call. Without commit positions it is never called.
+  virtual void OnPosition(PositionListener listener) = 0;
 
   // For threads that would commit between their own work (cooperative.h). Lives as long as the
   // store; null: the engine commits alone.

@@ -2,6 +2,7 @@
 // --engine=memory. It is the reference that the other engines are compared with; it is durable as
 // long as the process lives.
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "service/engines/guards.h"
 #include "service/engines/memory/tree.h"
 #include "service/engines/nested_callbacks.h"
+#include "service/engines/position_teller.h"
 
 namespace strata::engines {
 namespace memory {
@@ -106,7 +108,10 @@ class MemorySnapshot final : public store::Reader {
 
 class MemoryStore final : public store::Store {
  public:
-  explicit MemoryStore(const Clock& clock) : clock_(clock) {}
+  explicit MemoryStore(const Clock& clock)
+      : clock_(clock),
+        start_position_(std::max<store::CommitPosition>(clock.Now(), 0)),
+        state_(Empty(start_position_)) {}
 
   store::Capabilities capabilities() const override {
     return {.atomic_batches = true,
@@ -131,6 +136,7 @@ class MemoryStore final : public store::Store {
 
   void Commit(store::WriteBatch batch, store::CommitCallback done) override {
     store::CommitResult result = Apply(batch);
+    if (result.committed) teller_.Tell();
     CallNested(*this, [result = std::move(result), done = std::move(done)] { done(result); });
   }
 
@@ -143,9 +149,19 @@ class MemoryStore final : public store::Store {
     return {upper.records - lower.records, upper.bytes - lower.bytes};
   }
 
+  // A commit's position is that of its life and no earlier one's: the clock is ahead of all that
+  // an earlier life gave, at less than a commit in each microsecond.
   store::CommitPosition LastPosition() const override { return Current()->position; }
+  store::CommitPosition StartPosition() const override { return start_position_; }
+  void OnPosition(store::PositionListener listener) override { teller_.Set(std::move(listener)); }
 
  private:
+  static StatePointer Empty(store::CommitPosition position) {
+    auto state = std::make_shared<State>();
+    state->position = position;
+    return state;
+  }
+
   StatePointer Current() const {
     const std::lock_guard lock(state_mutex_);
     return state_;
@@ -155,13 +171,15 @@ class MemoryStore final : public store::Store {
   void DropExpired(State& state, UnixMicros now);
 
   const AgeClock clock_;
+  const store::CommitPosition start_position_;
+  PositionTeller teller_;
 
   std::mutex commit_mutex_;  // held by the one commit that is being decided
   // When records expire. May name records that were replaced since.
   std::multimap<UnixMicros, std::pair<Keyspace, std::string>> expiries_;
 
   mutable std::mutex state_mutex_;  // guards the pointer only; taken inside commit_mutex_
-  StatePointer state_ = std::make_shared<State>();
+  StatePointer state_;
 };
 
 store::CommitResult MemoryStore::Apply(const store::WriteBatch& batch) {

@@ -19,6 +19,7 @@
 #include "schemas/store/cooperative.h"
 #include "service/engines/guards.h"
 #include "service/engines/nested_callbacks.h"
+#include "service/engines/position_teller.h"
 #include "service/engines/rocksdb/commit_beacon.h"
 #include "service/engines/rocksdb/commit_group.h"
 #include "service/engines/rocksdb/database.h"
@@ -183,6 +184,7 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
     return std::make_unique<RocksDbSnapshot>(*database_, reads_);
   }
   store::CommitPosition LastPosition() const override { return reads_.last_position(); }
+  void OnPosition(store::PositionListener listener) override { teller_.Set(std::move(listener)); }
 
   void Commit(store::WriteBatch batch, store::CommitCallback done) override;
   store::CooperativeCommitter* cooperative() override { return this; }
@@ -233,6 +235,7 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
   // mutex.
   std::atomic<bool> work_waits_ = false;
 
+  PositionTeller teller_;
   std::unique_ptr<DiskWatch> disk_;
   std::unique_ptr<CommitBeacon> beacon_;
   std::thread committer_;  // last: it uses all the others
@@ -300,12 +303,15 @@ void CommittingStore::CommitFromQueue(std::unique_lock<std::mutex> lock) {
   const WaitClock wait_clock;
   std::vector<store::CommitResult> results = CommitAll(group);
   const std::chrono::nanoseconds waited = wait_clock.Waited();
+  const bool grew = std::any_of(results.begin(), results.end(),
+                                [](const store::CommitResult& result) { return result.committed; });
   for (const Waiting& each : group) disk_->Written(each.bytes);
   for (size_t i = 0; i < group.size(); ++i) {
     // Taken out, so that what a callback holds goes with its call and not with the group.
     const store::CommitCallback done = std::move(group[i].done);
     done(std::move(results[i]));
   }
+  if (grew) teller_.Tell();
   lock.lock();
   committing_ = false;
   wait_average_ += (waited - wait_average_) / 8;
