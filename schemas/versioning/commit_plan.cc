@@ -95,6 +95,7 @@ void RememberUnit(const Round& round, const PendingUnit& unit, WriteBatch& batch
                                    .incarnation = collection ? collection->incarnation : 0,
                                    .version = result.version.header.version,
                                    .changed = result.changed,
+                                   .stale = result.stale,
                                    .note = result.note});
   }
   batch

@@ -394,6 +394,7 @@ absl::StatusOr<WriteResult> Decider::ReplayChange(const Round& round, const Pend
   result.version.header.version = made.version;
   result.changed = made.changed;
   result.replayed = true;
+  result.stale = made.stale;
   result.note = made.note;
   // It was done, also where the documents have become too large together to be answered with.
   if (ReasonOf(document.read) == ErrorReason::kLayoutLimit) return result;
@@ -574,6 +575,7 @@ CurrentState Decider::StateOf(const Round& round, const RoundDocument& document)
   current.version = document.current();
   current.brief = round.brief;
   current.read = [this, &round, &document](int64_t version) -> absl::StatusOr<StoredVersion> {
+    if (Stopped(round.limits.stopped)) return StoppedError();
     const int64_t head = document.head_version();
     if (version > head) return document.planned[static_cast<size_t>(version - head - 1)];
     return document.collection->strategy->ReadVersion(ContextOf(round), document.key,
@@ -591,12 +593,14 @@ void Decider::PlanVersion(Round& round, PendingWrite& write, const CurrentState&
     round.takes_long = true;
     return;
   }
-  const bool same = current.live() && mutation.content && mutation.kind != VersionKind::kCreated &&
-                    !request.keep_unchanged &&
-                    document::SameMeaning(*current.version->content, *mutation.content);
+  const bool same =
+      mutation.stale || (current.live() && mutation.content &&
+                         mutation.kind != VersionKind::kCreated && !request.keep_unchanged &&
+                         document::SameMeaning(*current.version->content, *mutation.content));
   WriteResult result;
   result.name = request.name;
   result.changed = !same;
+  result.stale = mutation.stale;
   result.note = mutation.note;
   if (same) {
     result.version = *current.version;
@@ -630,6 +634,7 @@ StoredVersion Decider::NextVersion(const StoredVersion* current, const DocumentN
                            : current->header.create_time;
   if (mutation.create_time) header.create_time = *mutation.create_time;
   header.change = origin.change;
+  header.change.labels.merge(mutation.labels);
   header.request_id = origin.request_id;
   header.request_fingerprint = origin.request_fingerprint;
   header.fingerprint_chained = !origin.request_id.empty();

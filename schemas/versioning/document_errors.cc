@@ -96,6 +96,21 @@ absl::Status FilterNotMatched(const DocumentName& name, const StoredVersion* cur
       .With("actual", current != nullptr ? current->header.version : 0);
 }
 
+absl::Status NumberExpected(const DocumentName& name, std::string_view path,
+                            std::string_view problem, int64_t actual) {
+  return OfDocument(ErrorReason::kNumberExpected,
+                    std::string(path) + " " + std::string(problem) + " in version " +
+                        std::to_string(actual),
+                    name)
+      .With("path", path)
+      .With("actual", actual);
+}
+
+absl::Status NewerRefused() {
+  return Error(ErrorReason::kInvalidField, "precondition.newer is of updates and deletions alone")
+      .With("field", "precondition.newer");
+}
+
 absl::Status UnitTooLarge(size_t limit) {
   return Error(ErrorReason::kLayoutLimit, "the documents have more than " + std::to_string(limit) +
                                               " bytes together; change fewer of them at once")

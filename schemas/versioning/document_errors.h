@@ -23,6 +23,11 @@ absl::Status VersionNotFound(const DocumentName& name, int64_t version, int64_t 
 absl::Status VersionConflict(const DocumentName& name, std::string_view expected, int64_t actual);
 // Of a precondition's filter, on a current version that may be null or a deletion.
 absl::Status FilterNotMatched(const DocumentName& name, const StoredVersion* current);
+// Of a precondition's number, for what is at its path in version `actual`.
+absl::Status NumberExpected(const DocumentName& name, std::string_view path,
+                            std::string_view problem, int64_t actual);
+// INVALID_FIELD, of writes that ask for no number.
+absl::Status NewerRefused();
 // LAYOUT_LIMIT, for what the documents of one unit take, or would take, together.
 absl::Status UnitTooLarge(size_t limit);
 // VERSION_NOT_FOUND, for a time before the document's first version.

@@ -31,6 +31,11 @@ absl::Status ValidateWrite(const WriteRequest& request) {
   return ValidateRequestId(request.request_id);
 }
 
+// Of what makes a document, or brings an old content back, whatever its number.
+absl::Status RefuseNewer(const WriteRequest& request) {
+  return request.precondition.newer ? NewerRefused() : absl::OkStatus();
+}
+
 absl::Status FindAsOf(const DocumentName& name, UnixMicros time, DocumentView& document,
                       StoredVersion& found) {
   ASSIGN_OR_RETURN(std::optional<StoredVersion> version, document.TakeAsOf(time));
@@ -92,6 +97,7 @@ void Documents::TakeSlot(SlotRequest request, SlotCallback done) {
 void Documents::SettleWith(Settle settle) { write_path_->SettleWith(std::move(settle)); }
 
 void Documents::Create(WriteRequest request, document::Content content, WriteCallback done) {
+  if (absl::Status refusal = RefuseNewer(request); !refusal.ok()) return done(std::move(refusal));
   if (request.name.id.empty()) request.name.id = MakeId(request, entropy_);
   request.request_fingerprint = Fingerprint("create", request, content.bytes());
   Mutator create = CreateMutator(request.name, std::move(content));
@@ -110,17 +116,22 @@ void Documents::Update(WriteRequest request, NewContent new_content, bool allow_
   }
   Mutator update =
       UpdateMutator(request.name, std::move(new_content), allow_missing, options_.limits);
+  if (const auto& newer = request.precondition.newer) {
+    update = NewerUpdateMutator(request.name, *newer, std::move(update), options_.limits);
+  }
   Modify(std::move(request), std::move(update), std::move(done));
 }
 
 void Documents::Delete(WriteRequest request, WriteCallback done) {
-  request.removal = true;
+  const std::optional<Newer>& newer = request.precondition.newer;
+  request.removal = !newer;  // one that may add a document removes nothing
   request.request_fingerprint = Fingerprint("delete", request, "");
-  Mutator remove = DeleteMutator(request.name);
+  Mutator remove = newer ? NewerDeleteMutator(request.name, *newer) : DeleteMutator(request.name);
   Modify(std::move(request), std::move(remove), std::move(done));
 }
 
 void Documents::Restore(WriteRequest request, int64_t version, WriteCallback done) {
+  if (absl::Status refusal = RefuseNewer(request); !refusal.ok()) return done(std::move(refusal));
   request.request_fingerprint = Fingerprint("restore", request, std::to_string(version));
   Mutator restore = RestoreMutator(request.name, version);
   Modify(std::move(request), std::move(restore), std::move(done));

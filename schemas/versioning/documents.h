@@ -70,11 +70,12 @@ class Documents {
   void Create(WriteRequest request, document::Content content, WriteCallback done);
 
   // Replaces or patches the content. DOCUMENT_NOT_FOUND, DOCUMENT_DELETED unless `allow_missing`;
-  // INVALID_PATCH, DOCUMENT_TOO_LARGE.
+  // INVALID_PATCH, DOCUMENT_TOO_LARGE; with precondition.newer what newer.h says.
   using NewContent = versioning::NewContent;
   void Update(WriteRequest request, NewContent new_content, bool allow_missing, WriteCallback done);
 
-  // DOCUMENT_NOT_FOUND, DOCUMENT_DELETED.
+  // DOCUMENT_NOT_FOUND, DOCUMENT_DELETED: not with precondition.newer, which deletes also what was
+  // deleted or never written; then what newer.h says.
   void Delete(WriteRequest request, WriteCallback done);
 
   // VERSION_NOT_FOUND; DOCUMENT_DELETED if that version is a deletion.

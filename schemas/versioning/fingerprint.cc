@@ -14,6 +14,10 @@ std::string Fingerprint(std::string_view operation, const WriteRequest& request,
   hasher.Add(request.precondition.exists ? int64_t{*request.precondition.exists} : -1);
   hasher.Add(request.precondition.filter ? request.precondition.filter->bytes()
                                          : std::string_view());
+  // Three parts, for which no labels can pass, as those come in pairs.
+  if (const auto& newer = request.precondition.newer) {
+    hasher.Add("newer").Add(newer->path.ToString()).Add(newer->value);
+  }
   hasher.Add(request.change.actor).Add(request.change.on_behalf_of).Add(request.change.reason);
   for (const auto& [name, value] : request.change.labels) hasher.Add(name).Add(value);
   return std::string(document::HashBytes(hasher.Finish()).substr(0, kFingerprintSize));

@@ -8,6 +8,17 @@
 #include "schemas/versioning/read_limits.h"
 
 namespace strata::versioning {
+namespace {
+
+// The document as it stands.
+Mutation StaleMutation(const CurrentState& current) {
+  Mutation mutation{current.live() ? VersionKind::kUpdated : VersionKind::kDeleted,
+                    current.version->content};
+  mutation.stale = true;
+  return mutation;
+}
+
+}  // namespace
 
 Mutator CreateMutator(DocumentName name, document::Content content) {
   return [name = std::move(name),
@@ -38,6 +49,30 @@ Mutator DeleteMutator(DocumentName name) {
   return [name = std::move(name)](const CurrentState& current) -> absl::StatusOr<Mutation> {
     if (!current.live()) return NotLive(name, current.version);
     return Mutation{VersionKind::kDeleted, std::nullopt};
+  };
+}
+
+Mutator NewerUpdateMutator(DocumentName name, Newer newer, Mutator update,
+                           const document::Limits& limits) {
+  return [name = std::move(name), newer = std::move(newer), update = std::move(update),
+          limits](const CurrentState& current) -> absl::StatusOr<Mutation> {
+    ASSIGN_OR_RETURN(const bool stale, IsStale(name, newer, current));
+    if (stale) return StaleMutation(current);
+    ASSIGN_OR_RETURN(Mutation mutation, update(current));
+    if (current.brief && mutation.content->size() > kBriefDocumentBytesMax) return TakesLong();
+    ASSIGN_OR_RETURN(mutation.content, WithNumber(*mutation.content, newer, limits));
+    return mutation;
+  };
+}
+
+Mutator NewerDeleteMutator(DocumentName name, Newer newer) {
+  return [name = std::move(name),
+          newer = std::move(newer)](const CurrentState& current) -> absl::StatusOr<Mutation> {
+    ASSIGN_OR_RETURN(const bool stale, IsStale(name, newer, current));
+    if (stale) return StaleMutation(current);
+    Mutation deletion{VersionKind::kDeleted, std::nullopt};
+    deletion.labels.emplace(newer.Label(), newer.LabelValue());
+    return deletion;
   };
 }
 

@@ -7,6 +7,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/versioning/newer.h"
 
 namespace strata::versioning {
 namespace {
@@ -93,6 +94,12 @@ absl::Status ValidateChange(const ChangeInfo& change) {
     }
     RETURN_IF_ERROR(
         ValidateText("change.labels", name, kLabelNameBytesMax, "a name in change.labels"));
+    if (name.starts_with(kNewerLabelPrefix)) {
+      return Error(ErrorReason::kInvalidField,
+                   "change.labels has \"" + name + "\"; names that begin with \"" +
+                       std::string(kNewerLabelPrefix) + "\" are those of the server's own labels")
+          .With("field", "change.labels");
+    }
     RETURN_IF_ERROR(
         ValidateText("change.labels", value, kNameBytesMax, "change.labels[\"" + name + "\"]"));
   }

@@ -35,8 +35,8 @@ absl::Status ValidateName(std::string_view field, std::string_view name);
 absl::Status ValidateName(const DocumentName& name);
 
 // UTF-8 without zero bytes: actor, on_behalf_of and the values of labels of up to kNameBytesMax
-// bytes, the reason of kReasonBytesMax, the names of labels of 1 to kLabelNameBytesMax; kLabelsMax
-// labels.
+// bytes, the reason of kReasonBytesMax, the names of labels of 1 to kLabelNameBytesMax, none with
+// the prefix of those that the server makes (newer.h); kLabelsMax labels.
 absl::Status ValidateChange(const ChangeInfo& change);
 
 // Up to kRequestIdBytesMax bytes of printable ASCII without spaces; empty: there is none.

@@ -33,6 +33,7 @@ std::string EncodeParticipant(const Participant& participant) {
   if (participant.base != 0) builder.Int64("base", participant.base);
   if (participant.version != 0) builder.Int64("version", participant.version);
   if (participant.changed) builder.Bool("changed", true);
+  if (participant.stale) builder.Bool("stale", true);
   if (participant.note != 0) builder.Int32("note", participant.note);
   return builder.Take();
 }
@@ -54,6 +55,8 @@ absl::StatusOr<Participant> DecodeParticipant(std::string_view bytes) {
       participant.version = reader.Int64();
     } else if (name == "changed") {
       participant.changed = reader.Bool();
+    } else if (name == "stale") {
+      participant.stale = reader.Bool();
     } else if (name == "note") {
       const int64_t note = reader.Int64();
       if (!std::in_range<int32_t>(note)) return Corrupt();

@@ -4,7 +4,7 @@
 //     { status: int32, mode: int32, created, modified: int64 (microseconds),
 //       actor, for, reason: string, labels: { name: string … }, fingerprint: binary,
 //       participants: [ { collection: string, incarnation: int64, id: string, base: int64,
-//                         version: int64, changed: bool, note: int32 } … ],
+//                         version: int64, changed: bool, stale: bool, note: int32 } … ],
 //       data: [ binary … ], cause: string, lost: bool, applied: int64 }
 //   transactions record (key: "o" id) = { }      a hint: that transaction is not finished
 //
@@ -46,7 +46,8 @@ struct Participant {
   int64_t base = 0;     // in two phases: the version that was read; its slot is the one after it
   int64_t version = 0;  // that the transaction answers with; 0: none yet
   bool changed = false;
-  int32_t note = 0;  // Mutation::note
+  bool stale = false;  // Mutation::stale
+  int32_t note = 0;    // Mutation::note
 
   friend bool operator==(const Participant&, const Participant&) = default;
 };

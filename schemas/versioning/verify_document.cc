@@ -5,6 +5,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/names.h"
+#include "schemas/versioning/newer.h"
 #include "schemas/versioning/write_path.h"
 
 namespace strata::versioning {
@@ -24,7 +25,7 @@ std::string NameOf(std::string_view request_id) {
 }
 
 // Whether such a version may stand on a live document, or on none. A transaction keeps a slot of
-// what is not there by one more deletion.
+// what is not there by one more deletion, and a deletion of what is not there keeps its number.
 bool MayFollow(const VersionHeader& header, bool first, bool live) {
   switch (header.kind) {
     case VersionKind::kCreated:
@@ -32,7 +33,7 @@ bool MayFollow(const VersionHeader& header, bool first, bool live) {
     case VersionKind::kUpdated:
       return live;
     case VersionKind::kDeleted:
-      return live || header.mark != VersionMark::kNone;
+      return live || header.mark != VersionMark::kNone || KeepsNumber(header);
     case VersionKind::kRestored:
       return !first;
   }

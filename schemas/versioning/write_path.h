@@ -31,6 +31,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,7 @@
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/names.h"
+#include "schemas/versioning/newer.h"
 #include "schemas/versioning/read_limits.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version.h"
@@ -58,6 +60,8 @@ struct Precondition {
   std::optional<bool> exists;      // and is no deletion
   std::optional<document::Filter>
       filter;  // of the content; missing and deleted documents match none
+  // Of Update and Delete: what their mutators ask (mutators.h), and answer `stale`.
+  std::optional<Newer> newer;
 
   // A write that lost a race gets the conflict: the state that it named has passed. A filter may
   // still hold.
@@ -101,6 +105,7 @@ struct WriteResult {
   int attempts = 0;       // commits tried
   bool changed = false;
   bool replayed = false;
+  bool stale = false;                  // Mutation::stale
   store::CommitPosition position = 0;  // of the commit that made `version`, if this request made it
   int32_t note = 0;                    // Mutation::note
 };
@@ -127,6 +132,10 @@ struct Mutation {
   int32_t note = 0;  // for the answer; a unit that is remembered remembers it too
   // Of a version that takes back the one before it; else the kind tells.
   std::optional<UnixMicros> create_time = {};
+  std::map<std::string, std::string> labels = {};  // besides those of the request
+  // Makes no version, whatever the request says of unchanged ones; the content is as it is.
+  // REQUIRES: the document was written.
+  bool stale = false;
 };
 
 // Decides on the current state; may be called several times, on any thread, one call at a time. An
