@@ -96,10 +96,13 @@ class Evaluator {
       return versioning::TakesLong();
     }
     if (mutation->content) RETURN_IF_ERROR(Hold(mutation->content->size()));
-    const bool changed = operation.keep_unchanged || !IsSame(*mutation);
-    RETURN_IF_ERROR(CheckRoom(operation.change, changed ? mutation->content : AsItIs()));
+    const bool changed = !mutation->stale && (operation.keep_unchanged || !IsSame(*mutation));
+    versioning::ChangeInfo change_made = operation.change;
+    change_made.labels.insert(mutation->labels.begin(), mutation->labels.end());
+    RETURN_IF_ERROR(CheckRoom(change_made, changed ? mutation->content : AsItIs()));
     Participant& participant = Add(operation.name);
     participant.changed = changed;
+    participant.stale = mutation->stale;
     participant.note = mutation->note;
     AddResult(operation, *std::move(mutation), participant);
     return absl::OkStatus();
@@ -191,7 +194,8 @@ class Evaluator {
     versioning::CurrentState state;
     state.version = current();
     state.brief = brief_;
-    state.read = [this](int64_t version) {
+    state.read = [this](int64_t version) -> absl::StatusOr<StoredVersion> {
+      if (Stopped(limits_.stopped)) return StoppedError();
       return collection_->strategy->ReadVersion(context_, document_, *head_, version,
                                                 versioning::Part::kContent);
     };
@@ -207,8 +211,14 @@ class Evaluator {
   absl::Status CheckRoom(const versioning::ChangeInfo& change,
                          std::optional<document::Content> content) {
     if (!collection_) return absl::OkStatus();
-    const StoredVersion versions[] = {LikeIn(change, version() + 1, std::move(content)),
-                                      LikeIn(undoing_, version() + 2, AsItIs())};
+    StoredVersion versions[] = {LikeIn(change, version() + 1, std::move(content)),
+                                LikeIn(undoing_, version() + 2, AsItIs())};
+    // What holds or undoes a deletion keeps its numbers.
+    if (head_ && head_->version.deleted()) {
+      for (StoredVersion& made : versions) {
+        made.header.change.labels.merge(versioning::NumbersKept(head_->version));
+      }
+    }
     if (head_) RETURN_IF_ERROR(collection_->strategy->PrepareToPlan(context_, document_, *head_));
     store::WriteBatch nowhere;
     return collection_->strategy->Plan(document_, head_ ? &*head_ : nullptr, versions, nowhere);
@@ -233,6 +243,7 @@ class Evaluator {
     versioning::WriteResult& result = evaluation_.results.emplace_back();
     result.name = operation.name;
     result.changed = participant.changed;
+    result.stale = participant.stale;
     result.note = participant.note;
     if (!participant.changed) {
       result.version = head_->version;
@@ -245,6 +256,7 @@ class Evaluator {
     const bool lives_on = head_ && !head_->version.deleted();
     header.create_time = lives_on ? head_->version.header.create_time : header.commit_time;
     header.change = operation.change;
+    header.change.labels.merge(mutation.labels);
     result.version.content = std::move(mutation.content);
   }
 

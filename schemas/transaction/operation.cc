@@ -6,6 +6,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/mutators.h"
 #include "schemas/versioning/record_codec.h"
 
@@ -54,18 +55,40 @@ Mutator InPatch(Mutator mutate) {
   };
 }
 
+// What is wrong with a number turns out when it meets the content.
+Mutator InNewer(std::string_view field, Mutator mutate) {
+  return
+      [field, mutate = std::move(mutate)](const CurrentState& current) -> absl::StatusOr<Mutation> {
+        absl::StatusOr<Mutation> mutation = mutate(current);
+        const std::optional<ErrorReason> reason = ReasonOf(mutation.status());
+        if (reason == ErrorReason::kInvalidPath) return InField(mutation.status(), field);
+        if (reason == ErrorReason::kNumberExpected) {
+          return InField(mutation.status(), std::string(field) + ".precondition.newer");
+        }
+        return mutation;
+      };
+}
+
 Mutator MutatorOf(const Operation& operation, const document::Limits& limits) {
   const versioning::DocumentName& name = operation.name;
+  const std::optional<versioning::Newer>& newer = operation.precondition.newer;
   return std::visit(
       Overloaded{
           [&](const Create& create) { return versioning::CreateMutator(name, create.content); },
           [&](const Update& update) {
             Mutator mutate =
                 versioning::UpdateMutator(name, update.new_content, update.allow_missing, limits);
-            if (!std::holds_alternative<Patch>(update.new_content)) return mutate;
-            return InPatch(std::move(mutate));
+            if (std::holds_alternative<Patch>(update.new_content)) {
+              mutate = InPatch(std::move(mutate));
+            }
+            if (!newer) return mutate;
+            return InNewer("update",
+                           versioning::NewerUpdateMutator(name, *newer, std::move(mutate), limits));
           },
-          [&](const Delete&) { return versioning::DeleteMutator(name); },
+          [&](const Delete&) {
+            if (!newer) return versioning::DeleteMutator(name);
+            return InNewer("delete", versioning::NewerDeleteMutator(name, *newer));
+          },
           [&](const Restore& restore) { return versioning::RestoreMutator(name, restore.version); },
           [&](const Enroll& enroll) {
             return enrollment::MessageMutator(name, enroll.message, limits, /*outcome=*/nullptr);
@@ -226,6 +249,13 @@ absl::StatusOr<bool> DecodeCommon(BsonReader& reader, Operation& operation) {
         document::Filter::Compile(ToContent(reader.Document()));
     if (!filter.ok()) return Corrupt();
     operation.precondition.filter = *std::move(filter);
+  } else if (name == "newer") {
+    auto made = versioning::Newer::Make(reader.String(), 0);
+    if (!made.ok()) return Corrupt();
+    operation.precondition.newer = *std::move(made);
+  } else if (name == "newer_value") {
+    if (!operation.precondition.newer) return Corrupt();
+    operation.precondition.newer->value = reader.Int64();
   } else if (name == "actor") {
     operation.change.actor = reader.String();
   } else if (name == "for") {
@@ -273,7 +303,11 @@ absl::Status SetWhat(Decoded decoded, Operation& operation) {
   return Corrupt();
 }
 
-absl::Status ValidatePrecondition(const versioning::Precondition& precondition) {
+absl::Status ValidatePrecondition(const Operation& operation) {
+  const versioning::Precondition& precondition = operation.precondition;
+  const bool takes_newer = std::holds_alternative<Update>(operation.what) ||
+                           std::holds_alternative<Delete>(operation.what);
+  if (precondition.newer && !takes_newer) return versioning::NewerRefused();
   if (precondition.version && *precondition.version < 0) {
     return Error(ErrorReason::kInvalidField, "precondition.version is " +
                                                  std::to_string(*precondition.version) +
@@ -293,7 +327,7 @@ absl::Status ValidateParts(const Operation& operation) {
     RETURN_IF_ERROR(versioning::ValidateName(operation.name));
   }
   RETURN_IF_ERROR(versioning::ValidateChange(operation.change));
-  return ValidatePrecondition(operation.precondition);
+  return ValidatePrecondition(operation);
 }
 
 }  // namespace
@@ -304,7 +338,8 @@ versioning::Change ToChange(const Operation& operation, const document::Limits& 
   change.request.change = operation.change;
   change.request.precondition = operation.precondition;
   change.request.keep_unchanged = operation.keep_unchanged;
-  change.request.removal = std::holds_alternative<Delete>(operation.what);
+  change.request.removal =
+      std::holds_alternative<Delete>(operation.what) && !operation.precondition.newer;
   change.mutate = MutatorOf(operation, limits);
   return change;
 }
@@ -322,6 +357,10 @@ std::string Encode(const Operation& operation) {
   if (precondition.version) builder.Int64("if_version", *precondition.version);
   if (precondition.exists) builder.Bool("if_exists", *precondition.exists);
   if (precondition.filter) builder.Document("if_matches", precondition.filter->bytes());
+  if (precondition.newer) {
+    builder.String("newer", precondition.newer->path.ToString())
+        .Int64("newer_value", precondition.newer->value);
+  }
   const versioning::ChangeInfo& change = operation.change;
   if (!change.actor.empty()) builder.String("actor", change.actor);
   if (!change.on_behalf_of.empty()) builder.String("for", change.on_behalf_of);

@@ -54,6 +54,7 @@ absl::Status Validate(const Operation& operation);
 //                 operations: [ { path: string, kind: int32, type: int32, operand: binary } … ],
 //                 allow_missing: bool, version: int64, set, class: string, sequence: int64,
 //                 enroll: bool, if_version: int64, if_exists: bool, if_matches: document,
+//                 newer: string (path), newer_value: int64,
 //                 actor, for, reason: string, labels: { name: string … }, keep: bool }
 //
 // Members that do not belong to the kind, or are empty or false, are left out.

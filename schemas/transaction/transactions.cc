@@ -65,6 +65,7 @@ absl::StatusOr<WriteResult> ReadResult(const versioning::ReadContext& context,
   WriteResult result;
   result.name = participant.name;
   result.changed = participant.changed;
+  result.stale = participant.stale;
   result.note = participant.note;
   result.version.header.version = participant.version;
   ASSIGN_OR_RETURN(const versioning::CollectionPtr collection,
@@ -422,6 +423,7 @@ class Transactions::Impl::TwoPhaseCall : public std::enable_shared_from_this<Two
       WriteResult& result = results.emplace_back();
       result.name = participant->name;
       result.changed = participant->changed;
+      result.stale = participant->stale;
       result.note = participant->note;
       result.version.header.version = participant->version;
       Complete(record, result);

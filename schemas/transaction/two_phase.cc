@@ -59,14 +59,21 @@ Step NextOfCancelling(std::span<const Slot> slots) {
   return Become(TransactionStatus::kCancelled);
 }
 
+// A deletion, with the numbers that the one before it kept.
+Mutation DeletionAfter(const StoredVersion* base) {
+  Mutation deletion{VersionKind::kDeleted, std::nullopt};
+  if (base != nullptr) deletion.labels = versioning::NumbersKept(*base);
+  return deletion;
+}
+
 // The same once more, so that the slot is filled and nothing is changed.
 absl::StatusOr<Mutation> KeepAsItIs(const CurrentState& current) {
-  if (!current.live()) return Mutation{VersionKind::kDeleted, std::nullopt};
+  if (!current.live()) return DeletionAfter(current.version);
   return Mutation{VersionKind::kUpdated, current.version->content};
 }
 
 Mutation ContentOf(const StoredVersion* base) {
-  if (base == nullptr || base->deleted()) return {VersionKind::kDeleted, std::nullopt};
+  if (base == nullptr || base->deleted()) return DeletionAfter(base);
   return {VersionKind::kRestored, base->content};
 }
 

@@ -93,6 +93,13 @@ class RandomOperations {
       default:
         break;
     }
+    const bool takes_newer = std::holds_alternative<Update>(operation.what) ||
+                             std::holds_alternative<Delete>(operation.what);
+    if (takes_newer && Coin()) {
+      operation.precondition = {};
+      operation.precondition.newer = *versioning::Newer::Make("/a~1b/" + std::to_string(Below(9)),
+                                                              static_cast<int64_t>(random_()));
+    }
     if (Coin()) operation.change.actor = Word();
     if (Coin()) operation.change.on_behalf_of = Word();
     if (Coin()) operation.change.reason = Word();
@@ -115,6 +122,7 @@ TEST(Operation, IsTheSameAfterItWasStored) {
     ASSERT_EQ(decoded->what.index(), operation.what.index());
     ASSERT_EQ(decoded->change, operation.change);
     ASSERT_EQ(decoded->precondition.filter.has_value(), operation.precondition.filter.has_value());
+    ASSERT_EQ(decoded->precondition.newer, operation.precondition.newer);
     // The encoding tells operations apart, so what is encoded alike is the same.
     ASSERT_EQ(Encode(*decoded), bytes);
   }
