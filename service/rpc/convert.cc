@@ -228,6 +228,13 @@ absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
       ASSIGN_OR_RETURN(made.filter, CompileFilter(Member(field, "filter"), precondition.filter()));
       break;
     }
+    case wire::Precondition::kNewer: {
+      auto newer =
+          versioning::Newer::Make(precondition.newer().path(), precondition.newer().value());
+      if (!newer.ok()) return InField(newer.status(), Member(field, "newer"));
+      made.newer = *std::move(newer);
+      break;
+    }
     case wire::Precondition::CONDITION_NOT_SET:
       break;
   }

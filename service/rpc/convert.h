@@ -91,6 +91,7 @@ void FillWriteResponse(const versioning::WriteResult& result, Response& response
   response.set_attempts(result.attempts);
   response.set_changed(result.changed);
   response.set_replayed(result.replayed);
+  if constexpr (requires { response.set_stale(true); }) response.set_stale(result.stale);
   response.set_commit_position(result.position);
 }
 

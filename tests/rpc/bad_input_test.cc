@@ -539,6 +539,42 @@ TEST_F(BadInput, WhoAndWhyAndHow) {
   });
 }
 
+TEST_F(BadInput, NumbersThatHaveToGrow) {
+  constexpr ErrorReason kNumber = ErrorReason::kNumberExpected;
+  const auto newer = [](const std::string& path, const std::string& rest = R"("patch": {}, )") {
+    return Moby(rest + R"("precondition": {"newer": {"path": )" + Quoted(path) +
+                R"(, "value": "9223372036854775807"}})");
+  };
+  const std::string at = "precondition.newer.path";
+  const std::string plain = R"("change": {"reason": "x"}, )";
+  const std::string label = R"("change": {"labels": {"newer:/stock": "9"}})";
+  Check({
+      {"Update", newer(""), kPath, at, "names no member"},
+      {"Update", newer("stock"), kPath, at, "JSON Pointer"},
+      {"Update", newer("/~2"), kPath, at, "~0"},
+      {"Update", newer("/" + Text(120)), kPath, at, "at most 120"},
+      {"Delete", newer("", plain), kPath, at, "names no member"},
+      {"Delete", newer("/" + Text(120), plain), kPath, at, "at most 120"},
+      {"Update", newer("/title"), kNumber, "", "/title is no integer in version 2"},
+      {"Delete", newer("/title", plain), kNumber, "", "/title is no integer"},
+      {"Update", newer("/list"), kNumber, "", "no integer"},
+      {"Update", newer("/list/0"), kNumber, "", "through an array"},
+      {"Delete", newer("/title/x", plain), kNumber, "", "no object"},
+      {"Update", newer("/new/x", R"("replace": {"json": {"new": 1}}, )"), kPath, at, "no object"},
+      {"Update", newer("/new/0", R"("replace": {"json": {"new": []}}, )"), kPath, at, "array"},
+      {"Update", newer("/$date"), kPath, at, "no content may be"},
+      {"Restore", newer("/stock", R"("version": 1, )"), kField, "precondition.newer",
+       "updates and deletions"},
+      {"Create", Books(R"("content": {"json": {}}, )" + label), kField, "change.labels", "newer:"},
+      {"Update", Moby(R"("patch": {}, )" + label), kField, "change.labels", "newer:"},
+      {"Delete", Moby(label), kField, "change.labels", "newer:"},
+      {"Restore", Moby(R"("version": 1, )" + label), kField, "change.labels", "newer:"},
+      {"EnrollmentService/Enroll",
+       R"({"student_id": "1", "class_name": "x", "sequence_number": 1, )" + label + "}", kField,
+       "change.labels", "newer:"},
+  });
+}
+
 TEST_F(BadInput, VersionsTimesAndPages) {
   const auto late = [](const std::string& member) {
     return '"' + member + R"(": "9999-01-01T00:00:00Z")";

@@ -149,6 +149,8 @@ void Metadata::DriveState() {
   SawCall("Update", Moby(R"("precondition": {"version": 1}, "patch": {})"));
   SawCall("Update", Moby(R"("precondition": {"exists": false}, "patch": {})"));
   SawCall("Update", Moby(R"("precondition": {"filter": {"stock": 0}}, "patch": {})"));
+  SawCall("Update",
+          Moby(R"("precondition": {"newer": {"path": "/title", "value": 1}}, "patch": {})"));
   SawCall("Create", Moby(R"("content": {"json": {}})"));
   SawCall("Get", none);
   SawCall("History", none);

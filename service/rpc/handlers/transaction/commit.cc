@@ -204,6 +204,7 @@ void FillCommitted(const transaction::Committed& committed, const wire::CommitRe
     wire::CommitResult& filled = *response.add_results();
     FillResultDocument(result, request, *filled.mutable_document());
     filled.set_changed(result.changed);
+    filled.set_stale(result.stale);
     const wire::Write& write = request.writes(static_cast<int>(i));
     if (write.has_enroll() || write.has_unenroll()) {
       filled.set_enrollment(static_cast<wire::EnrollmentResult>(result.note));
