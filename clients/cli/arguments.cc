@@ -1,6 +1,7 @@
 // Errors here are usage errors: they name the text that was typed.
 #include "clients/cli/arguments.h"
 
+#include <charconv>
 #include <fstream>
 #include <iterator>
 
@@ -74,6 +75,21 @@ absl::StatusOr<PathValue> SplitPathValue(const std::string& text) {
     return Usage("the path in '" + text + "' does not begin with /");
   }
   return PathValue{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+absl::StatusOr<v1::Newer> NewerProto(const std::string& text) {
+  const auto parts = SplitPathValue(text);
+  if (!parts.ok()) return parts.status();
+  int64_t value = 0;
+  const char* const end = parts->value.data() + parts->value.size();
+  const std::from_chars_result read = std::from_chars(parts->value.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end) {
+    return Usage("'" + text + "' is not /PATH=N with an integer of 64 bits");
+  }
+  v1::Newer newer;
+  newer.set_path(parts->path);
+  newer.set_value(value);
+  return newer;
 }
 
 absl::StatusOr<std::string> ValueBson(const std::string& text) {

@@ -23,6 +23,9 @@ struct PathValue {
 // INVALID_ARGUMENT without "=" or where the path neither is empty nor begins with "/".
 absl::StatusOr<PathValue> SplitPathValue(const std::string& text);
 
+// "/version=7" as the number that has to grow. INVALID_ARGUMENT without "=" or an int64 behind it.
+absl::StatusOr<v1::Newer> NewerProto(const std::string& text);
+
 // VALUE as a BSON document with the one member "v": JSON, or a string if it is not JSON.
 // INVALID_ARGUMENT for what was surely meant as JSON: a number beyond 64 bits, and text in braces,
 // brackets or double quotes that does not parse.

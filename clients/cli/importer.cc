@@ -6,6 +6,7 @@
 #include <grpcpp/support/async_unary_call.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <deque>
 #include <map>
@@ -71,6 +72,21 @@ void FillWrite(const VersionLine& version, const std::string& request_id, Reques
   if (!version.time.empty()) {
     (*change.mutable_labels())[std::string(kTimeLabel)] = version.time;
   }
+}
+
+// The number that a deletion keeps is a label of the server's own, which it makes of this.
+void TakeNewer(VersionLine& version, v1::DeleteRequest& deletion) {
+  constexpr std::string_view kPrefix = "newer:";
+  const auto label = version.labels.lower_bound(std::string(kPrefix));
+  if (label == version.labels.end() || !label->first.starts_with(kPrefix)) return;
+  int64_t value = 0;
+  const char* const end = label->second.data() + label->second.size();
+  const std::from_chars_result read = std::from_chars(label->second.data(), end, value);
+  if (read.ec != std::errc() || read.ptr != end) return;
+  v1::Newer& newer = *deletion.mutable_precondition()->mutable_newer();
+  newer.set_path(label->first.substr(kPrefix.size()));
+  newer.set_value(value);
+  version.labels.erase(label);
 }
 
 class Importer {
@@ -182,6 +198,7 @@ bool Importer::ReadOne() {
   write.is_deletion = version->deleted;
   const std::string request_id = ImportRequestId(text_, line);
   if (version->deleted) {
+    TakeNewer(*version, write.deletion);
     FillWrite(*version, request_id, write.deletion);
   } else {
     FillWrite(*version, request_id, write.update);

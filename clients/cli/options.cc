@@ -150,6 +150,16 @@ void PreconditionOptions::AddTo(CLI::App& command, bool with_if_missing) {
       ->type_name("N");
 }
 
+void PreconditionOptions::AddNewerTo(CLI::App& command) {
+  CLI::Option& option = *command.add_option(
+      "--newer", newer, "Only if the integer there is below N, which it becomes; else: stale");
+  for (const char* const other : {"--if-version", "--if-exists", "--if-missing", "--if"}) {
+    CLI::Option* const known = command.get_option_no_throw(other);
+    if (known != nullptr) option.excludes(known);
+  }
+  option.type_name("/PATH=N")->group("Only if");
+}
+
 void LimitOption::AddTo(CLI::App& command) {
   command.add_option("--limit", limit, "At most this many lines; all unless given")
       ->check(CLI::PositiveNumber)

@@ -4,10 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "clients/cli/arguments.h"
 #include "strata/v1/collection_service.pb.h"
 #include "strata/v1/document.pb.h"
 
@@ -95,15 +97,23 @@ struct PreconditionOptions {
   bool if_exists = false;
   bool if_missing = false;
   FilterOption filter;
+  std::string newer;
   int32_t max_attempts = 0;
 
   void AddTo(CLI::App& command, bool with_if_missing);
+  // Of commands that take it; after AddTo.
+  void AddNewerTo(CLI::App& command);
 
   template <typename Request>
   absl::Status FillRequest(Request& request) const {
     request.set_max_attempts(max_attempts);
     if (if_version_option->count() > 0) request.mutable_precondition()->set_version(if_version);
     if (if_exists || if_missing) request.mutable_precondition()->set_exists(if_exists);
+    if (!newer.empty()) {
+      absl::StatusOr<v1::Newer> parsed = NewerProto(newer);
+      if (!parsed.ok()) return parsed.status();
+      *request.mutable_precondition()->mutable_newer() = *std::move(parsed);
+    }
     if (!filter.given()) return absl::OkStatus();
     return filter.Fill(*request.mutable_precondition()->mutable_filter());
   }

@@ -20,7 +20,9 @@ constexpr int32_t kPageSize = 500;
 // "updated accounts a, version 3", a line a write.
 std::string ResultLine(const v1::Write& write, const v1::CommitResult& result, bool validate_only) {
   std::string line;
-  if (validate_only) {
+  if (result.stale()) {
+    line = "stale";
+  } else if (validate_only) {
     line = "valid, not written:";
   } else if (!result.changed()) {
     line = "unchanged";

@@ -23,7 +23,11 @@ int PrintWritten(Session& session, std::string_view verb, bool validate_only,
   }
   const v1::Document& document = response.document();
   std::string line(verb);
-  if (validate_only) {
+  bool stale = false;
+  if constexpr (requires { response.stale(); }) stale = response.stale();
+  if (stale) {
+    line = "stale";
+  } else if (validate_only) {
     line = "valid, not written:";
   } else if (!response.changed()) {
     line = "unchanged";
@@ -240,6 +244,7 @@ constexpr char kUpdateFooter[] =
   strata update books moby @moby.json --allow-missing
   strata update books moby --merge '{"price": 12.5, "draft": null}'
   strata update books moby --increment /stock=-1 --if 'stock>0'
+  strata update books moby @moby.json --allow-missing --newer /version=7
 
 PATH is a JSON Pointer: /authors/0/name; ~1 stands for / and ~0 for ~ in a name, - for the end of
 an array. It ends at the first =. VALUE is JSON, or a string if it is not JSON: --set /n=2 sets a
@@ -269,6 +274,7 @@ void AddUpdate(CLI::App& app, Session& session) {
   command.add_flag("--keep-unchanged", options->keep_unchanged,
                    "Write a version even if nothing changes");
   options->precondition.AddTo(command, true);
+  options->precondition.AddNewerTo(command);
   options->write.AddTo(command, true);
   command.footer(kUpdateFooter);
   command.callback([&session, &command, options, operation_options] {
@@ -302,11 +308,14 @@ void AddDelete(CLI::App& app, Session& session) {
   auto options = std::make_shared<DeleteOptions>();
   options->target.AddTo(command);
   options->precondition.AddTo(command, false);
+  options->precondition.AddNewerTo(command);
   options->write.AddTo(command, false);
   command.footer(
       "Example:\n"
       "  strata delete books moby --if-version 3 --reason 'out of print'\n"
-      "The deletion is a version of its own; strata restore brings an older one back.");
+      "The deletion is a version of its own; strata restore brings an older one back. With "
+      "--newer\n"
+      "it keeps N, so that a late update does not bring the document back.");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunDelete(session, *options); };
   });

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include "clients/cli/arguments.h"
@@ -153,6 +154,24 @@ TEST_F(CommandLine, PreconditionsAreSent) {
   EXPECT_EQ(TextProto(all.values(1).struct_value()), TextProto(FilterProto("!reserved").value()));
 }
 
+TEST_F(CommandLine, ANumberThatHasToGrowIsAskedForAndToldOfIfItDoesNot) {
+  EXPECT_EQ(
+      Run({"update", "books", "moby", "{}", "--allow-missing", "--newer", "/at/version=7"}).out,
+      "updated books moby, version 1\n");
+  EXPECT_EQ(server_.last_update.precondition().newer().path(), "/at/version");
+  EXPECT_EQ(server_.last_update.precondition().newer().value(), 7);
+  EXPECT_EQ(Run({"delete", "books", "moby", "--newer", "/n=-9223372036854775808"}).out,
+            "deleted books moby, version 2\n");
+  EXPECT_EQ(server_.last_delete.precondition().newer().value(),
+            std::numeric_limits<int64_t>::min());
+  server_.finds_stale = true;
+  EXPECT_EQ(Run({"update", "books", "moby", "{}", "--newer", "/n=1"}).out,
+            "stale books moby, version 2\n");
+  const Outcome stale = Run({"delete", "books", "moby", "--newer", "/n=1", "--validate-only"});
+  EXPECT_EQ(stale.status, kExitOk);
+  EXPECT_EQ(stale.out, "stale books moby, version 2\n");
+}
+
 TEST_F(CommandLine, ARefusalSaysWhyAndWhatToDo) {
   Run({"create", "books", "moby", "{}"});
   const Outcome outcome = Run({"update", "books", "moby", "--set", "/a=1", "--if-version", "3"});
@@ -216,6 +235,15 @@ TEST_F(CommandLine, WrongUsageIsStatusTwo) {
         {"update", "books", "moby", "{}", "--if-version", "1", "--if-exists"},
         {"update", "books", "moby", "{}", "--if-missing", "--if-exists"},
         {"update", "books", "moby", "{}", "--max-attempts", "101"},
+        {"update", "books", "moby", "{}", "--newer", "/version"},
+        {"update", "books", "moby", "{}", "--newer", "version=1"},
+        {"update", "books", "moby", "{}", "--newer", "/version=x"},
+        {"update", "books", "moby", "{}", "--newer", "/version=1.0"},
+        {"update", "books", "moby", "{}", "--newer", "/version=9223372036854775808"},
+        {"update", "books", "moby", "{}", "--newer", "/version=1", "--if-version", "1"},
+        {"update", "books", "moby", "{}", "--newer", "/version=1", "--if-missing"},
+        {"delete", "books", "moby", "--newer", "/version=1", "--if", "a"},
+        {"restore", "books", "moby", "--version", "1", "--newer", "/version=1"},
         {"restore", "books", "moby"},
         {"diff", "books", "moby"},
         {"diff", "books", "moby", "x"},

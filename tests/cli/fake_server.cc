@@ -168,12 +168,25 @@ Status FakeServer::Write(const Request& request, const std::string& id, v1::Vers
     if (!checked.ok()) return checked;
   }
   const bool exists = !versions.empty() && !IsDeletion(versions.back());
-  if (kind == v1::VERSION_KIND_DELETED && !exists) return NoDocument();
+  v1::Newer newer;
+  if constexpr (requires { response->set_stale(true); }) {
+    newer = request.precondition().newer();
+    if (finds_stale && request.precondition().has_newer()) {
+      *response->mutable_document() = DocumentOf(request.collection(), id, versions.back());
+      response->set_stale(true);
+      return Status::OK;
+    }
+  }
+  if (kind == v1::VERSION_KIND_DELETED && !exists && newer.path().empty()) return NoDocument();
   v1::Version version;
   version.set_version(static_cast<int64_t>(versions.size()) + 1);
   version.set_kind(kind);
   version.mutable_commit_time()->set_seconds(++commits_);
   *version.mutable_change() = request.change();
+  if (kind == v1::VERSION_KIND_DELETED && !newer.path().empty()) {
+    (*version.mutable_change()->mutable_labels())["newer:" + newer.path()] =
+        std::to_string(newer.value());
+  }
   version.set_request_id(request.request_id());
   if (content != nullptr) *version.mutable_content() = *content;
   *response->mutable_document() = DocumentOf(request.collection(), id, version);

@@ -45,6 +45,8 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
 
   // The next writes fail with these, one each, before anything is done.
   std::deque<grpc::Status> failures;
+  // Whether writes whose number has to grow are stale.
+  bool finds_stale = false;
   // Whether two writes of one document were ever under way at the same time.
   bool overlapped = false;
   int max_in_flight = 0;

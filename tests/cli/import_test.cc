@@ -1,5 +1,7 @@
 // Claims about import and export: order, exactly once, what stops them, and that one undoes the
 // other.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -131,6 +133,19 @@ TEST_F(CommandLine, AnExportToAFileIsCompressedAndWhole) {
   EXPECT_EQ(Run({"export", "none", "-o", file}).status, kExitRefused);
   EXPECT_FALSE(std::filesystem::exists(file + ".part"));
   std::filesystem::remove(file);
+}
+
+// The server makes the label of the precondition, and takes it from nobody.
+TEST_F(CommandLine, ADeletionThatKeepsANumberIsImportedWithIt) {
+  Run({"delete", "books", "moby", "--newer", "/version=7", "--label", "ticket=12"});
+  const std::string exported = Run({"export", "books"}).out;
+  EXPECT_THAT(exported, testing::HasSubstr(R"("newer:/version":"7")"));
+  EXPECT_EQ(Run({"import", "-", "--collection", "copy"}, exported).status, kExitOk);
+  const v1::DeleteRequest& sent = server_.last_delete;
+  EXPECT_EQ(sent.precondition().newer().path(), "/version");
+  EXPECT_EQ(sent.precondition().newer().value(), 7);
+  EXPECT_EQ(sent.change().labels().count("newer:/version"), 0u);
+  EXPECT_EQ(sent.change().labels().at("ticket"), "12");
 }
 
 TEST_F(CommandLine, ExportKeepsLabelsAndTimes) {

@@ -49,6 +49,13 @@ class TransactionCommands : public CommandLine {
       {"enroll": {"student_id": "1", "className": "CS 101", "sequence_number": "5"}}]})";
 };
 
+TEST_F(TransactionCommands, CommitTellsWhatIsStale) {
+  v1::CommitResult& result = *server_.transactions.committed.mutable_results(0);
+  result.set_changed(false);
+  result.set_stale(true);
+  EXPECT_TRUE(Run({"commit", "-"}, kRequest).out.starts_with("stale accounts a, version 2\n"));
+}
+
 TEST_F(TransactionCommands, CommitSendsARequestWithItsContentsAsExactBson) {
   const Outcome outcome = Run({"commit", "-"}, kRequest);
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
