@@ -69,6 +69,37 @@ absl::Status NoVersionYet(const DocumentName& name, UnixMicros time, UnixMicros 
       .With("actual", actual);
 }
 
+absl::Status NoVersionYetAt(const DocumentName& name, store::CommitPosition position,
+                            store::CommitPosition first_position, int64_t actual) {
+  return OfDocument(ErrorReason::kVersionNotFound,
+                    "document was first written at position " + std::to_string(first_position) +
+                        ", so it has no version at position " + std::to_string(position),
+                    name)
+      .With("position", position)
+      .With("first_position", first_position)
+      .With("actual", actual);
+}
+
+absl::Status PositionUnknown(std::string_view field, store::CommitPosition position,
+                             store::CommitPosition last) {
+  return Error(ErrorReason::kPositionUnknown, "position " + std::to_string(position) +
+                                                  " is behind the last commit, " +
+                                                  std::to_string(last))
+      .With("field", field)
+      .With("position", position)
+      .With("last", last);
+}
+
+absl::Status PositionTrimmed(std::string_view field, store::CommitPosition position,
+                             store::CommitPosition oldest) {
+  return Error(ErrorReason::kPositionTrimmed, "position " + std::to_string(position) +
+                                                  " is before " + std::to_string(oldest) +
+                                                  ", from where on the ledger is kept")
+      .With("field", field)
+      .With("position", position)
+      .With("oldest", oldest);
+}
+
 absl::Status NotLive(const DocumentName& name, const StoredVersion* current) {
   if (current == nullptr) return DocumentNotFound(name);
   return DocumentDeleted(name, current->header.version);

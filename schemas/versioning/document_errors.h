@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "schemas/base/clock.h"
+#include "schemas/store/record.h"
 
 namespace strata::versioning {
 
@@ -33,6 +34,16 @@ absl::Status UnitTooLarge(size_t limit);
 // VERSION_NOT_FOUND, for a time before the document's first version.
 absl::Status NoVersionYet(const DocumentName& name, UnixMicros time, UnixMicros first_time,
                           int64_t actual);
+
+// The same for the position of a commit.
+absl::Status NoVersionYetAt(const DocumentName& name, store::CommitPosition position,
+                            store::CommitPosition first_position, int64_t actual);
+// POSITION_UNKNOWN and POSITION_TRIMMED, for a position that came in the request's `field`: it lies
+// behind the last commit; before the oldest place that one may begin behind.
+absl::Status PositionUnknown(std::string_view field, store::CommitPosition position,
+                             store::CommitPosition last);
+absl::Status PositionTrimmed(std::string_view field, store::CommitPosition position,
+                             store::CommitPosition oldest);
 
 // DOCUMENT_NOT_FOUND or DOCUMENT_DELETED, for a current version that is null or a deletion.
 absl::Status NotLive(const DocumentName& name, const StoredVersion* current);

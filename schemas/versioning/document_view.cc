@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
 
@@ -33,21 +32,28 @@ absl::StatusOr<StoredVersion> DocumentView::Read(int64_t version, Part part) con
   return strategy_.ReadVersion(context_, document_, head_, version, part);
 }
 
-// Times never go back from version to version, so a binary search finds it.
-absl::StatusOr<int64_t> DocumentView::VersionAt(UnixMicros time) const {
-  if (head_.version.header.commit_time <= time) return newest();
-  int64_t low = 0;          // at or before the time
-  int64_t high = newest();  // after it
+// Neither times nor positions ever go back from version to version, so a binary search finds it.
+absl::StatusOr<int64_t> DocumentView::VersionAsOf(const AsOf& as_of) const {
+  if (as_of.Covers(head_.version)) return newest();
+  int64_t low = 0;          // there by then
+  int64_t high = newest();  // later
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
     ASSIGN_OR_RETURN(const StoredVersion version, Read(middle, Part::kHeader));
-    (version.header.commit_time <= time ? low : high) = middle;
+    (as_of.Covers(version) ? low : high) = middle;
   }
   return low;
 }
 
-absl::StatusOr<std::optional<StoredVersion>> DocumentView::TakeAsOf(UnixMicros time) {
-  ASSIGN_OR_RETURN(const int64_t number, VersionAt(time));
+absl::StatusOr<std::optional<StoredVersion>> DocumentView::TakeWrittenBy(const AsOf& as_of) {
+  ASSIGN_OR_RETURN(const int64_t number, VersionAsOf(as_of));
+  if (number == 0) return std::nullopt;
+  if (number == newest()) return TakeNewest();
+  return Read(number, Part::kContent);
+}
+
+absl::StatusOr<std::optional<StoredVersion>> DocumentView::TakeAsOf(const AsOf& as_of) {
+  ASSIGN_OR_RETURN(const int64_t number, VersionAsOf(as_of));
   if (number == 0) return std::nullopt;
   if (number == newest()) {
     ASSIGN_OR_RETURN(const bool visible, ShowVisible());
@@ -60,13 +66,6 @@ absl::StatusOr<std::optional<StoredVersion>> DocumentView::TakeAsOf(UnixMicros t
   if (!IsUndoneBy(version.header, next.header)) return version;
   if (number == 1) return std::nullopt;
   return Read(number - 1, Part::kContent);
-}
-
-absl::Status CheckAtTime(const std::optional<UnixMicros>& time, const Clock& clock) {
-  if (!time || *time <= clock.Now()) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidField,
-               "at_time lies in the future; leave it out to read what is current")
-      .With("field", "at_time");
 }
 
 const document::Content& ContentOrEmpty(const StoredVersion& version) {

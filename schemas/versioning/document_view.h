@@ -6,10 +6,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "schemas/base/clock.h"
 #include "schemas/document/content.h"
 #include "schemas/document/filter.h"
 #include "schemas/store/key_codec.h"
+#include "schemas/versioning/as_of.h"
 #include "schemas/versioning/collection_walk.h"
 #include "schemas/versioning/names.h"
 #include "schemas/versioning/strategy.h"
@@ -44,12 +44,15 @@ class DocumentView {
   // VERSION_NOT_FOUND.
   absl::StatusOr<StoredVersion> Read(int64_t version, Part part) const;
 
-  // The version that was current at `time`; 0 if the document was not there yet.
-  absl::StatusOr<int64_t> VersionAt(UnixMicros time) const;
+  // The version that was current then; 0 if the document was not there yet.
+  absl::StatusOr<int64_t> VersionAsOf(const AsOf& as_of) const;
+  // That version, as it was written. Nothing if the document was not there. Nothing else is read
+  // after one was given.
+  absl::StatusOr<std::optional<StoredVersion>> TakeWrittenBy(const AsOf& as_of);
   // That version as readers are to see it: one that was undone right after it never counted, and an
   // undecided one does not yet. Nothing if the document was not there. Nothing else is read
   // after one was given.
-  absl::StatusOr<std::optional<StoredVersion>> TakeAsOf(UnixMicros time);
+  absl::StatusOr<std::optional<StoredVersion>> TakeAsOf(const AsOf& as_of);
 
  private:
   const DocumentName& name_;
@@ -58,9 +61,6 @@ class DocumentView {
   const store::DocumentKey document_;
   Head head_;
 };
-
-// INVALID_FIELD for an `at_time` in the future.
-absl::Status CheckAtTime(const std::optional<UnixMicros>& time, const Clock& clock);
 
 // The empty content for a deletion.
 const document::Content& ContentOrEmpty(const StoredVersion& version);

@@ -36,28 +36,30 @@ absl::Status RefuseNewer(const WriteRequest& request) {
   return request.precondition.newer ? NewerRefused() : absl::OkStatus();
 }
 
-absl::Status FindAsOf(const DocumentName& name, UnixMicros time, DocumentView& document,
+absl::Status FindAsOf(const DocumentName& name, const AsOf& as_of, DocumentView& document,
                       StoredVersion& found) {
-  ASSIGN_OR_RETURN(std::optional<StoredVersion> version, document.TakeAsOf(time));
+  ASSIGN_OR_RETURN(std::optional<StoredVersion> version, document.TakeAsOf(as_of));
   if (version) {
     found = *std::move(version);
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(const StoredVersion first, document.Read(1, Part::kHeader));
-  if (first.header.commit_time <= time) return DocumentNotFound(name);
-  return NoVersionYet(name, time, first.header.commit_time, document.newest());
+  if (as_of.Covers(first)) return DocumentNotFound(name);
+  return as_of.time()
+             ? NoVersionYet(name, *as_of.time(), first.header.commit_time, document.newest())
+             : NoVersionYetAt(name, as_of.position(), first.position, document.newest());
 }
 
 // Of the document, out of its view: the version asked for, as it was written; else what readers
 // are to see.
-absl::Status Find(const DocumentName& name, const At& at, DocumentView& document,
-                  StoredVersion& found) {
-  if (at.time) return FindAsOf(name, *at.time, document, found);
-  if (at.version && *at.version != document.newest()) {
-    ASSIGN_OR_RETURN(found, document.Read(*at.version, Part::kContent));
+absl::Status Find(const DocumentName& name, const std::optional<int64_t>& number,
+                  const std::optional<AsOf>& as_of, DocumentView& document, StoredVersion& found) {
+  if (as_of) return FindAsOf(name, *as_of, document, found);
+  if (number && *number != document.newest()) {
+    ASSIGN_OR_RETURN(found, document.Read(*number, Part::kContent));
     return absl::OkStatus();
   }
-  if (!at.version) {
+  if (!number) {
     ASSIGN_OR_RETURN(const bool visible, document.ShowVisible());
     if (!visible) return DocumentNotFound(name);
   }
@@ -141,14 +143,15 @@ void Documents::Restore(WriteRequest request, int64_t version, WriteCallback don
 
 absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At& at,
                                              const ReadLimits& limits) const {
-  RETURN_IF_ERROR(CheckAtTime(at.time, clock_));
+  ASSIGN_OR_RETURN(const std::optional<AsOf> as_of,
+                   AsOf::Make(at.time, at.position, store_, clock_));
   RETURN_IF_ERROR(ValidateName(name));
   StoredVersion found;
   CollectionReader reader(store_, *collections_, limits);
   RETURN_IF_ERROR(reader.Read(name.collection, [&]() -> absl::Status {
     std::optional<DocumentView> document;
     RETURN_IF_ERROR(DocumentView::Open(name, reader, document));
-    RETURN_IF_ERROR(Find(name, at, *document, found));
+    RETURN_IF_ERROR(Find(name, at.version, as_of, *document, found));
     if (found.deleted()) return DocumentDeleted(name, found.header.version);
     return found.content->size() > limits.document_bytes_max ? TakesLong() : absl::OkStatus();
   }));
@@ -185,6 +188,10 @@ HistoryCursor Documents::History(HistoryQuery query) const {
 
 ListCursor Documents::List(ListQuery query) const {
   return ListCursor(store_, *collections_, clock_, std::move(query));
+}
+
+CopyCursor Documents::Copy(CopyQuery query) const {
+  return CopyCursor(store_, *collections_, clock_, std::move(query));
 }
 
 AuditCursor Documents::Audit(AuditQuery query) const {

@@ -18,6 +18,7 @@
 #include "schemas/versioning/audit.h"
 #include "schemas/versioning/batch_get.h"
 #include "schemas/versioning/collections.h"
+#include "schemas/versioning/copy.h"
 #include "schemas/versioning/history.h"
 #include "schemas/versioning/ledger.h"
 #include "schemas/versioning/list.h"
@@ -28,10 +29,11 @@
 
 namespace strata::versioning {
 
-// Which version a reader wants; neither: the current one.
+// Which version a reader wants, by one of these; none: the current one.
 struct At {
   std::optional<int64_t> version;
   std::optional<UnixMicros> time;
+  std::optional<store::CommitPosition> position = {};
 };
 
 struct DiffQuery {
@@ -89,9 +91,9 @@ class Documents {
   void TakeSlot(SlotRequest request, SlotCallback done);
   void SettleWith(Settle settle);
 
-  // VERSION_NOT_FOUND, DOCUMENT_DELETED; INVALID_FIELD for a time in the future. TakesLong past
-  // the limits. A version that is asked for by its number is answered as it was written; else an
-  // undecided one does not count.
+  // VERSION_NOT_FOUND, DOCUMENT_DELETED; of a time and a position what AsOf::Make refuses.
+  // TakesLong past the limits. A version that is asked for by its number is answered as it was
+  // written; else an undecided one does not count.
   absl::StatusOr<StoredVersion> Get(const DocumentName& name, const At& at,
                                     const ReadLimits& limits = {}) const;
 
@@ -110,10 +112,13 @@ class Documents {
   // The versions of a document, newest first unless asked for otherwise.
   HistoryCursor History(HistoryQuery query) const;
 
-  // Current documents, or those of a time, in the byte order of their ids. The filter sees the
-  // version that is listed and no other; a deletion matches only the empty filter. INVALID_FIELD
-  // for a time in the future.
+  // Current documents, or those as of a time or a commit, in the byte order of their ids. The
+  // filter sees the version that is listed and no other; a deletion matches only the empty filter.
+  // What AsOf::Make refuses.
   ListCursor List(ListQuery query) const;
+
+  // The documents of many collections as of one commit (copy.h).
+  CopyCursor Copy(CopyQuery query) const;
 
   // Of one document its versions, upward; where its collection is gone, and of more, the ledger's
   // entries in commit order. INVALID_FIELD for an id without collection; UNSUPPORTED_BY_ENGINE for

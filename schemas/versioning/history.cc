@@ -30,11 +30,12 @@ absl::StatusOr<VersionRange> HistoryCursor::Range() const {
   // One more tells whether there is another page.
   if (query_.page_size > 0 && !query_.filter) range.wanted = query_.page_size + 1;
   if (query_.from_time) {
-    ASSIGN_OR_RETURN(const int64_t before, document_->VersionAt(*query_.from_time - 1));
+    ASSIGN_OR_RETURN(const int64_t before,
+                     document_->VersionAsOf(AsOf::AtTime(*query_.from_time - 1)));
     range.first = before + 1;
   }
   if (query_.to_time) {
-    ASSIGN_OR_RETURN(range.last, document_->VersionAt(*query_.to_time));
+    ASSIGN_OR_RETURN(range.last, document_->VersionAsOf(AsOf::AtTime(*query_.to_time)));
   }
   if (next_ && query_.oldest_first) range.first = std::max(range.first, *next_);
   if (next_ && !query_.oldest_first) range.last = std::min(range.last, *next_);

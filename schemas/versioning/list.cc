@@ -14,9 +14,10 @@ ListCursor::ListCursor(store::Store& store, Collections& collections, const Cloc
     : CollectionWalk(store, collections, query.collection, query.stopped),
       query_(std::move(query)),
       passed_(query_.after_id) {
-  absl::Status valid = CheckAtTime(query_.at_time, clock);
-  if (valid.ok()) valid = ValidateName("collection", query_.collection);
-  Refuse(std::move(valid));
+  const absl::StatusOr<std::optional<AsOf>> as_of =
+      AsOf::Make(query_.at_time, query_.at_position, store, clock);
+  if (as_of.ok()) as_of_ = *as_of;
+  Refuse(as_of.ok() ? ValidateName("collection", query_.collection) : as_of.status());
 }
 
 absl::Status ListCursor::Begin() {
@@ -43,9 +44,9 @@ absl::StatusOr<bool> ListCursor::Advance() {
 absl::StatusOr<bool> ListCursor::IsListed() {
   version_ = &heads_->item().version;
   const VersionHeader& current = version_->header;
-  const bool later = query_.at_time && current.commit_time > *query_.at_time;
+  const bool later = as_of_ && !as_of_->Covers(*version_);
   if (later && current.version == 1) return false;
-  if (later || current.mark == VersionMark::kApplied) {
+  if (later || (current.mark == VersionMark::kApplied && !query_.as_written)) {
     ASSIGN_OR_RETURN(old_, ReadVisible());
     if (!old_) return false;
     version_ = &*old_;
@@ -66,7 +67,9 @@ absl::StatusOr<std::optional<StoredVersion>> ListCursor::ReadVisible() const {
         .With("id", name.id);
   }
   RETURN_IF_ERROR(opened);
-  if (query_.at_time) return document->TakeAsOf(*query_.at_time);
+  if (as_of_) {
+    return query_.as_written ? document->TakeWrittenBy(*as_of_) : document->TakeAsOf(*as_of_);
+  }
   ASSIGN_OR_RETURN(const bool visible, document->ShowVisible());
   if (!visible) return std::nullopt;
   return document->TakeNewest();

@@ -10,6 +10,8 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/document/filter.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/as_of.h"
 #include "schemas/versioning/collection_walk.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version.h"
@@ -22,7 +24,11 @@ struct ListQuery {
   std::string after_id;  // only ids greater than this
   bool show_deleted = false;
   std::optional<document::Filter> filter;  // only documents whose content matches
-  std::optional<UnixMicros> at_time;       // as of then; now
+  // As of then; both unset: now.
+  std::optional<UnixMicros> at_time;
+  std::optional<store::CommitPosition> at_position;
+  // The newest version counts, even if it is undecided or was undone: what the ledger tells of.
+  bool as_written = false;
   // Asked for each document that is looked at, and while its filter is; then CANCELLED.
   StopCheck stopped = {};
 };
@@ -53,6 +59,7 @@ class ListCursor final : public CollectionWalk {
   void Pass();
 
   const ListQuery query_;
+  std::optional<AsOf> as_of_;
   std::string passed_;  // the id before those to come
   int64_t examined_ = 0;
   std::unique_ptr<HeadCursor> heads_;

@@ -11,6 +11,8 @@ absl::StatusOr<versioning::At> ToAt(const wire::GetRequest& request) {
     at.version = request.version();
   } else if (request.has_at_time()) {
     ASSIGN_OR_RETURN(at.time, ToMicros("at_time", request.at_time(), Round::kDown));
+  } else if (request.has_at_position()) {
+    at.position = request.at_position();
   }
   return at;
 }

@@ -16,6 +16,7 @@ absl::StatusOr<versioning::ListQuery> ToQuery(const wire::ListRequest& request) 
   if (request.has_at_time()) {
     ASSIGN_OR_RETURN(query.at_time, ToMicros("at_time", request.at_time(), Round::kDown));
   }
+  if (request.at_position() != 0) query.at_position = request.at_position();
   if (!request.page_token().empty()) {
     ASSIGN_OR_RETURN(query.after_id, ReadPageToken(kMethod, PageScope(request, query.filter),
                                                    request.page_token()));
