@@ -6,8 +6,10 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/collection_walk.h"
+#include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/document_view.h"
 #include "schemas/versioning/ledger.h"
+#include "schemas/versioning/ledger_floor.h"
 #include "schemas/versioning/names.h"
 #include "schemas/versioning/version_pairs.h"
 
@@ -28,7 +30,7 @@ absl::Status Validate(const AuditQuery& query) {
 }
 
 bool IsAskedFor(const AuditQuery& query, const store::LedgerEntryView& entry) {
-  return (query.collection.empty() || entry.collection == query.collection) &&
+  return IsVersion(entry) && (query.collection.empty() || entry.collection == query.collection) &&
          (query.id.empty() || entry.id == query.id);
 }
 
@@ -42,10 +44,11 @@ bool IsAskedFor(const AuditQuery& query, const VersionHeader& header) {
          std::find(query.kinds.begin(), query.kinds.end(), header.kind) != query.kinds.end();
 }
 
-// The index of a version in the ledger entries of its commit.
-absl::StatusOr<uint32_t> LedgerIndex(CommitEntries& entries, const store::DocumentKey& document,
+// The index of a version in the ledger entries of its commit; 0 where these were trimmed.
+absl::StatusOr<uint32_t> LedgerIndex(const LedgerFloor& floor, CommitEntries& entries,
+                                     const store::DocumentKey& document,
                                      const StoredVersion& version) {
-  if (version.position == 0) return 0;
+  if (version.position < floor.position || version.position == 0) return 0;
   RETURN_IF_ERROR(entries.Find(version.position));
   while (entries.Next()) {
     const store::LedgerEntryView& entry = entries.entry();
@@ -143,7 +146,11 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
  private:
   absl::Status Begin() override {
     RETURN_IF_ERROR(DocumentView::Open(name_, reader(), document_));
-    entries_.emplace(reader().context().reader);
+    const store::Reader& store = reader().context().reader;
+    entries_.emplace(store);
+    if (reader().context().capabilities.commit_positions) {
+      ASSIGN_OR_RETURN(floor_, ReadLedgerFloor(store));
+    }
     versions_.emplace(*document_, VersionRange{next_, document_->newest(), false}, Part::kHeader,
                       query_.include_changes);
     return absl::OkStatus();
@@ -175,7 +182,8 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
   }
 
   absl::Status FillRow(StoredVersion& version) {
-    ASSIGN_OR_RETURN(const uint32_t index, LedgerIndex(*entries_, document_->document(), version));
+    ASSIGN_OR_RETURN(const uint32_t index,
+                     LedgerIndex(floor_, *entries_, document_->document(), version));
     row_.place = {version.position, index, version.header.version};
     row_.collection = name_.collection;
     row_.id = name_.id;
@@ -190,6 +198,7 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
   int64_t next_;  // of a walk that begins anew
   int64_t examined_ = 0;
   std::optional<DocumentView> document_;
+  LedgerFloor floor_;
   std::optional<CommitEntries> entries_;
   std::optional<VersionPairs> versions_;
 };
@@ -213,7 +222,13 @@ class AuditCursor::LedgerWalk final : public Walk {
   absl::Status Begin() {
     reader_ = store_.Snapshot();
     details_.emplace(collections_, ReadContext{*reader_, store_.capabilities(), &limits_});
+    ASSIGN_OR_RETURN(const LedgerFloor floor, ReadLedgerFloor(*reader_));
     LedgerPlace begin = query_.resume_at;
+    if (begin.position == 0) begin.position = floor.position;
+    // The entry that it names comes next.
+    if (begin.position < floor.position) {
+      return PositionTrimmed("page_token", begin.position, floor.trimmed);
+    }
     if (query_.start_time) {
       ASSIGN_OR_RETURN(const store::CommitPosition first,
                        FirstPositionSince(*reader_, *query_.start_time));

@@ -42,6 +42,7 @@ struct AuditQuery {
 };
 
 struct AuditRow {
+  // Its index is 0 where the ledger was trimmed.
   LedgerPlace place;
   std::string collection;
   std::string id;

@@ -7,6 +7,8 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
+#include "schemas/versioning/ledger.h"
+#include "schemas/versioning/ledger_floor.h"
 #include "schemas/versioning/names.h"
 #include "schemas/versioning/record_codec.h"
 #include "schemas/versioning/write_path.h"
@@ -333,6 +335,11 @@ void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target
   // the next start, not garbage for ever.
   batch.Ensure(Keyspace::kMeta, SweepKey(target.incarnation),
                SweepRecord{target.name, target.incarnation, {}}.Encode());
+  if (store_.capabilities().commit_positions) {
+    batch.Ensure(Keyspace::kFeed, std::string(kLedgerEventsKey), BsonBuilder().Take());
+    batch.AppendToLedger(CollectionDeletedEntry(target.name, target.incarnation, clock_.Now(),
+                                                deletion.change, deletion.request_id));
+  }
   target.deleted = true;
   batch.Replace(Keyspace::kCollections, target.name, target.Encode(), target.stamp);
   batch.MarkCommitPoint();

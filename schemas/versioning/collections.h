@@ -93,6 +93,7 @@ struct CollectionDeletion {
   bool force = false;           // whatever it holds
   int64_t incarnation = 0;      // this one and no other; 0: whichever there is
   std::string request_id = {};  // empty: none
+  ChangeInfo change = {};       // who deletes it and why, for the ledger
 };
 
 struct CollectionDeleted {
@@ -145,9 +146,9 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // COLLECTION_NOT_FOUND; INCARNATION_MISMATCH where another incarnation lives than the one asked
   // for; without `force`, COLLECTION_NOT_EMPTY for one that was ever written to. A request id that
   // took effect within 24 hours is answered as replayed, whatever bears the name now; with other
-  // arguments it is REQUEST_ID_REUSED. (Without atomic batches, a request that another one
-  // overtakes in deleting the same incarnation counts as done too.) INVALID_NAME, INVALID_FIELD, of
-  // the member.
+  // arguments it is REQUEST_ID_REUSED. With commit positions the ledger tells of it. (Without
+  // atomic batches, a request that another one overtakes in deleting the same incarnation counts as
+  // done too.) INVALID_NAME, INVALID_FIELD, of the member.
   void Delete(CollectionDeletion deletion, DeleteCallback done);
 
   // The collections after `after_name` (empty: all), in the byte order of their names.

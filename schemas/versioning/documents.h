@@ -121,8 +121,9 @@ class Documents {
   CopyCursor Copy(CopyQuery query) const;
 
   // Of one document its versions, upward; where its collection is gone, and of more, the ledger's
-  // entries in commit order. INVALID_FIELD for an id without collection; UNSUPPORTED_BY_ENGINE for
-  // more than one document without commit positions.
+  // entries in commit order, from where it was trimmed to. INVALID_FIELD for an id without
+  // collection; UNSUPPORTED_BY_ENGINE for more than one document without commit positions;
+  // POSITION_TRIMMED for a place that the ledger was trimmed beyond.
   AuditCursor Audit(AuditQuery query) const;
 
   // Proves that what is stored is whole (verify.h); reads nothing yet. Must not outlive the facade.

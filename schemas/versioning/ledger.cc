@@ -6,19 +6,13 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/store/key_codec.h"
+#include "schemas/versioning/ledger_floor.h"
 
 namespace strata::versioning {
 namespace {
 
 using store::CommitPosition;
 using store::Keyspace;
-
-absl::Status DamagedBlock(CommitPosition position) {
-  return Error(ErrorReason::kRecordCorrupt, "the ledger is damaged at position " +
-                                                std::to_string(position) + "; Verify tells more")
-      .With("record", "ledger block")
-      .With("position", position);
-}
 
 // The header of a block that stands under the right key.
 std::optional<store::LedgerBlockHeader> HeaderAt(const store::Cursor& cursor) {
@@ -32,6 +26,29 @@ std::unique_ptr<store::Cursor> ScanBackward(const store::Reader& reader) {
 }
 
 }  // namespace
+
+absl::Status DamagedLedgerBlock(CommitPosition position) {
+  return Error(ErrorReason::kRecordCorrupt, "the ledger is damaged at position " +
+                                                std::to_string(position) + "; Verify tells more")
+      .With("record", "ledger block")
+      .With("position", position);
+}
+
+store::LedgerEntry CollectionDeletedEntry(std::string_view collection, int64_t incarnation,
+                                          UnixMicros time, const ChangeInfo& change,
+                                          std::string_view request_id) {
+  store::LedgerEntry entry;
+  entry.kind = static_cast<uint8_t>(LedgerEvent::kCollectionDeleted);
+  entry.collection = collection;
+  entry.incarnation = incarnation;
+  entry.time = std::max<UnixMicros>(time, 0);
+  entry.actor = change.actor;
+  entry.on_behalf_of = change.on_behalf_of;
+  entry.reason = change.reason;
+  entry.labels = change.labels;
+  entry.request_id = request_id;
+  return entry;
+}
 
 store::LedgerEntry MakeLedgerEntry(std::string_view collection, int64_t incarnation,
                                    std::string_view id, const VersionHeader& header) {
@@ -111,7 +128,7 @@ bool LedgerCursor::Next() {
       break;
     }
     if (!blocks_.header()) {
-      status_ = DamagedBlock(blocks_.key());
+      status_ = DamagedLedgerBlock(blocks_.key());
       break;
     }
     entries_.emplace(blocks_.bytes());
@@ -123,7 +140,7 @@ bool LedgerCursor::NextInBlock() {
   while (entries_->Next()) {
     if (std::pair(position(), index()) >= std::pair(begin_, begin_index_)) return true;
   }
-  if (entries_->corrupt()) status_ = DamagedBlock(blocks_.key());
+  if (entries_->corrupt()) status_ = DamagedLedgerBlock(blocks_.key());
   return false;
 }
 
@@ -153,7 +170,7 @@ bool CommitEntries::Next() {
 }
 
 absl::Status CommitEntries::status() const {
-  if (header_ && entries_->corrupt()) return DamagedBlock(header_->first);
+  if (header_ && entries_->corrupt()) return DamagedLedgerBlock(header_->first);
   return absl::OkStatus();
 }
 
@@ -165,7 +182,7 @@ absl::Status CommitEntries::Load(CommitPosition position) {
   cursor_->Seek(store::LedgerKey(position));
   if (!cursor_->Valid()) return cursor_->status();
   const std::optional<store::LedgerBlockHeader> header = HeaderAt(*cursor_);
-  if (!header) return DamagedBlock(store::ParseLedgerKey(cursor_->key()).value_or(0));
+  if (!header) return DamagedLedgerBlock(store::ParseLedgerKey(cursor_->key()).value_or(0));
   if (header->tail.last < position) return absl::OkStatus();
   header_ = header;
   block_ = cursor_->value();
@@ -179,7 +196,7 @@ absl::StatusOr<store::LedgerTail> ReadLedgerTail(const store::Reader& reader) {
     return store::LedgerTail();
   }
   const std::optional<store::LedgerBlockHeader> header = HeaderAt(*cursor);
-  if (!header) return DamagedBlock(store::ParseLedgerKey(cursor->key()).value_or(0));
+  if (!header) return DamagedLedgerBlock(store::ParseLedgerKey(cursor->key()).value_or(0));
   return header->tail;
 }
 
@@ -190,8 +207,9 @@ absl::StatusOr<LedgerHead> ReadLedgerHead(const store::Reader& reader) {
 
 absl::StatusOr<CommitPosition> FirstPositionSince(const store::Reader& reader, UnixMicros time) {
   ASSIGN_OR_RETURN(const store::LedgerTail end, ReadLedgerTail(reader));
+  ASSIGN_OR_RETURN(const LedgerFloor floor, ReadLedgerFloor(reader));
   // `latest` never falls from block to block: the first that reaches the time is looked for.
-  CommitPosition low = 0;              // blocks that end at or below do not reach it
+  CommitPosition low = floor.trimmed;  // blocks that end at or below do not reach it
   CommitPosition high = end.last + 1;  // blocks that begin here or above need not be looked at
   const auto cursor = reader.Scan(Keyspace::kLedger, {});
   while (high - low > 1) {
@@ -203,7 +221,7 @@ absl::StatusOr<CommitPosition> FirstPositionSince(const store::Reader& reader, U
       continue;
     }
     const std::optional<store::LedgerBlockHeader> header = HeaderAt(*cursor);
-    if (!header) return DamagedBlock(middle);
+    if (!header) return DamagedLedgerBlock(middle);
     if (header->tail.latest >= time || header->first >= high) {
       high = middle;
     } else {

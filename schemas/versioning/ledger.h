@@ -20,14 +20,31 @@
 
 namespace strata::versioning {
 
-// The entry of one version, and back: without create time, salt, content hash and fingerprint, and
-// of the chain hash the entry has the beginning only (LedgerEntryView::chain).
+// What an entry tells of that is no version: LedgerEntry::kind beside the VersionKinds. The numbers
+// are part of every stored format.
+enum class LedgerEvent : uint8_t {
+  kCollectionDeleted = 16,  // the collection, with all that it held; no id and no version
+};
+
+inline bool IsVersion(const store::LedgerEntryView& entry) {
+  return entry.kind <= static_cast<uint8_t>(VersionKind::kRestored);
+}
+
+store::LedgerEntry CollectionDeletedEntry(std::string_view collection, int64_t incarnation,
+                                          UnixMicros time, const ChangeInfo& change,
+                                          std::string_view request_id);
+
+// The entry of one version, and back (REQUIRES: IsVersion): without create time, salt, content hash
+// and fingerprint, and of the chain hash the entry has the beginning only (LedgerEntryView::chain).
 store::LedgerEntry MakeLedgerEntry(std::string_view collection, int64_t incarnation,
                                    std::string_view id, const VersionHeader& header);
 VersionHeader HeaderOf(const store::LedgerEntryView& entry);
 
 // The beginning of a version's chain hash, as its entry has it.
 std::string_view LedgerChain(const VersionHeader& header);
+
+// RECORD_CORRUPT about the block at `position`.
+absl::Status DamagedLedgerBlock(store::CommitPosition position);
 
 // What an auditor writes down: all entries of commits up to `position` are proven by `hash`.
 struct LedgerHead {

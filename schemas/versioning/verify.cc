@@ -11,6 +11,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/document_errors.h"
+#include "schemas/versioning/ledger_floor.h"
 #include "schemas/versioning/names.h"
 #include "schemas/versioning/snapshot_budget.h"
 #include "schemas/versioning/verify_document.h"
@@ -200,6 +201,11 @@ absl::Status Verification::Walk::Pass(Time until, std::vector<Finding>& findings
   std::vector<Finding> to_repair;
   {
     const std::unique_ptr<store::Reader> reader = store_.Snapshot();
+    // Said at once, and not after hours.
+    if (query_.expect_head && !ledger_) {
+      ASSIGN_OR_RETURN(const LedgerFloor floor, ReadLedgerFloor(*reader));
+      RETURN_IF_ERROR(CheckKept(floor, "expect_head.position", query_.expect_head->position));
+    }
     if (!LedgerAlone()) RETURN_IF_ERROR(FindCollection(*reader));
     const ReadContext context{*reader, capabilities_};
     SnapshotBudget budget(clock_, until, kItemsMax);

@@ -5,7 +5,8 @@
 // versions 1 to n are there, that contents hash to what their headers say (deltas replayed), that
 // the chain of hashes holds, that commit times never go back, that no record is without owner, that
 // request records name versions their requests made, and that the ledger has an entry for each
-// version. Last it walks the ledger, for entries whose version is not stored.
+// version. Last it walks the ledger, for entries whose version is not stored. What was trimmed from
+// the ledger is not missed; its running hash holds from there on.
 //
 // It runs beside writers. On an engine without snapshots a document may seem broken because it
 // changed under the reader; there every suspect is read again, and only what is found again
@@ -116,7 +117,8 @@ class Verification {
 
   // Checks on for about 100 ms; `repair` waits for its commits here. After a step that is
   // `complete` there is none. COLLECTION_NOT_FOUND, DOCUMENT_NOT_FOUND (of one document, nothing is
-  // stored), INVALID_NAME, STORE_UNAVAILABLE. COLLECTION_NOT_FOUND too if the collection was made
+  // stored), INVALID_NAME, STORE_UNAVAILABLE; POSITION_TRIMMED for an expected head that the ledger
+  // was trimmed beyond. COLLECTION_NOT_FOUND too if the collection was made
   // anew since the first step.
   absl::StatusOr<VerifyStep> Next();
 

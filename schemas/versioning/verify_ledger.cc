@@ -56,9 +56,12 @@ absl::StatusOr<bool> LedgerLookup::Check(const StoredVersion& version,
                                          std::vector<Finding>& findings) {
   if (!context_.capabilities.commit_positions) return false;
   const int64_t number = version.header.version;
+  if (version.position < floor_.position) return false;
   if (version.position != loaded_) RETURN_IF_ERROR(Load(version.position));
   const auto found = entries_.find(number);
   if (found == entries_.end()) {
+    ASSIGN_OR_RETURN(const bool trimmed, IsTrimmed(version.position));
+    if (trimmed) return false;
     findings.push_back(
         {FindingKind::kLedgerEntryMissing, number,
          "the ledger has no entry of it at commit position " + std::to_string(version.position)});
@@ -76,6 +79,12 @@ absl::StatusOr<bool> LedgerLookup::Check(const StoredVersion& version,
                         "its ledger entry tells another " + std::string(difference)});
   }
   return true;
+}
+
+// Of an entry that was looked for: the floor is read after the scan.
+absl::StatusOr<bool> LedgerLookup::IsTrimmed(store::CommitPosition position) {
+  ASSIGN_OR_RETURN(floor_, ReadLedgerFloor(context_.reader));
+  return position < floor_.position;
 }
 
 absl::Status LedgerLookup::Load(store::CommitPosition position) {
@@ -99,6 +108,11 @@ absl::Status LedgerLookup::Load(store::CommitPosition position) {
 absl::Status LedgerCheck::Run(const ReadContext& context, const Collection* collection,
                               SnapshotBudget& budget, std::vector<Finding>& findings) {
   LedgerBlocks blocks(context.reader, place_.next);
+  ASSIGN_OR_RETURN(const LedgerFloor floor, ReadLedgerFloor(context.reader));
+  if (place_.next < floor.position) {
+    RETURN_IF_ERROR(BeginAt(floor, findings));
+    return Run(context, collection, budget, findings);
+  }
   for (; blocks.Valid() && blocks.key() <= place_.last; blocks.Next()) {
     // The walk begins anew with what it could not read; of that there is a finding.
     if (!blocks.header() && blocks.key() < place_.next) continue;
@@ -111,6 +125,17 @@ absl::Status LedgerCheck::Run(const ReadContext& context, const Collection* coll
                                 "the ledger ends before the position of the expected head"));
   }
   complete_ = true;
+  return absl::OkStatus();
+}
+
+// What lies below was trimmed, before the walk or since it was there.
+absl::Status LedgerCheck::BeginAt(const LedgerFloor& floor, std::vector<Finding>& findings) {
+  if (expected_ && !place_.head_passed) {
+    RETURN_IF_ERROR(CheckKept(floor, "expect_head.position", expected_->position));
+    CheckHead({.last = floor.trimmed, .hash = floor.hash}, findings);
+  }
+  place_.next = floor.position;
+  place_.before = floor.hash;
   return absl::OkStatus();
 }
 

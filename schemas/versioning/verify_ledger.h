@@ -15,6 +15,7 @@
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/finding.h"
 #include "schemas/versioning/ledger.h"
+#include "schemas/versioning/ledger_floor.h"
 #include "schemas/versioning/snapshot_budget.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/verify.h"
@@ -29,21 +30,23 @@ class LedgerLookup {
       : context_(context), collection_(collection), id_(id), commit_(context.reader) {}
 
   // Adds what is wrong with the entry of `version`, of which `findings` are known. True if there is
-  // one; false always on engines without a ledger.
+  // one; false if it was trimmed, and always on engines without a ledger.
   absl::StatusOr<bool> Check(const StoredVersion& version, std::vector<Finding>& findings);
 
  private:
   absl::Status Load(store::CommitPosition position);
+  absl::StatusOr<bool> IsTrimmed(store::CommitPosition position);
 
   const ReadContext& context_;
   const Collection& collection_;
   const std::string& id_;
   CommitEntries commit_;
+  LedgerFloor floor_;  // as far as it is known
   store::CommitPosition loaded_ = 0;
   std::map<int64_t, store::LedgerEntry> entries_;  // of that commit and this document, by version
 };
 
-// The walk over the ledger: that its running hash holds from the first block to the last, that it
+// The walk over the ledger: that its running hash holds from the floor to the last block, that it
 // leads to the head that was expected, and that the versions of its entries are stored. Not
 // thread-safe.
 class LedgerCheck {
@@ -52,7 +55,7 @@ class LedgerCheck {
       : place_(place), expected_(expected) {}
 
   // Checks on until all was checked (then `complete`) or the budget is used up. Without a
-  // collection it looks at no versions.
+  // collection it looks at no versions. POSITION_TRIMMED if the floor is above the expected head.
   absl::Status Run(const ReadContext& context, const Collection* collection, SnapshotBudget& budget,
                    std::vector<Finding>& findings);
 
@@ -60,6 +63,7 @@ class LedgerCheck {
   const VerifyPlace::Ledger& place() const { return place_; }
 
  private:
+  absl::Status BeginAt(const LedgerFloor& floor, std::vector<Finding>& findings);
   absl::Status CheckBlock(const ReadContext& context, const Collection* collection,
                           const LedgerBlocks& blocks, SnapshotBudget& budget,
                           std::vector<Finding>& findings);

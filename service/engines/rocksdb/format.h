@@ -12,6 +12,8 @@
 //
 //   transactions (keyspace)    units and transactions that are remembered; where there is none, no
 //                              version bears a transaction's mark either
+//   feed (keyspace)            where there is none, the ledger was never trimmed and has entries of
+//                              versions only
 #pragma once
 
 #include <rocksdb/db.h>
