@@ -22,6 +22,7 @@ struct GetOptions {
   std::vector<std::string> more_ids;
   int64_t version = 0;
   std::string at_time;
+  int64_t at_position = 0;  // 0: none
   std::vector<std::string> fields;
 };
 
@@ -65,6 +66,7 @@ int RunGetOne(Session& session, const GetOptions& options) {
     const absl::Status status = FillTime("--at", options.at_time, request.mutable_at_time());
     if (!status.ok()) return session.Usage(status);
   }
+  if (options.at_position > 0) request.set_at_position(options.at_position);
   v1::GetResponse response;
   const grpc::Status status = session.Call(&DocumentService::Stub::Get, request, &response);
   if (!status.ok()) return session.Refuse(status);
@@ -94,8 +96,8 @@ int GetBatch(Session& session, v1::BatchGetRequest& request, int64_t& missing) {
 }
 
 int RunGetMany(Session& session, const GetOptions& options) {
-  if (options.version > 0 || !options.at_time.empty()) {
-    return session.Usage("--version and --at take one document at a time");
+  if (options.version > 0 || !options.at_time.empty() || options.at_position > 0) {
+    return session.Usage("--version, --at and --at-position take one document at a time");
   }
   v1::BatchGetRequest request;
   request.set_collection(options.collection);
@@ -121,9 +123,16 @@ void AddGet(CLI::App& app, Session& session) {
   command.add_option("MORE", options->more_ids, "Ids of more documents");
   CLI::Option* version = command.add_option("--version", options->version, "That version");
   version->check(CLI::PositiveNumber)->type_name("N");
-  command.add_option("--at", options->at_time, "The version that was current then")
+  CLI::Option* time =
+      command.add_option("--at", options->at_time, "The version that was current then");
+  time->excludes(version)->type_name("TIME");
+  command
+      .add_option("--at-position", options->at_position,
+                  "The version that was current as of this commit")
+      ->check(CLI::PositiveNumber)
       ->excludes(version)
-      ->type_name("TIME");
+      ->excludes(time)
+      ->type_name("N");
   AddRepeated(command, "--field", options->fields,
               "Only this member, a JSON Pointer such as /stock; may be repeated")
       ->type_name("/PATH");
@@ -149,6 +158,7 @@ struct ListOptions {
   std::string prefix;
   FilterOption filter;
   std::string at_time;
+  int64_t at_position = 0;  // 0: none
   bool deleted = false;
   bool content = false;
   std::vector<std::string> fields;
@@ -169,6 +179,7 @@ absl::Status FillList(const Session& session, const ListOptions& options,
     const absl::Status status = FillTime("--at", options.at_time, request.mutable_at_time());
     if (!status.ok()) return status;
   }
+  request.set_at_position(options.at_position);
   if (!options.filter.given()) return absl::OkStatus();
   return options.filter.Fill(*request.mutable_filter());
 }
@@ -222,8 +233,13 @@ void AddList(CLI::App& app, Session& session) {
   command.add_option("COLLECTION", options->collection, "The collection")->required();
   command.add_option("--prefix", options->prefix, "Only ids that begin with this");
   options->filter.AddTo(command, "--where,--filter", "Only documents that meet");
-  command.add_option("--at", options->at_time, "The documents as they were then")
-      ->type_name("TIME");
+  CLI::Option* time =
+      command.add_option("--at", options->at_time, "The documents as they were then");
+  time->type_name("TIME");
+  command.add_option("--at-position", options->at_position, "The documents as of this commit")
+      ->check(CLI::PositiveNumber)
+      ->excludes(time)
+      ->type_name("N");
   command.add_flag("--deleted", options->deleted, "Deleted documents too");
   command.add_flag("--content", options->content, "Print the contents, one a line");
   AddRepeated(command, "--field", options->fields,

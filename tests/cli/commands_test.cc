@@ -288,6 +288,19 @@ TEST_F(CommandLine, TimesBecomeTimestamps) {
   Run({"create", "books", "moby", "{}"});
   EXPECT_EQ(Run({"get", "books", "moby", "--at", "2026-01-31T12:00"}).status, kExitOk);
   EXPECT_EQ(server_.last_get.at_time().seconds(), 1769860800);
+  EXPECT_EQ(Run({"get", "books", "moby", "--at-position", "17"}).status, kExitOk);
+  EXPECT_EQ(server_.last_get.at_position(), 17);
+  Run({"list", "books", "--at-position", "17"});
+  EXPECT_EQ(server_.last_list.at_position(), 17);
+  for (const std::vector<std::string>& both :
+       {std::vector<std::string>{"get", "books", "moby", "--version", "1"},
+        {"get", "books", "moby", "emma"},
+        {"get", "books", "moby", "--at", "2026-01-31"},
+        {"list", "books", "--at", "2026-01-31"}}) {
+    std::vector<std::string> arguments = both;
+    arguments.insert(arguments.end(), {"--at-position", "17"});
+    EXPECT_EQ(Run(arguments).status, kExitUsage) << arguments.back();
+  }
   Run({"history", "books", "moby", "--from", "2026-01-31", "--to-version", "7"});
   EXPECT_EQ(server_.last_history.from_time().seconds(), 1769817600);
   EXPECT_EQ(server_.last_history.to_version(), 7);

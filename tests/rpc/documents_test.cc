@@ -370,6 +370,39 @@ TEST_P(Documents, ListAnswersAsOfATime) {
   EXPECT_EQ(ids(), "a1b1");
 }
 
+TEST_P(Documents, GetAndListAnswerAsOfACommit) {
+  Create("a", R"({"n": 1})");
+  Create("b", R"({"n": 1})");
+  Create("c", R"({"n": 1})");
+  const auto changed = server_.Update(
+      R"({"collection": "books", "id": "a", "patch": {"operations": [{"path": "/n", "set": 2}]}})");
+  const std::string position = std::to_string(changed.response.commit_position());
+  Patch("a", R"({"path": "/n", "set": 3})");
+  ASSERT_TRUE(server_.Delete(R"({"collection": "books", "id": "b"})").ok());
+  Create("d", R"({"n": 1})");
+  const std::string at = R"("collection": "books", "at_position": )" + position;
+  const auto got = server_.Get(In("{" + at + R"(, "id": "a"})"));
+  ASSERT_TRUE(got.ok()) << got.status.error_message();
+  EXPECT_EQ(got.response.document().version(), 2);
+  EXPECT_EQ(BsonOf(got.response.document().content()), Bson(R"({"n": 2})"));
+  EXPECT_EQ(server_.Get(In("{" + at + R"(, "id": "b"})")).response.document().version(), 1);
+  EXPECT_EQ(server_.Get(In("{" + at + R"(, "id": "d"})")).details().reason, "VERSION_NOT_FOUND");
+  // Pages stay as they are while documents change.
+  std::string all;
+  std::string token;
+  do {
+    const auto page =
+        server_.List(In("{" + at + R"(, "page_size": 1, "page_token": ")" + token + R"("})"));
+    ASSERT_TRUE(page.ok()) << page.status.error_message();
+    for (const auto& document : page.response.documents()) {
+      all += document.id() + std::to_string(document.version());
+    }
+    token = page.response.next_page_token();
+    Patch("c", R"({"path": "/n", "increment": 1})");
+  } while (!token.empty());
+  EXPECT_EQ(all, "a2b1c1");
+}
+
 TEST_P(Documents, HistoryTellsWhichVersionsMatched) {
   Create("moby", R"({"stock": 3})");
   for (int i = 0; i < 3; ++i) Patch("moby", R"({"path": "/stock", "increment": -1})");

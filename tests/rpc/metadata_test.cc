@@ -157,6 +157,9 @@ void Metadata::DriveState() {
   SawCall("Get", R"({"collection": "books", "id": "gone"})");
   SawCall("Get", Moby(R"("version": 9)"));
   SawCall("Get", Moby(R"("at_time": "1980-01-01T00:00:00Z")"));
+  SawCall("Get", Moby(R"("at_position": 0)"));
+  SawCall("Get", Moby(R"("at_position": 1)"));  // of an earlier life
+  SawCall("Get", Moby(R"("at_position": 9000000000000000000)"));
   SawCall("Restore", Moby(R"("version": 9)"));
   SawCall("Diff", Moby(R"("from_version": 1, "to_version": 9)"));
   SawCall("List", R"({"collection": "none"})");

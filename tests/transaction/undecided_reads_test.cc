@@ -142,6 +142,36 @@ TEST_P(UndecidedReads, OfATimeAVersionThatWasUndoneNeverCounted) {
   EXPECT_EQ(Get("a", Time(after))->header.version, 4);
 }
 
+TEST_P(UndecidedReads, OfACommitTheSameButACopyHoldsWhatTheLedgerTells) {
+  if (GetParam() != Mode::kAtomic) GTEST_SKIP() << "exempt: commits have no positions";
+  LeaveUndecided();
+  const store::CommitPosition then = world->store().LastPosition();
+  const versioning::At at{std::nullopt, std::nullopt, then};
+  ListQuery as_of;
+  as_of.at_position = then;
+  const auto copied = [&] {
+    std::string all;
+    versioning::CopyQuery query;
+    query.at_position = then;
+    versioning::CopyCursor cursor = world->documents().Copy(query);
+    while (cursor.Next()) {
+      all += cursor.id() + std::to_string(cursor.version().header.version) + " ";
+    }
+    EXPECT_TRUE(cursor.status().ok()) << cursor.status();
+    return all;
+  };
+  EXPECT_EQ(Get("a", at)->header.version, 1);
+  EXPECT_EQ(Listed(as_of), "a1? b1 ");
+  EXPECT_EQ(copied(), "a2 b1 ");
+  TransactingProcess process = Start();
+  ASSERT_TRUE(process.Cancel("id").ok());
+  EXPECT_EQ(Get("a", at)->header.version, 1);
+  EXPECT_EQ(Listed(as_of), "a1 b1 ");
+  EXPECT_EQ(copied(), "a2 b1 ");
+  as_of.at_position = world->store().LastPosition();
+  EXPECT_EQ(Listed(as_of), "a3 b2 ");
+}
+
 TEST_P(UndecidedReads, HistoryShowsEveryVersionAndVerifyIsContent) {
   LeaveUndecided();
   const auto verify = [&] {
