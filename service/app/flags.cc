@@ -1,11 +1,14 @@
 #include "service/app/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <sstream>
 
+#include "absl/strings/numbers.h"
+#include "absl/time/time.h"
 #include "schemas/base/clock.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
@@ -44,6 +47,7 @@ struct FlagTexts {
   int64_t keepalive_seconds = 60;
   int64_t connection_age_seconds = 1800;
   int64_t deadline_seconds = 30;
+  std::string ledger_retention;  // empty: for ever
   int64_t in_flight_mib = 256;
   int event_loops = 0;  // 0: as EventLoopsFor says
 };
@@ -112,7 +116,21 @@ EngineFlags AddEngineOptions(CLI::App& app) {
   return flags;
 }
 
-void AddDocuments(CLI::App& app, ServerOptions& server) {
+// "90d", "12h", "1h30m"; nothing if it is none of a minute to a hundred years.
+std::optional<std::chrono::seconds> ParseRetention(const std::string& text) {
+  constexpr absl::Duration kDay = absl::Hours(24);
+  absl::Duration parsed;
+  int64_t days = 0;
+  if (text.ends_with('d') && absl::SimpleAtoi(text.substr(0, text.size() - 1), &days)) {
+    parsed = days * kDay;
+  } else if (!absl::ParseDuration(text, &parsed)) {
+    return std::nullopt;
+  }
+  if (parsed < absl::Minutes(1) || parsed > 36'500 * kDay) return std::nullopt;
+  return absl::ToChronoSeconds(parsed);
+}
+
+void AddDocuments(CLI::App& app, FlagTexts& texts, ServerOptions& server) {
   const std::string group = "Documents";
   Add(app, group, "default-strategy", server.default_strategy,
       "strategy of collections that name none:\n" + Joined(StrategyNames()))
@@ -129,6 +147,13 @@ void AddDocuments(CLI::App& app, ServerOptions& server) {
   Add(app, group, "document-bytes-max", server.document_bytes_max, "largest document")
       ->type_name("BYTES")
       ->check(CLI::Range(size_t{1024}, document::Limits::kBytesCeiling));
+  Add(app, group, "ledger-retention", texts.ledger_retention,
+      "what is older goes from the ledger, such as 90d or 12h;\nunset: nothing does")
+      ->type_name("DURATION")
+      ->check([](const std::string& text) -> std::string {
+        if (ParseRetention(text)) return "";
+        return text + " is not a duration from 1m to 36500d, such as 90d or 12h";
+      });
 }
 
 // Where transactions in two phases can be held, by the names of steps.
@@ -288,6 +313,7 @@ void Interpret(const FlagTexts& texts, Flags& flags) {
       step != HoldSteps().end()) {
     flags.server.transactions.hold_after = step->second;
   }
+  flags.server.ledger_retention = ParseRetention(texts.ledger_retention);
   flags.server.loop.unary_deadline = std::chrono::seconds(texts.deadline_seconds);
   flags.server.loop.keepalive_time = std::chrono::seconds(texts.keepalive_seconds);
   flags.server.loop.connection_age_max = std::chrono::seconds(texts.connection_age_seconds);
@@ -350,7 +376,7 @@ std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
   app.set_version_flag("--version", STRATA_VERSION);
   AddStorage(app, flags.server);
   const EngineFlags engine_flags = AddEngineOptions(app);
-  AddDocuments(app, flags.server);
+  AddDocuments(app, texts, flags.server);
   AddTransactions(app, texts);
   AddNetwork(app, flags.server, texts);
   AddSecurity(app, flags.server);

@@ -4,6 +4,8 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -13,7 +15,9 @@
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/store/single_record_store.h"
 #include "schemas/versioning/documents.h"
+#include "schemas/versioning/ledger_floor.h"
 #include "schemas/versioning/ledger_migration.h"
+#include "schemas/versioning/ledger_trimming.h"
 #include "service/app/executor.h"
 #include "service/observability/access_log.h"
 #include "service/observability/clock_watch.h"
@@ -167,6 +171,8 @@ constexpr int kPromptThreads = 2;
 // Where the engine's reads block: these wait for them.
 constexpr int kPromptThreadsWhereReadsBlock = 64;
 
+constexpr std::chrono::minutes kTrimInterval{1};
+
 // In the order of making; each is used by those below it. The executors come first because work
 // that the store finishes late may still schedule more, which a stopped executor drops. There are
 // two so that nothing that takes long holds up what somebody waits for: scans, verification and
@@ -192,6 +198,8 @@ struct Server::Parts {
   std::unique_ptr<versioning::Documents> documents;
   std::optional<enrollment::Enrollments> enrollments;
   std::optional<transaction::Transactions> transactions;
+  versioning::FloorHolders floor_holders;
+  std::optional<versioning::LedgerTrimmer> trimmer;
   std::optional<observability::Health> health;
   std::optional<rpc::Reflection> reflection;
   std::optional<rpc::Services> services;
@@ -199,10 +207,12 @@ struct Server::Parts {
   std::unique_ptr<server::ServerLoop> loop;
   std::string address;
   bool drained = false;
+  std::atomic<bool> stopping = false;
 
   absl::Status Serve();
   void Watch();
   void WatchFiles();
+  void TrimLedger();
   void Drain();
   void Close();
 };
@@ -218,6 +228,15 @@ void Server::Parts::Watch() {
 void Server::Parts::WatchFiles() {
   security_files.Look();
   prompt.Schedule(SecurityFiles::kInterval, [this] { WatchFiles(); });
+}
+
+// Again and again, until its executor stops.
+void Server::Parts::TrimLedger() {
+  const absl::Status trimmed = trimmer->Trim([this] { return stopping.load(); });
+  if (!trimmed.ok()) {
+    Log(LogLevel::kWarning, "the ledger is not trimmed", {{"error", ToStd(trimmed.message())}});
+  }
+  executor.Schedule(kTrimInterval, [this] { TrimLedger(); });
 }
 
 absl::Status Server::Parts::Serve() {
@@ -243,6 +262,14 @@ absl::Status Server::Parts::Serve() {
   }
   documents->collections().ResumeSweeps();
   transactions->StartSweeping();
+  if (options.ledger_retention) {
+    if (!store->capabilities().commit_positions) {
+      return OptionError("ledger-retention",
+                         "this engine numbers no commits, so it keeps no ledger");
+    }
+    trimmer.emplace(*store, *options.clock, *options.ledger_retention, floor_holders);
+    executor.Schedule([this] { TrimLedger(); });
+  }
   Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
   server::LoopOptions loop_options = options.loop;
   if (options.security.encrypted()) loop_options.credentials = security_files.credentials();
@@ -267,6 +294,7 @@ void Server::Parts::Drain() {
     health->SetServing(false);
     loop->Shutdown(options.grace);
   }
+  stopping = true;
   executor.Stop();
   prompt.Stop();
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -34,6 +35,8 @@ struct ServerOptions {
   size_t document_bytes_max = size_t{1} << 20;
 
   transaction::TransactionsOptions transactions;
+  // How long the ledger tells of a commit, at least; unset: for ever.
+  std::optional<std::chrono::seconds> ledger_retention;
 
   // Network.
   server::LoopOptions loop;

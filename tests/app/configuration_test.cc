@@ -266,11 +266,17 @@ TEST_F(Configuration, TheCommandLineSaysWhatIsWrong) {
                                           {"--document-bytes-max=3000000", "document-bytes-max"},
                                           {"--event-loops=0", "event-loops"},
                                           {"--transaction-timeout=0", "transaction-timeout"},
+                                          {"--ledger-retention=59s", "from 1m"},
+                                          {"--ledger-retention=99999999d", "36500d"},
+                                          {"--ledger-retention=long", "such as 90d"},
                                           {"--hold-transactions-after=done", "first-slot"},
                                           {"--block-cache-mib=0", "from 1 to 1048576"},
                                           {"--log-level=loud", "log-level"}}) {
     EXPECT_THAT(Refusal({argument}), HasSubstr(word)) << argument;
   }
+  EXPECT_FALSE(Taken({}).server.ledger_retention);
+  EXPECT_EQ(Taken({"--ledger-retention=90d"}).server.ledger_retention, std::chrono::hours(90 * 24));
+  EXPECT_EQ(Taken({"--ledger-retention=1h30m"}).server.ledger_retention, std::chrono::minutes(90));
   EXPECT_FALSE(Taken({"--create-collections=false"}).server.create_collections);
   EXPECT_FALSE(Taken({"--no-create-collections"}).server.create_collections);
 }

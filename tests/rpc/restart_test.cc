@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <thread>
 
 #include "tests/rpc/test_server.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::rpc_test {
@@ -58,6 +60,24 @@ TEST_F(Restart, ARepeatedRequestAnswersWhatTheFirstDid) {
   EXPECT_EQ(
       server.Get(R"({"collection": "books", "id": ")" + id + R"("})").response.document().version(),
       2);
+}
+
+TEST_F(Restart, TheLedgerIsTrimmedToWhatItIsToTell) {
+  test_support::ManualClock clock;
+  app::ServerOptions options = Options();
+  options.clock = &clock;
+  {
+    TestServer server(options);
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(server.Create(R"({"collection": "books", "content": {"json": {}}})").ok());
+    }
+    EXPECT_EQ(server.Audit("{}").response.entries_size(), 3);
+  }
+  clock.Advance(std::chrono::hours(24));
+  options.ledger_retention = std::chrono::hours(12);
+  TestServer server(options);
+  while (server.Audit("{}").response.entries_size() != 1) std::this_thread::yield();
+  EXPECT_EQ(server.List(R"({"collection": "books"})").response.documents_size(), 3);
 }
 
 TEST_F(Restart, ADrainUnderLoadLosesNothingAcknowledged) {
