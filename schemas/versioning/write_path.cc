@@ -127,8 +127,9 @@ void RefuseUndecided(Round& round, const absl::Status& refusal) {
   round.Answer([](const Waiting&) { return true; });
 }
 
-// A write that lost a race may hear of it (Precondition::forbids_retry): one of a document that
-// another has written, or may have.
+// Tells the entry's writes of documents that another has written, or may have, what they lost
+// against: whether a document exists may be as it was, but the state that was asked for has passed
+// (Decider::CheckPrecondition).
 void NoteLoss(const Round& round, const Culprit& culprit, Waiting& entry) {
   if (!culprit.wrote_document) return;
   entry.ForEachWrite([&](PendingWrite& write) {
