@@ -10,4 +10,7 @@ namespace strata::transaction {
 // TRANSACTION_NOT_FOUND; also what is answered about one that the caller may not see.
 absl::Status TransactionNotFound(std::string_view id);
 
+// STORE_UNAVAILABLE, of whoever is not let in (doors.h).
+absl::Status Stopping();
+
 }  // namespace strata::transaction

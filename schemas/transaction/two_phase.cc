@@ -166,6 +166,10 @@ absl::Status TransactionNotFound(std::string_view id) {
       .With("transaction_id", id);
 }
 
+absl::Status Stopping() {
+  return Error(ErrorReason::kStoreUnavailable, "the server stops").ToStatus();
+}
+
 // Brings one transaction to its end. Used by one thread at a time.
 class Driver : public std::enable_shared_from_this<Driver> {
  public:
@@ -670,9 +674,7 @@ void TwoPhase::Settle(const std::string& id, std::function<void(absl::Status)> d
 void TwoPhase::Prepare(std::vector<Unprepared> collections,
                        std::function<void(absl::Status)> done) {
   const Doors::Visit visit(doors_);
-  if (!visit.let_in()) {
-    return done(Error(ErrorReason::kStoreUnavailable, "the server stops").ToStatus());
-  }
+  if (!visit.let_in()) return done(Stopping());
   if (collections.empty()) return done(absl::OkStatus());
   const Unprepared next = std::move(collections.back());
   collections.pop_back();
