@@ -192,9 +192,9 @@ Added WriteQueues::Add(std::unique_ptr<PendingWrite> write, bool at_length) {
   Waiting entry{std::move(write), nullptr};
   {
     const std::lock_guard lock(shard.mutex);
-    const auto found = shard.queues.find(key);
-    const bool parked = found != shard.queues.end() && found->second->parked_;
-    if (!parked || !at_length) return AddWrite(std::move(entry), std::move(key), shard);
+    if (!at_length || !IsParked(shard, key)) {
+      return AddWrite(std::move(entry), std::move(key), shard);
+    }
   }
   const std::lock_guard units_lock(units_mutex_);
   WriteQueuePtrs to_run;
@@ -209,6 +209,12 @@ Added WriteQueues::Add(std::unique_ptr<PendingWrite> write, bool at_length) {
   Added added = AddWrite(std::move(entry), std::move(key), shard);
   added.to_run.insert(added.to_run.end(), to_run.begin(), to_run.end());
   return added;
+}
+
+// REQUIRES: the shard's mutex is held.
+bool WriteQueues::IsParked(const Shard& shard, const std::string& key) {
+  const auto found = shard.queues.find(key);
+  return found != shard.queues.end() && found->second->parked_;
 }
 
 // REQUIRES: the shard's mutex is held.

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "schemas/versioning/write_path.h"
@@ -107,7 +108,9 @@ class WantedTurns {
 
  private:
   std::vector<WantedTurn> all_;
-  std::unordered_map<const PendingUnit*, size_t> of_units_;  // indexes into `all_`
+  // Indexes into `all_`. Each write makes turns, and nearly none wants any: empty, this costs
+  // nothing.
+  absl::flat_hash_map<const PendingUnit*, size_t> of_units_;
 };
 
 // What is to be done for a write or unit that now waits.
@@ -189,6 +192,7 @@ class WriteQueues {
   Shard& ShardOf(const std::string& key);
   WriteQueuePtr AddTicket(const PendingUnitPtr& unit, std::string key, const DocumentName& name,
                           bool at_length, Added& added);
+  static bool IsParked(const Shard& shard, const std::string& key);
   static Added AddWrite(Waiting entry, std::string key, Shard& shard);
   static void Park(WriteQueuePtrs queues, WantedTurns& wanted);
   static void Unpark(WriteQueuePtr queue, WriteQueuePtrs& to_run);
