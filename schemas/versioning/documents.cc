@@ -146,14 +146,14 @@ absl::StatusOr<StoredVersion> Documents::Get(const DocumentName& name, const At&
   ASSIGN_OR_RETURN(const std::optional<AsOf> as_of,
                    AsOf::Make(at.time, at.position, store_, clock_));
   RETURN_IF_ERROR(ValidateName(name));
-  StoredVersion found;
+  absl::StatusOr<StoredVersion> found(absl::in_place);
   CollectionReader reader(store_, *collections_, limits);
   RETURN_IF_ERROR(reader.Read(name.collection, [&]() -> absl::Status {
     std::optional<DocumentView> document;
     RETURN_IF_ERROR(DocumentView::Open(name, reader, document));
-    RETURN_IF_ERROR(Find(name, at.version, as_of, *document, found));
-    if (found.deleted()) return DocumentDeleted(name, found.header.version);
-    return found.content->size() > limits.document_bytes_max ? TakesLong() : absl::OkStatus();
+    RETURN_IF_ERROR(Find(name, at.version, as_of, *document, *found));
+    if (found->deleted()) return DocumentDeleted(name, found->header.version);
+    return found->content->size() > limits.document_bytes_max ? TakesLong() : absl::OkStatus();
   }));
   return found;
 }

@@ -1,15 +1,26 @@
 #include "schemas/versioning/record_codec.h"
 
+#include <cstdint>
 #include <cstring>
 #include <tuple>
 #include <utility>
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/document/bson_view.h"
 
 namespace strata::versioning {
 namespace {
+
+// Whether the bytes say their own length and end as a document does; whatever is between.
+bool IsFramed(std::string_view bytes) {
+  return bytes.size() >= document::kEmptyDocument.size() && bytes.size() <= INT32_MAX &&
+         document::LoadNumber<int32_t>(bytes) == static_cast<int32_t>(bytes.size()) &&
+         bytes.back() == '\0';
+}
+
+// The length and the subtype, before a binary's payload; the subtype of bytes that are just bytes.
+constexpr size_t kBinaryHead = 5;
+constexpr uint8_t kPlainBinary = 0x00;
 
 absl::Status Corrupt(std::string_view what) {
   return Error(ErrorReason::kRecordCorrupt, what).With("record", what);
@@ -114,7 +125,7 @@ BsonBuilder& BsonBuilder::String(std::string_view name, std::string_view value) 
 BsonBuilder& BsonBuilder::Binary(std::string_view name, std::string_view value) {
   document::AppendMemberHead(document::kBsonBinary, name, bytes_);
   document::AppendNumber(static_cast<int32_t>(value.size()), bytes_);
-  bytes_ += static_cast<char>(BSON_SUBTYPE_BINARY);
+  bytes_ += static_cast<char>(kPlainBinary);
   bytes_ += value;
   return *this;
 }
@@ -132,58 +143,32 @@ std::string BsonBuilder::Take() {
   return std::move(bytes_);
 }
 
-BsonReader::BsonReader(std::string_view bytes) {
-  // Null is what Document() gives for a member of another type, and libbson ends the process on it.
-  corrupt_ = bytes.data() == nullptr ||
-             !bson_iter_init_from_data(&iterator_, reinterpret_cast<const uint8_t*>(bytes.data()),
-                                       bytes.size());
-}
-
-bool BsonReader::Next() {
-  if (corrupt_) return false;
-  if (bson_iter_next(&iterator_)) return true;
-  corrupt_ = iterator_.err_off != 0;
-  return false;
-}
-
-std::string_view BsonReader::name() const {
-  return {bson_iter_key(&iterator_), bson_iter_key_len(&iterator_)};
-}
+BsonReader::BsonReader(std::string_view bytes) : members_(bytes), corrupt_(!IsFramed(bytes)) {}
 
 int64_t BsonReader::Int64() {
-  if (BSON_ITER_HOLDS_INT32(&iterator_)) return bson_iter_int32(&iterator_);
-  return Expect(BSON_ITER_HOLDS_INT64(&iterator_)) ? bson_iter_int64(&iterator_) : 0;
+  return Expect(document::IsInteger(member_.type))
+             ? document::LoadInteger(member_.type, member_.value)
+             : 0;
 }
 
 bool BsonReader::Bool() {
-  return Expect(BSON_ITER_HOLDS_BOOL(&iterator_)) && bson_iter_bool(&iterator_);
+  const bool holds = member_.type == document::kBsonBool &&
+                     (member_.value.front() == '\0' || member_.value.front() == '\1');
+  return Expect(holds) && member_.value.front() == '\1';
 }
 
 std::string_view BsonReader::String() {
-  if (!Expect(BSON_ITER_HOLDS_UTF8(&iterator_))) return {};
-  uint32_t size = 0;
-  const char* const text = bson_iter_utf8(&iterator_, &size);
-  return {text, size};
+  const bool holds = member_.type == document::kBsonString && member_.value.back() == '\0';
+  return Expect(holds) ? document::StringText(member_.value) : std::string_view();
 }
 
 std::string_view BsonReader::Binary() {
-  if (!Expect(BSON_ITER_HOLDS_BINARY(&iterator_))) return {};
-  bson_subtype_t subtype = BSON_SUBTYPE_BINARY;
-  uint32_t size = 0;
-  const uint8_t* bytes = nullptr;
-  bson_iter_binary(&iterator_, &subtype, &size, &bytes);
-  return {reinterpret_cast<const char*>(bytes), size};
+  const bool holds = member_.type == document::kBsonBinary;
+  return Expect(holds) ? member_.value.substr(kBinaryHead) : std::string_view();
 }
 
 std::string_view BsonReader::Document() {
-  uint32_t size = 0;
-  const uint8_t* bytes = nullptr;
-  if (BSON_ITER_HOLDS_DOCUMENT(&iterator_)) {
-    bson_iter_document(&iterator_, &size, &bytes);
-  } else if (Expect(BSON_ITER_HOLDS_ARRAY(&iterator_))) {
-    bson_iter_array(&iterator_, &size, &bytes);
-  }
-  return {reinterpret_cast<const char*>(bytes), size};
+  return Expect(document::IsContainer(member_.type)) ? member_.value : std::string_view();
 }
 
 void AppendHeader(const VersionHeader& header, store::CommitPosition position,
@@ -213,25 +198,21 @@ std::string EncodeVersion(const StoredVersion& version) {
 
 namespace {
 
-// `make_content` of the bytes of the content, if the part has it.
+// Into a new `version`: there is much to move. `make_content` of the bytes of the content, if the
+// part has it. False for bytes that are no version record.
 template <typename MakeContent>
-absl::StatusOr<VersionRecord> Decode(std::string_view bytes, store::CommitPosition record_position,
-                                     Part part, MakeContent make_content) {
-  // Made where it is returned, and nothing else is: there is much to move.
-  absl::StatusOr<VersionRecord> decoded(absl::in_place);
-  VersionRecord& record = *decoded;
-  VersionHeader& header = record.version.header;
+bool Decode(std::string_view bytes, store::CommitPosition record_position, Part part,
+            MakeContent make_content, StoredVersion& version, LayoutMembers& layout) {
+  VersionHeader& header = version.header;
   std::optional<UnixMicros> create_time;
-  record.version.position = record_position;
+  version.position = record_position;
   bool corrupt = false;
   BsonReader reader(bytes);
   while (reader.Next()) {
     const std::string_view name = reader.name();
     if (name == "content") {
       const std::string_view content = reader.Document();
-      if (part == Part::kContent && !reader.corrupt()) {
-        record.version.content = make_content(content);
-      }
+      if (part == Part::kContent && !reader.corrupt()) version.content = make_content(content);
     } else if (name == "created") {
       create_time = reader.Int64();
     } else if (name == "request_fingerprint" || name == "fingerprint") {
@@ -246,42 +227,61 @@ absl::StatusOr<VersionRecord> Decode(std::string_view bytes, store::CommitPositi
     } else if (name == "proof") {
       ReadProof(reader.Binary(), header, corrupt);
     } else if (name == "position") {
-      record.version.position = reader.Int64();
+      version.position = reader.Int64();
     } else if (name == "current") {
-      record.current = reader.Bool();
+      layout.current = reader.Bool();
     } else if (name == "delta") {
-      record.delta = reader.Document();
+      layout.delta = reader.Document();
     } else if (name == "chain_length") {
-      record.chain_length = reader.Int64();
+      layout.chain_length = reader.Int64();
     } else if (name == "chain_bytes") {
-      record.chain_bytes = reader.Int64();
+      layout.chain_bytes = reader.Int64();
     } else if (!ReadCommonMember(reader, header, corrupt)) {
       corrupt = true;
     }
   }
-  if (corrupt || reader.corrupt() || header.version < 1 || !ValidKind(header.kind) ||
-      header.salt.empty() || (header.mark != VersionMark::kNone && header.transaction_id.empty()) ||
-      header.request_id.empty() != header.request_fingerprint.empty()) {
+  header.create_time = create_time.value_or(header.commit_time);
+  return !corrupt && !reader.corrupt() && header.version >= 1 && ValidKind(header.kind) &&
+         !header.salt.empty() &&
+         (header.mark == VersionMark::kNone || !header.transaction_id.empty()) &&
+         header.request_id.empty() == header.request_fingerprint.empty();
+}
+
+template <typename MakeContent>
+absl::StatusOr<VersionRecord> DecodeRecord(std::string_view bytes, store::CommitPosition position,
+                                           Part part, MakeContent make_content) {
+  absl::StatusOr<VersionRecord> decoded(absl::in_place);
+  if (!Decode(bytes, position, part, make_content, decoded->version, *decoded)) {
     decoded = Corrupt("version record");
-  } else {
-    header.create_time = create_time.value_or(header.commit_time);
   }
   return decoded;
+}
+
+// The content shares the record's bytes.
+auto SharedWith(const store::Record& record) {
+  return [&record](std::string_view content) {
+    return document::Content::FromTrusted(record.value.shared(), content);
+  };
 }
 
 }  // namespace
 
 absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
                                             store::CommitPosition record_position, Part part) {
-  return Decode(bytes, record_position, part, [](std::string_view content) {
+  return DecodeRecord(bytes, record_position, part, [](std::string_view content) {
     return document::Content::FromTrusted(std::string(content));
   });
 }
 
 absl::StatusOr<VersionRecord> DecodeVersion(const store::Record& record, Part part) {
-  return Decode(record.value, record.position, part, [&](std::string_view content) {
-    return document::Content::FromTrusted(record.value.shared(), content);
-  });
+  return DecodeRecord(record.value, record.position, part, SharedWith(record));
+}
+
+absl::Status DecodeVersion(const store::Record& record, Part part, StoredVersion& version) {
+  LayoutMembers layout;
+  const bool decoded =
+      Decode(record.value, record.position, part, SharedWith(record), version, layout);
+  return decoded ? absl::OkStatus() : Corrupt("version record");
 }
 
 absl::StatusOr<RecordBody> DecodeBody(std::string_view bytes) {

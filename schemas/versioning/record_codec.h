@@ -22,13 +22,12 @@
 //                actor, for, reason, labels, request }
 #pragma once
 
-#include <bson/bson.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "schemas/document/bson_view.h"
 #include "schemas/store/ledger_block.h"
 #include "schemas/store/record.h"
 #include "schemas/versioning/version.h"
@@ -59,16 +58,22 @@ class BsonBuilder {
   std::string bytes_;
 };
 
-// Walks the members of one BSON document that a store returned. The bytes must outlive it.
+// Walks the members of one BSON document that a store returned. Looks at their frames; the text of
+// a string is what was written. The bytes must outlive it.
 class BsonReader {
  public:
   explicit BsonReader(std::string_view bytes);
 
   // Moves to the next member; false at the end, or where the bytes are no BSON (then corrupt()).
-  bool Next();
+  bool Next() {
+    if (corrupt_) return false;
+    if (members_.Next(member_)) return true;
+    corrupt_ = members_.failed();
+    return false;
+  }
   bool corrupt() const { return corrupt_; }
 
-  std::string_view name() const;
+  std::string_view name() const { return member_.name; }
   // The member's value; the type's zero value if it is of another type (then corrupt()).
   int64_t Int64();  // of an int32 too
   bool Bool();
@@ -82,19 +87,24 @@ class BsonReader {
     return holds;
   }
 
-  bson_iter_t iterator_;
-  bool corrupt_ = false;
+  document::MemberReader members_;
+  document::Member member_;
+  bool corrupt_;
 };
 
-// The members of one `version` record.
-struct VersionRecord {
-  StoredVersion version;
+// What a `version` record has besides the version.
+struct LayoutMembers {
   bool current = false;    // CURRENT_FLAG
   std::string_view delta;  // DELTAS: a view into the record's bytes; empty: none
   // DELTAS: deltas since the last keyframe, this one not counted. A head without is right above a
   // keyframe, an older version's delta without was stored by format 2 and does not say.
   std::optional<int64_t> chain_length;
   int64_t chain_bytes = 0;  // … and their size; of the head only
+};
+
+// The members of one `version` record.
+struct VersionRecord : LayoutMembers {
+  StoredVersion version;
 };
 
 enum class Part : uint8_t { kHeader, kContent };
@@ -114,6 +124,8 @@ absl::StatusOr<VersionRecord> DecodeVersion(std::string_view bytes,
                                             store::CommitPosition record_position, Part part);
 // The same of a whole record, whose bytes the content shares.
 absl::StatusOr<VersionRecord> DecodeVersion(const store::Record& record, Part part);
+// The same for who needs the version alone, into one that is new.
+absl::Status DecodeVersion(const store::Record& record, Part part, StoredVersion& version);
 
 // Where a member stands in a record's bytes; size 0: it is not there.
 struct Extent {

@@ -392,9 +392,7 @@ void ConfirmHeadRecord(const DocumentKey& document, const Head* head, store::Wri
 }
 
 absl::Status DecodeWholeHead(const Record& record, Part part, StoredVersion& version) {
-  absl::StatusOr<VersionRecord> head = DecodeVersion(record, part);
-  if (!head.ok()) return std::move(head).status();
-  version = std::move(head->version);
+  RETURN_IF_ERROR(DecodeVersion(record, part, version));
   if (part == Part::kContent && version.content.has_value() == version.deleted()) {
     return CorruptVersion(version.header.version, "has lost its content");
   }

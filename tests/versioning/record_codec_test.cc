@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "schemas/base/error.h"
+#include "schemas/document/content.h"
 
 namespace strata::versioning {
 namespace {
@@ -122,6 +123,52 @@ TEST(RecordCodec, AMarkHasItsTransaction) {
   EXPECT_EQ(ReasonOf(DecodeMarked("", 1).status()), ErrorReason::kRecordCorrupt);
   const auto number = DecodeWith([](BsonBuilder& builder) { builder.Int64("transaction", 1); });
   EXPECT_EQ(ReasonOf(number.status()), ErrorReason::kRecordCorrupt);
+}
+
+std::string WholeVersion() {
+  return EncodeVersion(
+      {Header(), document::Content::FromTrusted(BsonBuilder().Int64("age", 36).Take()), 1});
+}
+
+TEST(RecordCodec, ARecordThatIsCutIsCorrupt) {
+  const std::string whole = WholeVersion();
+  ASSERT_TRUE(DecodeVersion(whole, /*record_position=*/1, Part::kContent).ok());
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const std::string cut = whole.substr(0, size);
+    const auto read = DecodeVersion(cut, /*record_position=*/1, Part::kContent);
+    EXPECT_EQ(ReasonOf(read.status()), ErrorReason::kRecordCorrupt) << size;
+  }
+}
+
+// Of the other bytes only the sanitizers say what becomes of them.
+TEST(RecordCodec, DamageInTheFrameIsFound) {
+  const std::string whole = WholeVersion();
+  for (size_t at = 0; at < whole.size(); ++at) {
+    for (const int flip : {0x01, 0x7F, 0x80, 0xFF}) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ flip);
+      const auto read = DecodeVersion(damaged, /*record_position=*/1, Part::kContent);
+      const bool frame = at < sizeof(int32_t) || at + 1 == whole.size();
+      if (frame) EXPECT_EQ(ReasonOf(read.status()), ErrorReason::kRecordCorrupt) << at;
+    }
+  }
+}
+
+TEST(RecordCodec, AMemberOfAnotherFormIsCorrupt) {
+  std::string text = BsonBuilder().String("member", "text").Take();
+  text[text.size() - 2] = 'x';  // where the string ends
+  BsonReader strings(text);
+  ASSERT_TRUE(strings.Next());
+  EXPECT_EQ(strings.String(), "");
+  EXPECT_TRUE(strings.corrupt());
+  EXPECT_FALSE(strings.Next());
+
+  std::string truth = BsonBuilder().Bool("member", true).Take();
+  truth[truth.size() - 2] = 2;
+  BsonReader bools(truth);
+  ASSERT_TRUE(bools.Next());
+  EXPECT_FALSE(bools.Bool());
+  EXPECT_TRUE(bools.corrupt());
 }
 
 }  // namespace
