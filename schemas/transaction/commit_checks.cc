@@ -74,6 +74,12 @@ absl::Status CheckRead(const versioning::ReadCheck& read) {
 
 absl::Status CheckCommit(const CommitRequest& request, TransactionMode mode) {
   RETURN_IF_ERROR(CheckCounts(request, mode));
+  if (mode == TransactionMode::kTwoPhase && !request.joined.empty()) {
+    return Error(ErrorReason::kUnsupportedByEngine,
+                 "what has to hold at the commit, such as a lease, needs a transaction of one "
+                 "commit; this one has two phases")
+        .With("capability", "atomic_batches");
+  }
   RETURN_IF_ERROR(CheckId(request.request_id));
   RETURN_IF_ERROR(versioning::ValidateChange(request.change));
   std::set<std::pair<std::string_view, std::string_view>> named;

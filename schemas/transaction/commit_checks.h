@@ -9,7 +9,7 @@
 namespace strata::transaction {
 
 // INVALID_FIELD, INVALID_NAME, with the request's field, and `index` where it is in a write or
-// read.
+// read; UNSUPPORTED_BY_ENGINE for what only one commit can do.
 absl::Status CheckCommit(const CommitRequest& request, TransactionMode mode);
 
 // Of all that decides what a transaction does: equal for a repeated call.

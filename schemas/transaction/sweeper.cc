@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "schemas/base/doors.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/transaction/doors.h"
 #include "schemas/versioning/record_codec.h"
 
 namespace strata::transaction {

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "schemas/base/doors.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/transaction/attempt.h"
 #include "schemas/transaction/commit_checks.h"
-#include "schemas/transaction/doors.h"
 #include "schemas/transaction/environment.h"
 #include "schemas/transaction/moment.h"
 #include "schemas/transaction/sweeper.h"
@@ -105,6 +105,7 @@ void Transactions::Impl::CommitAtOnce(CommitRequest request, std::string fingerp
   unit.transaction_id = remembered ? std::move(request.request_id) : MakeId();
   if (remembered) unit.request_fingerprint = std::move(fingerprint);
   unit.reads = std::move(request.reads);
+  unit.joined = std::move(request.joined);
   unit.change = std::move(request.change);
   unit.max_attempts = request.max_attempts;
   unit.validate_only = request.validate_only;

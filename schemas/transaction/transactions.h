@@ -31,6 +31,7 @@ inline constexpr size_t kTwoPhaseDocumentsMax = 20;
 struct CommitRequest {
   std::vector<Operation> writes;
   std::vector<versioning::ReadCheck> reads;
+  std::vector<versioning::JoinedPlan> joined;  // in one commit only
   std::optional<TransactionMode> mode;  // none: one commit where the engine can, else two phases
   versioning::ChangeInfo change;
   std::string request_id;  // empty: none

@@ -5,10 +5,10 @@
 #include <mutex>
 #include <utility>
 
+#include "schemas/base/doors.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/transaction/attempt.h"
-#include "schemas/transaction/doors.h"
 #include "schemas/transaction/evaluation.h"
 #include "schemas/transaction/transaction_errors.h"
 #include "schemas/versioning/read_limits.h"

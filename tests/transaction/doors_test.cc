@@ -1,5 +1,5 @@
 // Doors: whoever is inside stays until they leave; nobody comes in afterwards.
-#include "schemas/transaction/doors.h"
+#include "schemas/base/doors.h"
 
 #include <gtest/gtest.h>
 

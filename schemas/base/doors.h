@@ -1,11 +1,11 @@
-// Who is inside something that ends. Internal to this folder.
+// Who is inside something that ends.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 
-namespace strata::transaction {
+namespace strata {
 
 // Lets visitors in until it is closed. What somebody else calls back at any time (a store that ends
 // its last commits, say) enters first, and leaves alone what may be gone where it is not let in.
@@ -60,4 +60,4 @@ class Doors {
   std::atomic<bool> closed_ = false;
 };
 
-}  // namespace strata::transaction
+}  // namespace strata

@@ -1,0 +1,97 @@
+#include "schemas/lease/fence.h"
+
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+
+namespace strata::lease {
+namespace {
+
+using store::Keyspace;
+
+std::string TextOf(const Place& place) {
+  std::string text = std::to_string(place.position);
+  if (place.index) text += ", event " + std::to_string(*place.index);
+  return text;
+}
+
+void AddActual(const Place& stored, Error& error) {
+  error.With("actual", stored.position);
+  if (stored.index) error.With("actual_index", int64_t{*stored.index});
+}
+
+absl::Status EventOutOfOrder(std::string_view name, const Place& after, const Place& stored) {
+  Error error(ErrorReason::kEventOutOfOrder, "lease " + std::string(name) + " has come to " +
+                                                 TextOf(stored) + ", not to " + TextOf(after));
+  error.With("lease", name).With("after_position", after.position);
+  if (after.index) error.With("after_index", int64_t{*after.index});
+  AddActual(stored, error);
+  return error;
+}
+
+}  // namespace
+
+absl::Status AlreadyAcknowledged(std::string_view name, const Place& place, const Place& stored) {
+  Error error(ErrorReason::kAlreadyAcknowledged, "lease " + std::string(name) + " has come to " +
+                                                     TextOf(stored) + ", which is not before " +
+                                                     TextOf(place));
+  error.With("lease", name).With("position", place.position);
+  if (place.index) error.With("index", int64_t{*place.index});
+  AddActual(stored, error);
+  return error;
+}
+
+absl::Status CheckToken(std::string_view name, const StoredLease& lease, store::Stamp token) {
+  if (lease.IsHeldBy(token)) return absl::OkStatus();
+  std::string problem = " has token " + std::to_string(lease.token) + ", not ";
+  if (!lease.owner) problem = " was never acquired, so it has no token ";
+  // The stamp of a release is nobody's token.
+  if (lease.owner && lease.owner->holder.empty()) problem = " was released; nobody has token ";
+  return Error(ErrorReason::kLeaseLost,
+               "lease " + std::string(name) + problem + std::to_string(token))
+      .With("lease", name)
+      .With("token", token)
+      .With("actual", lease.token);
+}
+
+absl::Status CheckPlaceExists(const store::Store& store, std::string_view field,
+                              const Place& place) {
+  if (!store.capabilities().commit_positions) {
+    return Error(ErrorReason::kUnsupportedByEngine,
+                 std::string(field) + " needs commit positions, which the engine has not")
+        .With("capability", "commit_positions");
+  }
+  const store::CommitPosition last = store.LastPosition();
+  if (place.position <= last) return absl::OkStatus();
+  return Error(ErrorReason::kPositionUnknown, "position " + std::to_string(place.position) +
+                                                  " is behind the last commit, " +
+                                                  std::to_string(last))
+      .With("field", field)
+      .With("position", place.position)
+      .With("last", last);
+}
+
+versioning::JoinedPlan MakeFence(const store::Store& store, LeaseToken token) {
+  return [&store, token = std::move(token)](const versioning::ReadContext& context,
+                                            store::WriteBatch& batch) -> absl::Status {
+    ASSIGN_OR_RETURN(const StoredLease lease, ReadLease(context.reader, token.name));
+    RETURN_IF_ERROR(CheckToken(token.name, lease, token.token));
+    // Whoever took the lease since then makes this guard fail; what it left is read then.
+    batch.Check(Keyspace::kLeases, OwnerKey(token.name), token.token);
+    if (!token.place) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckPlaceExists(store, "lease.position", *token.place));
+    State state = *lease.state;
+    if (state.place >= *token.place) {
+      return AlreadyAcknowledged(token.name, *token.place, state.place);
+    }
+    if (token.after && state.place < *token.after) {
+      return EventOutOfOrder(token.name, *token.after, state.place);
+    }
+    state.place = *token.place;
+    batch.Replace(Keyspace::kLeases, StateKey(token.name), state.Encode(), lease.state_stamp);
+    return absl::OkStatus();
+  };
+}
+
+}  // namespace strata::lease

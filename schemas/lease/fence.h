@@ -1,0 +1,30 @@
+// The fence: a write that commits only while its writer holds a lease. Internal to this folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "schemas/lease/lease_record.h"
+#include "schemas/lease/leases.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/write_path.h"
+
+namespace strata::lease {
+
+// As Leases::Fence. The store must outlive it.
+versioning::JoinedPlan MakeFence(const store::Store& store, LeaseToken token);
+
+// LEASE_LOST unless the lease is held under the token.
+absl::Status CheckToken(std::string_view name, const StoredLease& lease, store::Stamp token);
+
+// POSITION_UNKNOWN for a place behind the last commit. UNSUPPORTED_BY_ENGINE without positions.
+absl::Status CheckPlaceExists(const store::Store& store, std::string_view field,
+                              const Place& place);
+
+// ALREADY_ACKNOWLEDGED: that `place` is none to go to from `stored`.
+absl::Status AlreadyAcknowledged(std::string_view name, const Place& place, const Place& stored);
+
+}  // namespace strata::lease

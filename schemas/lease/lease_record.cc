@@ -1,0 +1,143 @@
+#include "schemas/lease/lease_record.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/store/key_codec.h"
+#include "schemas/versioning/record_codec.h"
+
+namespace strata::lease {
+namespace {
+
+using store::Keyspace;
+using versioning::BsonBuilder;
+using versioning::BsonReader;
+
+// Names hold no control characters, so the first zero byte ends one, and "a" sorts before "a/b".
+constexpr std::string_view kOwnerSuffix("\0\0", 2);
+constexpr std::string_view kStateSuffix("\0\1", 2);
+constexpr std::string_view kBehindSuffix("\0\2", 2);
+
+absl::Status Corrupt() {
+  return Error(ErrorReason::kRecordCorrupt, "lease record").With("record", "lease record");
+}
+
+std::string Suffixed(std::string_view name, std::string_view suffix) {
+  std::string key;
+  key.reserve(name.size() + suffix.size());
+  return key.append(name).append(suffix);
+}
+
+}  // namespace
+
+std::string Owner::Encode() const {
+  BsonBuilder builder;
+  if (!holder.empty()) builder.String("holder", holder);
+  if (!metadata.empty()) {
+    BsonBuilder members;
+    for (const auto& [name, value] : metadata) members.String(name, value);
+    builder.Document("metadata", members.Take());
+  }
+  builder.Int64("acquired", acquire_time);
+  if (release_time != 0) builder.Int64("released", release_time);
+  return builder.Take();
+}
+
+absl::StatusOr<Owner> Owner::Decode(std::string_view value) {
+  Owner owner;
+  BsonReader reader(value);
+  while (reader.Next()) {
+    const std::string_view name = reader.name();
+    if (name == "holder") {
+      owner.holder = reader.String();
+    } else if (name == "metadata") {
+      BsonReader members(reader.Document());
+      while (members.Next()) {
+        std::string member(members.name());
+        owner.metadata.emplace(std::move(member), members.String());
+      }
+      if (members.corrupt()) return Corrupt();
+    } else if (name == "acquired") {
+      owner.acquire_time = reader.Int64();
+    } else if (name == "released") {
+      owner.release_time = reader.Int64();
+    } else {
+      return Corrupt();
+    }
+  }
+  if (reader.corrupt() || owner.holder.empty() != (owner.release_time != 0)) return Corrupt();
+  return owner;
+}
+
+std::string State::Encode() const {
+  BsonBuilder builder;
+  builder.Int64("expires", expire_time).Int64("ttl", ttl.count());
+  if (place.position != 0) builder.Int64("position", place.position);
+  if (place.index) builder.Int32("index", *place.index);
+  if (!data.empty()) builder.Binary("data", data);
+  return builder.Take();
+}
+
+absl::StatusOr<State> State::Decode(std::string_view value) {
+  State state;
+  BsonReader reader(value);
+  while (reader.Next()) {
+    const std::string_view name = reader.name();
+    if (name == "expires") {
+      state.expire_time = reader.Int64();
+    } else if (name == "ttl") {
+      state.ttl = std::chrono::microseconds(reader.Int64());
+    } else if (name == "position") {
+      state.place.position = reader.Int64();
+    } else if (name == "index") {
+      const int64_t index = reader.Int64();
+      if (!std::in_range<int32_t>(index)) return Corrupt();
+      state.place.index = static_cast<int32_t>(index);
+    } else if (name == "data") {
+      state.data = reader.Binary();
+    } else {
+      return Corrupt();
+    }
+  }
+  if (reader.corrupt() || state.place.position < 0 || state.place.index.value_or(0) < 0) {
+    return Corrupt();
+  }
+  return state;
+}
+
+std::string OwnerKey(std::string_view name) { return Suffixed(name, kOwnerSuffix); }
+
+std::string StateKey(std::string_view name) { return Suffixed(name, kStateSuffix); }
+
+store::Range LeaseRange(std::string_view prefix, std::string_view after_name) {
+  std::string begin(prefix);
+  if (!after_name.empty()) begin = std::max(begin, Suffixed(after_name, kBehindSuffix));
+  return {std::move(begin), store::PrefixEnd(prefix)};
+}
+
+absl::StatusOr<std::string_view> LeaseNameOf(std::string_view key) {
+  if (!key.ends_with(kOwnerSuffix) && !key.ends_with(kStateSuffix)) return Corrupt();
+  return key.substr(0, key.size() - kOwnerSuffix.size());
+}
+
+absl::StatusOr<StoredLease> ReadLease(const store::Reader& reader, std::string_view name) {
+  StoredLease lease;
+  ASSIGN_OR_RETURN(const std::optional<store::Record> owner,
+                   reader.Get(Keyspace::kLeases, OwnerKey(name)));
+  ASSIGN_OR_RETURN(const std::optional<store::Record> state,
+                   reader.Get(Keyspace::kLeases, StateKey(name)));
+  if (owner) {
+    ASSIGN_OR_RETURN(lease.owner, Owner::Decode(owner->value));
+    lease.token = owner->stamp;
+  }
+  if (state) {
+    ASSIGN_OR_RETURN(lease.state, State::Decode(state->value));
+    lease.state_stamp = state->stamp;
+  }
+  if (lease.owner && !lease.state) return Corrupt();
+  return lease;
+}
+
+}  // namespace strata::lease

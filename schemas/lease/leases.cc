@@ -1,0 +1,645 @@
+#include "schemas/lease/leases.h"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "schemas/base/doors.h"
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/lease/fence.h"
+#include "schemas/lease/lease_requests.h"
+#include "schemas/versioning/names.h"
+
+namespace strata::lease {
+namespace {
+
+using std::chrono::microseconds;
+using store::CommitResult;
+using store::Keyspace;
+using store::WriteBatch;
+
+// Each lost race means that another has written the lease.
+constexpr int kAttemptsMax = 16;
+
+// Between two turns of the sweeper over the same leases.
+constexpr microseconds kSweepPause = std::chrono::milliseconds(100);
+
+absl::Status Held(const std::string& name, const StoredLease& stored, UnixMicros now) {
+  const UnixMicros expires = stored.state->expire_time;
+  const std::string time =
+      absl::FormatTime(absl::RFC3339_full, absl::FromUnixMicros(expires), absl::UTCTimeZone());
+  return Error(ErrorReason::kLeaseHeld, stored.owner->holder + " has the lease until " + time)
+      .With("lease", name)
+      .With("holder", stored.owner->holder)
+      .With("expire_time", time)
+      .RetryAfter(microseconds(std::max<UnixMicros>(expires - now, 1)));
+}
+
+absl::Status RetriesExhausted(int attempts) {
+  return Error(ErrorReason::kRetriesExhausted,
+               "lost the race " + std::to_string(attempts) + " times")
+      .With("attempts", int64_t{attempts});
+}
+
+absl::Status TooManyWait(size_t most) {
+  return Error(ErrorReason::kOverloaded, "the lease is held, and " + std::to_string(most) +
+                                             " calls wait for leases already; try again");
+}
+
+absl::Status Draining() { return Error(ErrorReason::kDraining, "server is draining"); }
+
+// REQUIRES: it has an owner.
+Lease ToLease(std::string name, const StoredLease& stored) {
+  Lease lease;
+  lease.name = std::move(name);
+  lease.holder = stored.owner->holder;
+  lease.token = stored.token;
+  lease.ttl = stored.state->ttl;
+  lease.expire_time = stored.state->expire_time;
+  if (lease.holder.empty()) {
+    lease.expire_time = std::min(lease.expire_time, stored.owner->release_time);
+  }
+  lease.metadata = stored.owner->metadata;
+  lease.place = stored.state->place;
+  return lease;
+}
+
+void PutOwner(const std::string& name, const StoredLease& stored, const Owner& owner,
+              WriteBatch& batch) {
+  if (stored.owner) {
+    batch.Replace(Keyspace::kLeases, OwnerKey(name), owner.Encode(), stored.token);
+  } else {
+    batch.Insert(Keyspace::kLeases, OwnerKey(name), owner.Encode());
+  }
+}
+
+void PutState(const std::string& name, const StoredLease& stored, const State& state,
+              WriteBatch& batch) {
+  if (stored.state) {
+    batch.Replace(Keyspace::kLeases, StateKey(name), state.Encode(), stored.state_stamp);
+  } else {
+    batch.Insert(Keyspace::kLeases, StateKey(name), state.Encode());
+  }
+}
+
+}  // namespace
+
+class Leases::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(store::Store& store, const Clock& clock, Executor& executor, LeasesOptions options)
+      : store_(store),
+        capabilities_(store.capabilities()),
+        clock_(clock),
+        executor_(executor),
+        options_(options) {}
+
+  // Returns when nothing touches any more what it was made with, but for the executor.
+  void Close() {
+    StopWaiting();
+    doors_.Close();
+  }
+
+  void Acquire(AcquireRequest request, LeaseCallback done);
+  void Renew(RenewRequest request, LeaseCallback done);
+  void Release(ReleaseRequest request, LeaseCallback done);
+  absl::StatusOr<Lease> Get(const std::string& name) const;
+  absl::StatusOr<std::vector<Lease>> List(const LeaseQuery& query, size_t most) const;
+  versioning::JoinedPlan Fence(LeaseToken token) const {
+    return MakeFence(store_, std::move(token));
+  }
+  void StopWaiting();
+  void StartSweeping();
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // A call of Acquire that has no answer yet.
+  struct Waiting {
+    AcquireRequest request;
+    LeaseCallback done;
+    Time until;  // it is answered, whoever has the lease
+    int attempts = 0;
+    bool counted = false;  // among those who wait
+  };
+  using WaitingPtr = std::shared_ptr<Waiting>;
+
+  // Who wants one lease, in the order of their calls. One thread at a time looks for all of them.
+  struct Line {
+    std::deque<WaitingPtr> waiting;
+    bool looking = false;
+    bool look_again = false;  // something has happened since it began
+    uint64_t timer = 0;       // which one counts
+  };
+
+  struct Answer {
+    WaitingPtr waiting;
+    absl::Status status;
+  };
+  using Answers = std::vector<Answer>;
+
+  // A call of Renew or Release.
+  template <typename Request>
+  struct Call {
+    Request request;
+    LeaseCallback done;
+    int attempts = 0;
+  };
+  template <typename Request>
+  using CallPtr = std::shared_ptr<Call<Request>>;
+
+  void Look(const std::string& name);
+  void LookLater(const std::string& name);
+  void LookAt(const std::string& name, microseconds delay, uint64_t timer);
+  WaitingPtr TakeFirst(Line& line, const absl::StatusOr<StoredLease>& stored, Answers& answers);
+  microseconds UntilNextLook(const Line& line, const StoredLease& stored) const;
+  void Refuse(Line& line, size_t index, absl::Status status, Answers& answers);
+  void Forget(Waiting& waiting);
+  void Take(const WaitingPtr& waiting, StoredLease stored);
+  void EndTake(const WaitingPtr& waiting, StoredLease taken, const CommitResult& result);
+  void Confirm(const WaitingPtr& waiting, StoredLease taken);
+  void EndTurn(const WaitingPtr& waiting, absl::StatusOr<Lease> answer);
+  void LoseRace(const WaitingPtr& waiting);
+  void Wake(const std::string& name);
+
+  void TryToRenew(const CallPtr<RenewRequest>& call);
+  absl::StatusOr<State> Renewed(const RenewRequest& request, const StoredLease& stored) const;
+  void TryToRelease(const CallPtr<ReleaseRequest>& call);
+  void EndRelease(const CallPtr<ReleaseRequest>& call, StoredLease released,
+                  const CommitResult& result);
+  template <typename Request>
+  void Again(const CallPtr<Request>& call, void (Impl::*attempt)(const CallPtr<Request>&));
+
+  void Sweep(const std::string& after_name);
+  void SweepLater(microseconds delay, std::string after_name);
+  bool IsForgotten(const StoredLease& stored, UnixMicros now) const;
+
+  absl::StatusOr<StoredLease> Read(const std::string& name) const {
+    return ReadLease(*store_.Snapshot(), name);
+  }
+  // Runs `work` on the executor, unless this has come to its end; then `otherwise`, which touches
+  // nothing but this object.
+  template <typename Work, typename Otherwise>
+  void Later(microseconds delay, Work work, Otherwise otherwise) {
+    executor_.Schedule(delay, [self = shared_from_this(), work = std::move(work),
+                               otherwise = std::move(otherwise)] {
+      const Doors::Visit visit(self->doors_);
+      visit.let_in() ? work() : otherwise();
+    });
+  }
+
+  store::Store& store_;
+  const store::Capabilities capabilities_;
+  const Clock& clock_;
+  Executor& executor_;
+  const LeasesOptions options_;
+  Doors doors_;
+
+  std::mutex mutex_;  // guards the members below
+  absl::flat_hash_map<std::string, Line> lines_;
+  size_t waiting_ = 0;
+  uint64_t timers_ = 0;
+  bool stopping_ = false;
+};
+
+void Leases::Impl::Acquire(AcquireRequest request, LeaseCallback done) {
+  if (absl::Status valid = CheckAcquire(request); !valid.ok()) return done(std::move(valid));
+  auto waiting = std::make_shared<Waiting>();
+  waiting->until = std::min(clock_.SteadyNow() + request.wait, request.deadline);
+  waiting->request = std::move(request);
+  waiting->done = std::move(done);
+  const std::string& name = waiting->request.name;
+  {
+    const std::lock_guard lock(mutex_);
+    Line& line = lines_[name];
+    line.waiting.push_back(waiting);
+    line.look_again = true;
+    if (std::exchange(line.looking, true)) return;
+  }
+  Look(name);
+}
+
+// Gives the lease to the first who may have it, answers those who do not wait for it, and lets the
+// others wait. REQUIRES: the line is being looked at, by this thread.
+void Leases::Impl::Look(const std::string& name) {
+  for (bool again = true; again;) {
+    {
+      const std::lock_guard lock(mutex_);
+      lines_[name].look_again = false;
+    }
+    absl::StatusOr<StoredLease> stored = Read(name);
+    Answers answers;
+    WaitingPtr first;
+    microseconds delay{0};
+    uint64_t timer = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      Line& line = lines_[name];
+      first = TakeFirst(line, stored, answers);
+      again = first == nullptr && line.look_again && !line.waiting.empty();
+      if (first == nullptr && !again) {
+        line.looking = false;
+        if (line.waiting.empty()) {
+          lines_.erase(name);
+        } else {
+          delay = UntilNextLook(line, *stored);
+          timer = line.timer = ++timers_;
+        }
+      }
+    }
+    if (timer != 0) LookAt(name, delay, timer);
+    for (const Answer& answer : answers) answer.waiting->done(answer.status);
+    if (first != nullptr) Take(first, *std::move(stored));
+  }
+}
+
+// Takes the first who may have the lease out of the line, and those who are not to wait any longer.
+Leases::Impl::WaitingPtr Leases::Impl::TakeFirst(Line& line,
+                                                 const absl::StatusOr<StoredLease>& stored,
+                                                 Answers& answers) {
+  const Time steady = clock_.SteadyNow();
+  const UnixMicros now = clock_.Now();
+  for (size_t i = 0; i < line.waiting.size();) {
+    Waiting& waiting = *line.waiting[i];
+    const AcquireRequest& request = waiting.request;
+    if (request.waiter != nullptr && request.waiter->gone()) {
+      Refuse(line, i, StoppedError(), answers);
+    } else if (!stored.ok()) {
+      Refuse(line, i, stored.status(), answers);
+    } else if (!stored->IsHeld(now) || stored->owner->holder == request.holder) {
+      WaitingPtr first = line.waiting[i];
+      line.waiting.erase(line.waiting.begin() + static_cast<std::ptrdiff_t>(i));
+      Forget(*first);
+      return first;
+    } else if (waiting.until <= steady) {
+      Refuse(line, i, Held(request.name, *stored, now), answers);
+    } else if (stopping_) {
+      Refuse(line, i, Draining(), answers);
+    } else if (!waiting.counted && waiting_ >= options_.waiting_max) {
+      Refuse(line, i, TooManyWait(options_.waiting_max), answers);
+    } else {
+      if (!std::exchange(waiting.counted, true)) ++waiting_;
+      ++i;
+    }
+  }
+  return nullptr;
+}
+
+void Leases::Impl::Refuse(Line& line, size_t index, absl::Status status, Answers& answers) {
+  const auto at = line.waiting.begin() + static_cast<std::ptrdiff_t>(index);
+  Forget(**at);
+  answers.push_back({*at, std::move(status)});
+  line.waiting.erase(at);
+}
+
+// It does not wait any more.
+void Leases::Impl::Forget(Waiting& waiting) {
+  if (std::exchange(waiting.counted, false)) --waiting_;
+}
+
+// When the lease expires or the first of those who wait has waited enough; before that to see what
+// other processes have done.
+microseconds Leases::Impl::UntilNextLook(const Line& line, const StoredLease& stored) const {
+  microseconds delay = options_.look_interval;
+  delay = std::min(delay, microseconds(stored.state->expire_time - clock_.Now()));
+  const Time now = clock_.SteadyNow();
+  for (const WaitingPtr& waiting : line.waiting) {
+    if (waiting->until - now >= delay) continue;
+    delay = std::chrono::ceil<microseconds>(waiting->until - now);
+  }
+  return delay;
+}
+
+void Leases::Impl::LookAt(const std::string& name, microseconds delay, uint64_t timer) {
+  // Whoever waits then is answered at the end, so there is nothing to keep this object for.
+  executor_.Schedule(delay, [weak = weak_from_this(), name, timer] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    const Doors::Visit visit(self->doors_);
+    if (!visit.let_in()) return;
+    {
+      const std::lock_guard lock(self->mutex_);
+      const auto found = self->lines_.find(name);
+      if (found == self->lines_.end() || found->second.timer != timer) return;
+      if (std::exchange(found->second.looking, true)) return;
+    }
+    self->Look(name);
+  });
+}
+
+// REQUIRES: the line is being looked at.
+void Leases::Impl::LookLater(const std::string& name) {
+  Later(
+      microseconds(0), [this, name] { Look(name); }, [] {});
+}
+
+// Something has happened to the lease.
+void Leases::Impl::Wake(const std::string& name) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = lines_.find(name);
+    if (found == lines_.end()) return;
+    found->second.look_again = true;
+    if (std::exchange(found->second.looking, true)) return;
+  }
+  LookLater(name);
+}
+
+// Commits that the lease is this one's. REQUIRES: as of Look; it is over when EndTurn is called.
+void Leases::Impl::Take(const WaitingPtr& waiting, StoredLease stored) {
+  const AcquireRequest& request = waiting->request;
+  const UnixMicros now = clock_.Now();
+  State state = stored.state.value_or(State());
+  state.expire_time = now + request.ttl.count();
+  state.ttl = request.ttl;
+  Owner owner;
+  owner.holder = request.holder;
+  owner.metadata = request.metadata;
+  owner.acquire_time = stored.owner ? std::max(now, stored.owner->acquire_time + 1) : now;
+  // The commit point comes last: a state without it changes for whom the lease is nothing but when
+  // to try.
+  WriteBatch batch;
+  PutState(request.name, stored, state, batch);
+  PutOwner(request.name, stored, owner, batch);
+  batch.MarkCommitPoint();
+  batch.set_deadline(request.deadline);
+  ++waiting->attempts;
+  stored.state = std::move(state);
+  stored.owner = std::move(owner);
+  store_.Commit(std::move(batch),
+                [self = shared_from_this(), waiting, stored = std::move(stored)](
+                    const CommitResult& result) { self->EndTake(waiting, stored, result); });
+}
+
+void Leases::Impl::EndTake(const WaitingPtr& waiting, StoredLease taken,
+                           const CommitResult& result) {
+  if (!result.status.ok()) return EndTurn(waiting, result.status);
+  if (!result.committed) return LoseRace(waiting);
+  if (capabilities_.commit_positions) {
+    taken.token = result.position;
+    return EndTurn(waiting, ToLease(waiting->request.name, taken));
+  }
+  Later(
+      microseconds(0), [this, waiting, taken = std::move(taken)] { Confirm(waiting, taken); },
+      [this, waiting] { EndTurn(waiting, Draining()); });
+}
+
+// Reads which token it is that was taken. Another may have taken the lease since.
+void Leases::Impl::Confirm(const WaitingPtr& waiting, StoredLease taken) {
+  const std::string& name = waiting->request.name;
+  const absl::StatusOr<StoredLease> now = Read(name);
+  if (!now.ok()) return EndTurn(waiting, now.status());
+  if (now->owner != taken.owner) return LoseRace(waiting);
+  taken.token = now->token;
+  EndTurn(waiting, ToLease(name, taken));
+}
+
+// Another was faster: it stays the first of the line.
+void Leases::Impl::LoseRace(const WaitingPtr& waiting) {
+  if (waiting->attempts >= kAttemptsMax) {
+    return EndTurn(waiting, RetriesExhausted(waiting->attempts));
+  }
+  bool stopping = false;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping = stopping_;
+    if (!stopping) lines_[waiting->request.name].waiting.push_front(waiting);
+  }
+  if (stopping) return EndTurn(waiting, Draining());
+  LookLater(waiting->request.name);
+}
+
+// Answers, and goes on with the line, if there is anybody left in it.
+void Leases::Impl::EndTurn(const WaitingPtr& waiting, absl::StatusOr<Lease> answer) {
+  const std::string& name = waiting->request.name;
+  bool more = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = lines_.find(name);
+    more = !found->second.waiting.empty();
+    if (!more) lines_.erase(found);
+  }
+  if (more) LookLater(name);
+  waiting->done(std::move(answer));
+}
+
+void Leases::Impl::StopWaiting() {
+  std::vector<WaitingPtr> all;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    for (auto line = lines_.begin(); line != lines_.end();) {
+      for (WaitingPtr& waiting : line->second.waiting) {
+        Forget(*waiting);
+        all.push_back(std::move(waiting));
+      }
+      line->second.waiting.clear();
+      // One that is being looked at is ended by who looks.
+      const auto at = line++;
+      if (!at->second.looking) lines_.erase(at);
+    }
+  }
+  for (const WaitingPtr& waiting : all) waiting->done(Draining());
+}
+
+// Tries again, as long as it makes sense.
+template <typename Request>
+void Leases::Impl::Again(const CallPtr<Request>& call,
+                         void (Impl::*attempt)(const CallPtr<Request>&)) {
+  if (call->attempts >= kAttemptsMax) return call->done(RetriesExhausted(call->attempts));
+  Later(
+      microseconds(0), [this, call, attempt] { (this->*attempt)(call); },
+      [call] { call->done(Draining()); });
+}
+
+void Leases::Impl::Renew(RenewRequest request, LeaseCallback done) {
+  if (absl::Status valid = CheckRenew(request); !valid.ok()) return done(std::move(valid));
+  auto call = std::make_shared<Call<RenewRequest>>();
+  call->request = std::move(request);
+  call->done = std::move(done);
+  TryToRenew(call);
+}
+
+// What becomes of the state.
+absl::StatusOr<State> Leases::Impl::Renewed(const RenewRequest& request,
+                                            const StoredLease& stored) const {
+  RETURN_IF_ERROR(CheckToken(request.name, stored, request.token));
+  State state = *stored.state;
+  state.ttl = request.ttl.value_or(state.ttl);
+  state.expire_time = clock_.Now() + state.ttl.count();
+  if (!request.position) return state;
+  const Place place{*request.position, std::nullopt};
+  RETURN_IF_ERROR(CheckPlaceExists(store_, "position", place));
+  if (place < state.place) return AlreadyAcknowledged(request.name, place, state.place);
+  state.place = place;
+  return state;
+}
+
+void Leases::Impl::TryToRenew(const CallPtr<RenewRequest>& call) {
+  const std::string& name = call->request.name;
+  absl::StatusOr<StoredLease> stored = Read(name);
+  if (!stored.ok()) return call->done(stored.status());
+  absl::StatusOr<State> state = Renewed(call->request, *stored);
+  if (!state.ok()) return call->done(state.status());
+  WriteBatch batch;
+  // Without atomic batches whoever takes the lease now may find its time renewed, and no more: its
+  // token is another.
+  if (capabilities_.atomic_batches) {
+    batch.Check(Keyspace::kLeases, OwnerKey(name), stored->token);
+  }
+  PutState(name, *stored, *state, batch);
+  batch.set_deadline(call->request.deadline);
+  ++call->attempts;
+  stored->state = *std::move(state);
+  store_.Commit(std::move(batch), [self = shared_from_this(), call,
+                                   stored = *std::move(stored)](const CommitResult& result) {
+    if (!result.status.ok()) return call->done(result.status);
+    if (!result.committed) return self->Again(call, &Impl::TryToRenew);
+    call->done(ToLease(call->request.name, stored));
+  });
+}
+
+void Leases::Impl::Release(ReleaseRequest request, LeaseCallback done) {
+  if (absl::Status valid = CheckRelease(request); !valid.ok()) return done(std::move(valid));
+  auto call = std::make_shared<Call<ReleaseRequest>>();
+  call->request = std::move(request);
+  call->done = std::move(done);
+  TryToRelease(call);
+}
+
+void Leases::Impl::TryToRelease(const CallPtr<ReleaseRequest>& call) {
+  const std::string& name = call->request.name;
+  absl::StatusOr<StoredLease> stored = Read(name);
+  if (!stored.ok()) return call->done(stored.status());
+  if (absl::Status held = CheckToken(name, *stored, call->request.token); !held.ok()) {
+    return call->done(std::move(held));
+  }
+  Owner owner;
+  owner.acquire_time = stored->owner->acquire_time;
+  owner.release_time = std::max<UnixMicros>(clock_.Now(), 1);
+  WriteBatch batch;
+  PutOwner(name, *stored, owner, batch);
+  batch.set_deadline(call->request.deadline);
+  ++call->attempts;
+  stored->owner = std::move(owner);
+  store_.Commit(std::move(batch),
+                [self = shared_from_this(), call, stored = *std::move(stored)](
+                    const CommitResult& result) { self->EndRelease(call, stored, result); });
+}
+
+void Leases::Impl::EndRelease(const CallPtr<ReleaseRequest>& call, StoredLease released,
+                              const CommitResult& result) {
+  if (!result.status.ok()) return call->done(result.status);
+  if (!result.committed) return Again(call, &Impl::TryToRelease);
+  Wake(call->request.name);
+  if (capabilities_.commit_positions) {
+    released.token = result.position;
+    return call->done(ToLease(call->request.name, released));
+  }
+  Later(
+      microseconds(0), [this, call] { call->done(Get(call->request.name)); },
+      [call] { call->done(Draining()); });
+}
+
+absl::StatusOr<Lease> Leases::Impl::Get(const std::string& name) const {
+  RETURN_IF_ERROR(versioning::ValidateName("name", name));
+  ASSIGN_OR_RETURN(const StoredLease stored, Read(name));
+  if (stored.owner) return ToLease(name, stored);
+  return Error(ErrorReason::kLeaseNotFound, "no such lease").With("lease", name);
+}
+
+absl::StatusOr<std::vector<Lease>> Leases::Impl::List(const LeaseQuery& query, size_t most) const {
+  const auto reader = store_.Snapshot();
+  std::vector<Lease> page;
+  std::string last;
+  const auto cursor = reader->Scan(Keyspace::kLeases, LeaseRange(query.prefix, query.after_name));
+  for (; cursor->Valid() && page.size() < most; cursor->Next()) {
+    if (Stopped(query.stopped)) return StoppedError();
+    ASSIGN_OR_RETURN(const std::string_view name, LeaseNameOf(cursor->key()));
+    if (name == last) continue;
+    last = name;
+    // A scan may be stale, and the owner and the state of two moments.
+    ASSIGN_OR_RETURN(const StoredLease stored, ReadLease(*reader, name));
+    if (stored.owner) page.push_back(ToLease(last, stored));
+  }
+  RETURN_IF_ERROR(cursor->status());
+  return page;
+}
+
+void Leases::Impl::StartSweeping() {
+  if (!capabilities_.commit_positions || !capabilities_.atomic_batches) return;
+  SweepLater(microseconds(0), "");
+}
+
+void Leases::Impl::SweepLater(microseconds delay, std::string after_name) {
+  executor_.Schedule(delay, [weak = weak_from_this(), after_name = std::move(after_name)] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    const Doors::Visit visit(self->doors_);
+    if (visit.let_in()) self->Sweep(after_name);
+  });
+}
+
+bool Leases::Impl::IsForgotten(const StoredLease& stored, UnixMicros now) const {
+  return stored.owner && stored.owner->holder.empty() && stored.state->place == Place() &&
+         stored.owner->release_time + options_.released_kept.count() <= now;
+}
+
+// One turn; what cannot be read or deleted now is met again the next time round.
+void Leases::Impl::Sweep(const std::string& after_name) {
+  const auto reader = store_.Snapshot();
+  const UnixMicros now = clock_.Now();
+  std::string last;
+  size_t leases = 0;
+  const auto cursor = reader->Scan(Keyspace::kLeases, LeaseRange("", after_name));
+  for (; cursor->Valid(); cursor->Next()) {
+    const absl::StatusOr<std::string_view> name = LeaseNameOf(cursor->key());
+    if (!name.ok() || *name == last) continue;
+    if (leases++ == options_.sweep_leases_max) break;
+    last = *name;
+    const absl::StatusOr<StoredLease> stored = ReadLease(*reader, last);
+    if (!stored.ok() || !IsForgotten(*stored, now)) continue;
+    WriteBatch batch;
+    batch.DeleteIf(Keyspace::kLeases, OwnerKey(last), stored->token);
+    batch.DeleteIf(Keyspace::kLeases, StateKey(last), stored->state_stamp);
+    store_.Commit(std::move(batch), [](const CommitResult&) {});
+  }
+  const bool more = cursor->Valid();
+  SweepLater(more ? kSweepPause : options_.sweep_interval, more ? std::move(last) : "");
+}
+
+Leases::Leases(store::Store& store, const Clock& clock, Executor& executor, LeasesOptions options)
+    : impl_(std::make_shared<Impl>(store, clock, executor, options)) {}
+
+Leases::~Leases() { impl_->Close(); }
+
+void Leases::Acquire(AcquireRequest request, LeaseCallback done) {
+  impl_->Acquire(std::move(request), std::move(done));
+}
+
+void Leases::Renew(RenewRequest request, LeaseCallback done) {
+  impl_->Renew(std::move(request), std::move(done));
+}
+
+void Leases::Release(ReleaseRequest request, LeaseCallback done) {
+  impl_->Release(std::move(request), std::move(done));
+}
+
+absl::StatusOr<Lease> Leases::Get(const std::string& name) const { return impl_->Get(name); }
+
+absl::StatusOr<std::vector<Lease>> Leases::List(const LeaseQuery& query, size_t most) const {
+  return impl_->List(query, most);
+}
+
+versioning::JoinedPlan Leases::Fence(LeaseToken token) const {
+  return impl_->Fence(std::move(token));
+}
+
+void Leases::StopWaiting() { impl_->StopWaiting(); }
+
+void Leases::StartSweeping() { impl_->StartSweeping(); }
+
+}  // namespace strata::lease

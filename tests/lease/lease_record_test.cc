@@ -1,0 +1,90 @@
+// The records of leases, and places in the order of events.
+#include "schemas/lease/lease_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "schemas/versioning/record_codec.h"
+#include "tests/support/status_matchers.h"
+
+namespace strata::lease {
+namespace {
+
+using test_support::HasReason;
+using test_support::IsOkAndHolds;
+using ::testing::ElementsAre;
+
+TEST(Place, AWholeCommitLiesBehindEachOfItsEvents) {
+  const std::vector<Place> ordered = {{0, {}}, {4, 0}, {4, 1}, {4, INT32_MAX}, {4, {}}, {5, 0}};
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    for (size_t j = 0; j < ordered.size(); ++j) {
+      EXPECT_EQ(ordered[i] < ordered[j], i < j) << i << " " << j;
+      EXPECT_EQ(ordered[i] == ordered[j], i == j) << i << " " << j;
+    }
+  }
+}
+
+TEST(LeaseRecord, AnOwnerIsReadAsItWasWritten) {
+  const Owner held{"worker-1", {{"address", "10.0.0.7:80"}, {"zone", ""}}, 17, 0};
+  const Owner released{"", {}, 17, 18};
+  EXPECT_THAT(Owner::Decode(held.Encode()), IsOkAndHolds(held));
+  EXPECT_THAT(Owner::Decode(released.Encode()), IsOkAndHolds(released));
+}
+
+TEST(LeaseRecord, AStateIsReadAsItWasWritten) {
+  for (const Place& place : {Place{}, Place{900, {}}, Place{900, 0}, Place{1, INT32_MAX}}) {
+    for (const std::string& data : {std::string(), std::string("a\0b", 3)}) {
+      const State state{17, std::chrono::seconds(10), place, data};
+      EXPECT_THAT(State::Decode(state.Encode()), IsOkAndHolds(state));
+    }
+  }
+}
+
+TEST(LeaseRecord, OtherBytesAreCorrupt) {
+  const auto document = [] { return versioning::BsonBuilder().String("what", "else").Take(); };
+  for (const std::string& bytes :
+       {std::string("none"), document(), Owner().Encode(),
+        versioning::BsonBuilder().Int64("holder", 1).Take(),
+        versioning::BsonBuilder().String("holder", "both").Int64("released", 1).Take()}) {
+    EXPECT_THAT(Owner::Decode(bytes), HasReason(ErrorReason::kRecordCorrupt));
+  }
+  for (const std::string& bytes :
+       {std::string("none"), document(), versioning::BsonBuilder().Int64("position", -1).Take(),
+        versioning::BsonBuilder().Int64("index", -1).Take(),
+        versioning::BsonBuilder().Int64("index", int64_t{1} << 31).Take()}) {
+    EXPECT_THAT(State::Decode(bytes), HasReason(ErrorReason::kRecordCorrupt));
+  }
+}
+
+TEST(LeaseRecord, KeysAreInTheOrderOfNames) {
+  std::vector<std::string> keys;
+  for (const char* const name : {"a", "a b", "a/b", "ab", "b"}) {
+    keys.push_back(OwnerKey(name));
+    keys.push_back(StateKey(name));
+    EXPECT_THAT(LeaseNameOf(keys.back()), IsOkAndHolds(std::string_view(name)));
+  }
+  EXPECT_TRUE(std::is_sorted(keys.begin(), keys.end()));
+  EXPECT_THAT(LeaseNameOf("a"), HasReason(ErrorReason::kRecordCorrupt));
+
+  const auto inside = [&](std::string_view prefix, std::string_view after) {
+    const store::Range range = LeaseRange(prefix, after);
+    std::vector<std::string> names;
+    for (const std::string& key : keys) {
+      if (key < range.begin || (!range.end.empty() && key >= range.end)) continue;
+      if (key == OwnerKey(*LeaseNameOf(key))) names.emplace_back(*LeaseNameOf(key));
+    }
+    return names;
+  };
+  EXPECT_THAT(inside("", ""), ElementsAre("a", "a b", "a/b", "ab", "b"));
+  EXPECT_THAT(inside("a", ""), ElementsAre("a", "a b", "a/b", "ab"));
+  EXPECT_THAT(inside("a", "a"), ElementsAre("a b", "a/b", "ab"));
+  EXPECT_THAT(inside("a/", "a"), ElementsAre("a/b"));
+  EXPECT_THAT(inside("", "ab"), ElementsAre("b"));
+}
+
+}  // namespace
+}  // namespace strata::lease
