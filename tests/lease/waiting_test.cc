@@ -194,6 +194,7 @@ TEST_P(Waiting, IsForSoManyAtOnce) {
   const CallPtr first = Wait(few, Wanted("jobs", "a", seconds(5)));
   const CallPtr second = Wait(few, Wanted("jobs", "b", seconds(20)));
   const CallPtr third = Wait(few, Wanted("jobs", "c", seconds(20)));
+  EXPECT_FALSE(first->ready() || second->ready());
   EXPECT_EQ(third->reason(), ErrorReason::kOverloaded);
   EXPECT_THAT(few.Acquire("free", "c"), IsOk());
   // Each who has an answer makes room.
