@@ -13,6 +13,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/lease/leases.h"
 #include "schemas/store/single_record_store.h"
 #include "schemas/versioning/documents.h"
 #include "schemas/versioning/ledger_floor.h"
@@ -200,6 +201,7 @@ struct Server::Parts {
   std::optional<transaction::Transactions> transactions;
   versioning::FloorHolders floor_holders;
   std::optional<versioning::LedgerTrimmer> trimmer;
+  std::optional<lease::Leases> leases;
   std::optional<observability::Health> health;
   std::optional<rpc::Reflection> reflection;
   std::optional<rpc::Services> services;
@@ -250,10 +252,11 @@ absl::Status Server::Parts::Serve() {
   transactions_options.evaluations = &executor;
   transactions.emplace(*store, *documents, *options.clock, *options.entropy, prompt,
                        transactions_options);
+  leases.emplace(*store, *options.clock, prompt);
   const std::vector<std::string> names = rpc::ServiceNames(options.reflection);
   health.emplace(names);
   reflection.emplace(names);
-  services.emplace(rpc::Services{*documents, *enrollments, *transactions,
+  services.emplace(rpc::Services{*documents, *enrollments, *transactions, *leases,
                                  *versioning::FindStrategy(options.default_strategy), *health,
                                  *reflection, access, options.loop.unary_deadline});
   // What cannot be counted now keeps nobody from reading; whoever makes a collection tries again.
@@ -270,6 +273,7 @@ absl::Status Server::Parts::Serve() {
     trimmer.emplace(*store, *options.clock, *options.ledger_retention, floor_holders);
     executor.Schedule([this] { TrimLedger(); });
   }
+  leases->StartSweeping();
   Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
   server::LoopOptions loop_options = options.loop;
   if (options.security.encrypted()) loop_options.credentials = security_files.credentials();
@@ -292,6 +296,7 @@ void Server::Parts::Drain() {
   if (std::exchange(drained, true)) return;
   if (loop != nullptr) {
     health->SetServing(false);
+    leases->StopWaiting();
     loop->Shutdown(options.grace);
   }
   stopping = true;
@@ -301,6 +306,7 @@ void Server::Parts::Drain() {
 
 void Server::Parts::Close() {
   Drain();
+  leases.reset();
   transactions.reset();
   documents.reset();
   store.reset();

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/lease/leases.h"
 #include "schemas/transaction/transactions.h"
 #include "schemas/versioning/documents.h"
 #include "service/observability/health.h"
@@ -24,6 +25,7 @@ struct Services {
   versioning::Documents& documents;
   enrollment::Enrollments& enrollments;
   transaction::Transactions& transactions;
+  lease::Leases& leases;
   const versioning::StrategyEntry& default_strategy;
   observability::Health& health;
   const Reflection& reflection;

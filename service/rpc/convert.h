@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "schemas/base/status_macros.h"
 #include "schemas/versioning/documents.h"
 #include "service/rpc/context.h"
 
@@ -101,6 +102,10 @@ absl::StatusOr<versioning::WriteRequest> MakeWriteRequest(
     int32_t max_attempts, const wire::ChangeInfo& change, const std::string& request_id,
     bool validate_only, const Context& context);
 
+// Has a write commit only while its writer holds the lease. INVALID_NAME, INVALID_FIELD.
+absl::Status JoinFence(const wire::LeaseToken& lease, const Context& context,
+                       std::vector<versioning::JoinedPlan>& joined);
+
 // Keeps room for an answer with a content of so many bytes, if it is larger than usual. OVERLOADED.
 absl::Status ReserveForContent(const Call& call, size_t content_bytes);
 
@@ -118,6 +123,11 @@ absl::StatusOr<versioning::WriteRequest> ToWriteRequest(const Request& request,
                        request.change(), request.request_id(), request.validate_only(), context);
   if constexpr (requires { request.keep_unchanged(); }) {
     if (made.ok()) made->keep_unchanged = request.keep_unchanged();
+  }
+  if constexpr (requires { request.lease(); }) {
+    if (made.ok() && request.has_lease()) {
+      RETURN_IF_ERROR(JoinFence(request.lease(), context, made->joined));
+    }
   }
   if constexpr (requires { request.omit_content(); }) {
     if (made.ok() && !request.omit_content()) {

@@ -22,6 +22,9 @@ MethodsOf Methods;
 namespace transaction_service {
 MethodsOf Methods;
 }
+namespace lease_service {
+MethodsOf Methods;
+}
 namespace health_service {
 MethodsOf Methods;
 }
@@ -43,6 +46,7 @@ constexpr Service kServices[] = {
     {"strata.v1.CollectionService", collection_service::Methods},
     {"strata.v1.EnrollmentService", enrollment_service::Methods},
     {"strata.v1.TransactionService", transaction_service::Methods},
+    {"strata.v1.LeaseService", lease_service::Methods},
     {"grpc.health.v1.Health", health_service::Methods, true},
     // Both versions are the same on the wire.
     {"grpc.reflection.v1.ServerReflection", reflection_service::Methods, true, true},

@@ -7,6 +7,7 @@
 #include <strata/wire/v1/collection_service.pb.h>
 #include <strata/wire/v1/document_service.pb.h>
 #include <strata/wire/v1/enrollment_service.pb.h>
+#include <strata/wire/v1/lease_service.pb.h>
 #include <strata/wire/v1/transaction_service.pb.h>
 
 #include <algorithm>
@@ -50,6 +51,12 @@ concept OfATransaction = std::same_as<Request, wire::GetTransactionRequest> ||
     std::same_as<Request, wire::CancelTransactionRequest> ||
     std::same_as<Request, wire::ResumeTransactionRequest>;
 
+// Requests about one lease.
+template <typename Request>
+concept OfALease =
+    std::same_as<Request, wire::AcquireRequest> || std::same_as<Request, wire::RenewRequest> ||
+    std::same_as<Request, wire::ReleaseRequest> || std::same_as<Request, wire::GetLeaseRequest>;
+
 // Requests that concern nothing that anybody could be kept from.
 template <typename Request>
 concept OfNothing = std::same_as<Request, grpc::health::v1::HealthCheckRequest> ||
@@ -57,6 +64,10 @@ concept OfNothing = std::same_as<Request, grpc::health::v1::HealthCheckRequest> 
 
 inline security::Demand OnCollection(security::Permission permission, std::string_view name) {
   return {permission, {security::ResourceKind::kCollection, name}};
+}
+
+inline security::Demand OnLease(security::Permission permission, std::string_view name) {
+  return {permission, {security::ResourceKind::kLease, name}};
 }
 
 inline std::string_view CollectionOr(std::string_view collection) {
@@ -67,6 +78,9 @@ template <OfACollection Request>
 void ResourcesOf(const Request& request, security::Permission permission,
                  security::Demands& demands) {
   demands.push_back(OnCollection(permission, request.collection()));
+  if constexpr (requires { request.has_lease(); }) {
+    if (request.has_lease()) demands.push_back(OnLease(permission, request.lease().name()));
+  }
 }
 
 template <OfStudents Request>
@@ -79,6 +93,12 @@ template <OfANamedCollection Request>
 void ResourcesOf(const Request& request, security::Permission permission,
                  security::Demands& demands) {
   demands.push_back(OnCollection(permission, request.name()));
+}
+
+template <OfALease Request>
+void ResourcesOf(const Request& request, security::Permission permission,
+                 security::Demands& demands) {
+  demands.push_back(OnLease(permission, request.name()));
 }
 
 template <OfNothing Request>
@@ -110,10 +130,11 @@ inline void ResourcesOf(const wire::Write& write, security::Permission permissio
   }
 }
 
-// Once for neighbours of one collection; and the first ones alone, since a request with more than
+// Once for neighbours of one resource; and the first ones alone, since a request with more than
 // it may have is refused whatever those name.
 inline void AddDemand(const security::Demand& demand, security::Demands& demands) {
   if (!demands.empty() && demands.back().permission == demand.permission &&
+      demands.back().resource.kind == demand.resource.kind &&
       demands.back().resource.name == demand.resource.name) {
     return;
   }
@@ -132,6 +153,7 @@ inline void ResourcesOf(const wire::CommitRequest& request, security::Permission
   for (int i = 0; i < reads; ++i) {
     AddDemand(OnCollection(security::Permission::kRead, request.reads(i).collection()), demands);
   }
+  if (request.has_lease()) AddDemand(OnLease(permission, request.lease().name()), demands);
 }
 
 // As many as Read takes.
@@ -145,8 +167,10 @@ inline void ResourcesOf(const wire::ReadRequest& request, security::Permission p
   }
 }
 
-// Transactions and collections that may not be read are left out of the answer instead.
+// Transactions, leases and collections that may not be read are left out of the answer instead.
 inline void ResourcesOf(const wire::ListTransactionsRequest& /*request*/,
+                        security::Permission /*permission*/, security::Demands& /*demands*/) {}
+inline void ResourcesOf(const wire::ListLeasesRequest& /*request*/,
                         security::Permission /*permission*/, security::Demands& /*demands*/) {}
 inline void ResourcesOf(const wire::ListCollectionsRequest& /*request*/,
                         security::Permission /*permission*/, security::Demands& /*demands*/) {}

@@ -69,6 +69,12 @@ class Rows {
   void Write(std::string_view name, Permission permission, Handler* handler) {
     Add(Row(Method::Kind::kWrite, name, handler), permission);
   }
+  // As Write, for one that may wait long for others before.
+  template <typename Handler>
+  void WriteAfterWait(std::string_view name, Permission permission, Handler* handler) {
+    Write(name, permission, handler);
+    rows_.back().waits = true;
+  }
 
   std::vector<Method> Take() { return std::move(rows_); }
 

@@ -25,7 +25,7 @@ class Call : public Waiter {
   const CallInfo& info() const { return info_; }
   Time deadline() const { return info_.deadline; }
   // Nobody waits for the answer any more: a long walk may stop. The deadline passed, or the caller
-  // gave up, which only scans are told of (Method::Kind).
+  // gave up, which only scans and calls that wait are told of (Method).
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
   // Keeps room for an answer of so many bytes, where Method::answer_bytes are not enough, as is
   // known only when the answer is; OVERLOADED: there is none. Before anything is done that an

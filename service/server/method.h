@@ -23,6 +23,7 @@ struct Method {
   std::string service;       // "strata.v1.DocumentService"
   std::string name;          // "Get"
   bool writes = false;       // a scan that also writes
+  bool waits = false;        // perhaps long for others: hears of callers that gave up
   bool operational = false;  // for whoever runs the server: served while draining and overloaded
 
   // What is asked of callers; of each request or message of a stream, by what it says.

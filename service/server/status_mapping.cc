@@ -75,6 +75,11 @@ google::rpc::ResourceInfo MakeResourceInfo(const ErrorMetadata& metadata,
     info.set_resource_name(Shown(*service, kValueBytesMax));
     return info;
   }
+  if (const std::optional<std::string> lease = Find(metadata, "lease")) {
+    info.set_resource_type("strata.v1.Lease");
+    info.set_resource_name(Shown(*lease, kValueBytesMax));
+    return info;
+  }
   const std::optional<std::string> collection = Find(metadata, "collection");
   const std::optional<std::string> id = Find(metadata, "id");
   info.set_resource_type(id ? "strata.v1.Document" : "strata.v1.Collection");
@@ -90,7 +95,7 @@ google::rpc::PreconditionFailure MakePreconditionFailure(ErrorReason reason,
   google::rpc::PreconditionFailure failure;
   auto& violation = *failure.add_violations();
   violation.set_type(std::string(ReasonName(reason)));
-  for (const std::string_view key : {"collection", "capability"}) {
+  for (const std::string_view key : {"collection", "lease", "capability"}) {
     if (const auto value = Find(metadata, key); value && violation.subject().empty()) {
       violation.set_subject(Shown(*value, kValueBytesMax));
     }

@@ -51,9 +51,10 @@ UnaryCall::UnaryCall(EventQueue& queue, const Endpoint& endpoint)
 
 UnaryCall::~UnaryCall() = default;
 
-// To hear that the caller gave up costs an event. It is worth it only where that ends long work.
+// To hear that the caller gave up costs an event. It is worth it only where that ends long work, or
+// a long wait.
 bool UnaryCall::WantsDoneEvent() const {
-  return endpoint_.method.kind == Method::Kind::kScan ||
+  return endpoint_.method.kind == Method::Kind::kScan || endpoint_.method.waits ||
          state_->HandledOn(endpoint_.method) != nullptr;
 }
 

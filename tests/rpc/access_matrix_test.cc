@@ -19,6 +19,7 @@
 #include "service/rpc/registry.h"
 #include "service/security/permission.h"
 #include "strata/v1/enrollment_service.pb.h"
+#include "strata/v1/lease_service.pb.h"
 #include "strata/v1/transaction_service.pb.h"
 #include "tests/rpc/secured_server.h"
 #include "tests/rpc/test_server.h"
@@ -40,6 +41,7 @@ struct Asked {
     kCollectionOrStudents,
     kCollectionOrAll,
     kAll,
+    kLease,        // the lease of that name
     kTransaction,  // one about a document of the collection; of none where $C is empty
   } about = About::kCollection;
 };
@@ -47,6 +49,7 @@ struct Asked {
 constexpr auto kOrStudents = Asked::About::kCollectionOrStudents;
 constexpr auto kOrAll = Asked::About::kCollectionOrAll;
 constexpr auto kAll = Asked::About::kAll;
+constexpr auto kLease = Asked::About::kLease;
 constexpr auto kTransaction = Asked::About::kTransaction;
 
 constexpr Asked kAsked[] = {
@@ -114,6 +117,28 @@ constexpr Asked kAsked[] = {
      kTransaction},
     {"strata.v1.TransactionService/ResumeTransaction", Permission::kWrite, R"({"id": "of-$C"})",
      kTransaction},
+    {"strata.v1.LeaseService/Acquire", Permission::kWrite, R"({"name": "$C", "holder": "owner"})",
+     kLease},
+    {"strata.v1.LeaseService/Renew", Permission::kWrite, R"({"name": "$C", "token": 1})", kLease},
+    {"strata.v1.LeaseService/Release", Permission::kWrite, R"({"name": "$C", "token": 1})", kLease},
+    {"strata.v1.LeaseService/GetLease", Permission::kRead, R"({"name": "$C"})", kLease},
+    {"strata.v1.LeaseService/ListLeases", Permission::kPrincipal, "{}"},
+    // The lease of a write, besides the collection.
+    {"strata.v1.DocumentService/Create", Permission::kWrite,
+     R"({"collection": "own", "content": {"json": {}}, "lease": {"name": "$C", "token": 1}})",
+     kLease},
+    {"strata.v1.DocumentService/Update", Permission::kWrite,
+     R"({"collection": "own", "id": "a", "patch": {}, "lease": {"name": "$C", "token": 1}})",
+     kLease},
+    {"strata.v1.DocumentService/Delete", Permission::kWrite,
+     R"({"collection": "own", "id": "a", "lease": {"name": "$C", "token": 1}})", kLease},
+    {"strata.v1.DocumentService/Restore", Permission::kWrite,
+     R"({"collection": "own", "id": "a", "version": 1, "lease": {"name": "$C", "token": 1}})",
+     kLease},
+    {"strata.v1.TransactionService/Commit", Permission::kWrite,
+     R"({"writes": [{"update": {"collection": "own", "id": "a", "patch": {}}}],
+         "lease": {"name": "$C", "token": 1}})",
+     kLease},
     {"grpc.health.v1.Health/Check", Permission::kOpen, "{}"},
     {"grpc.health.v1.Health/Watch", Permission::kOpen, "{}"},
     {"grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Permission::kOpen,
@@ -125,21 +150,24 @@ constexpr Asked kAsked[] = {
 // What the grants of the policy below let a caller do, and where.
 struct Caller {
   std::string_view name;
-  std::set<Permission> permissions;  // on "own" and "students"
+  std::set<Permission> permissions;  // on "own" and "students"; of the lease "own" too
   // How every call of it ends, unless it asks for nothing; kept apart from those who never get as
   // far as a call.
   std::optional<std::string_view> refusal = std::nullopt;
   bool connects = true;
+  bool leases = true;
 };
 
 constexpr char kGrants[] = R"(
   {"principals": ["spiffe://test/reader"], "role": "reader",
-   "resources": ["collection/own", "collection/students"]},
+   "resources": ["collection/own", "collection/students", "lease/own"]},
   {"principals": ["spiffe://test/auditor"], "role": "auditor",
-   "resources": ["collection/own", "collection/students"]},
+   "resources": ["collection/own", "collection/students", "lease/own"]},
   {"principals": ["spiffe://test/writer", "user:batch", "user:late"], "role": "writer",
-   "resources": ["collection/own", "collection/students"]},
+   "resources": ["collection/own", "collection/students", "lease/own"]},
   {"principals": ["spiffe://test/admin"], "role": "admin",
+   "resources": ["collection/own", "collection/students", "lease/own"]},
+  {"principals": ["spiffe://test/scribe"], "role": "writer",
    "resources": ["collection/own", "collection/students"]},
   {"principals": ["spiffe://test/operator"], "role": "operator", "resources": ["server"]})";
 
@@ -155,6 +183,7 @@ const std::vector<Caller>& Callers() {
       {"admin",
        {Permission::kRead, Permission::kAudit, Permission::kWrite, Permission::kManage,
         Permission::kErase}},
+      {"scribe", {Permission::kRead, Permission::kWrite}, std::nullopt, true, false},
       {"operator", {}},
       {"token", {Permission::kRead, Permission::kWrite}},
       {"expired token", {}, "CREDENTIALS_INVALID"},
@@ -200,6 +229,7 @@ End EndOf(const Asked& asked, const Answered& answered) {
 std::string_view ResourceOf(const Asked& asked, std::string_view collection) {
   switch (asked.about) {
     case Asked::About::kCollection:
+    case Asked::About::kLease:
     case Asked::About::kTransaction:
       return collection;
     case Asked::About::kCollectionOrStudents:
@@ -222,6 +252,7 @@ std::optional<End> Expected(const Asked& asked, const Caller& caller, std::strin
   if (asked.permission == Permission::kPrincipal) return std::nullopt;
   const std::string_view resource = ResourceOf(asked, collection);
   const bool granted = (resource == "own" || resource == "students") &&
+                       (caller.leases || asked.about != Asked::About::kLease) &&
                        caller.permissions.count(asked.permission) != 0;
   if (granted) return std::nullopt;
   // What is not the caller's is to it as if it were not there.

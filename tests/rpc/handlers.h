@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/lease/leases.h"
 #include "schemas/transaction/transactions.h"
 #include "service/observability/health.h"
 #include "service/rpc/reflection.h"
@@ -23,12 +24,14 @@ struct Handlers {
   test_support::InlineExecutor executor;
   transaction::Transactions transactions{world->store(),    world->documents(), Clock::System(),
                                          Entropy::System(), executor,           {}};
+  lease::Leases leases{world->store(), Clock::System(), executor};
   observability::Health health{{}};
   const rpc::Reflection reflection{{}};
   security::Access access;
   const rpc::Services services{world->documents(),
                                enrollments,
                                transactions,
+                               leases,
                                *versioning::FindStrategy("deltas"),
                                health,
                                reflection,

@@ -92,6 +92,7 @@ class Metadata : public testing::Test {
   void DriveRequests();
   void DriveState();
   void DriveTransactions();
+  void DriveLeases();
   void DriveEngines();
   void DriveWaiting();
   void DriveCallers();
@@ -211,6 +212,25 @@ void Metadata::DriveTransactions() {
   TestServer later(TestOptions(), std::make_unique<test_support::SingleRecordStore>(*memory));
   Must(later.CancelTransaction(R"({"id": "t1", "change": {"actor": "anna"}})"));
   Saw(later.Commit(create).status);
+}
+
+void Metadata::DriveLeases() {
+  const auto acquired = server_->Acquire(R"({"name": "jobs", "holder": "anna"})");
+  Must(acquired);
+  const std::string token = std::to_string(acquired.response.lease().token());
+  const auto update = [&](const std::string& lease) {
+    SawCall("Update", Moby(R"("patch": {}, "lease": {"name": "jobs", "token": )" + lease + "}"));
+  };
+  SawCall("LeaseService/Acquire", R"({"name": "jobs", "holder": "bob"})");
+  SawCall("LeaseService/GetLease", R"({"name": "none"})");
+  update("1");
+  update(token + R"(, "position": 9223372036854775807)");
+  update(token + R"(, "position": 2, "index": 1, "after_position": 1, "after_index": 0)");
+  Must(server_->Update(Moby(R"("patch": {}, "lease": {"name": "jobs", "position": 2, "index": 1,
+                                                      "token": )" +
+                            token + "}")));
+  update(token + R"(, "position": 2, "index": 1)");
+  update(token + R"(, "position": 3, "index": 1, "after_position": 2, "after_index": 2)");
 }
 
 void Metadata::DriveEngines() {
@@ -333,6 +353,7 @@ TEST_F(Metadata, OfEachReasonIsWhatItsCommentSays) {
   DriveRequests();
   DriveState();
   DriveTransactions();
+  DriveLeases();
   DriveEngines();
   DriveWaiting();
   DriveCallers();

@@ -91,6 +91,7 @@ void TestServer::Open() {
   documents_ = v1::DocumentService::NewStub(channel_);
   collections_ = v1::CollectionService::NewStub(channel_);
   transactions_ = v1::TransactionService::NewStub(channel_);
+  leases_ = v1::LeaseService::NewStub(channel_);
 }
 
 std::shared_ptr<grpc::Channel> TestServer::Connect() const {

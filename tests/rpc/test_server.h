@@ -14,6 +14,7 @@
 #include "service/app/server.h"
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
+#include "strata/v1/lease_service.grpc.pb.h"
 #include "strata/v1/transaction_service.grpc.pb.h"
 #include "tests/rpc/documented_metadata.h"
 #include "tests/rpc/interposed_store.h"
@@ -68,9 +69,9 @@ class TestServer {
   v1::DocumentService::Stub& documents() { return *documents_; }
   v1::CollectionService::Stub& collections() { return *collections_; }
   v1::TransactionService::Stub& transactions() { return *transactions_; }
+  v1::LeaseService::Stub& leases() { return *leases_; }
 
-  // Calls the method of DocumentService, CollectionService or TransactionService with a request in
-  // JSON.
+  // Calls the method of a service with a request in JSON.
 #define STRATA_TEST_CALL(service, Method)                                                  \
   Outcome<v1::Method##Response> Method(std::string_view json) {                            \
     return Call<v1::Method##Response>(*service, &std::decay_t<decltype(*service)>::Method, \
@@ -97,6 +98,11 @@ class TestServer {
   STRATA_TEST_CALL(transactions_, ListTransactions)
   STRATA_TEST_CALL(transactions_, CancelTransaction)
   STRATA_TEST_CALL(transactions_, ResumeTransaction)
+  STRATA_TEST_CALL(leases_, Acquire)
+  STRATA_TEST_CALL(leases_, Renew)
+  STRATA_TEST_CALL(leases_, Release)
+  STRATA_TEST_CALL(leases_, GetLease)
+  STRATA_TEST_CALL(leases_, ListLeases)
 #undef STRATA_TEST_CALL
 
   template <typename Response, typename Stub, typename Method, typename Request>
@@ -131,6 +137,7 @@ class TestServer {
   std::unique_ptr<v1::DocumentService::Stub> documents_;
   std::unique_ptr<v1::CollectionService::Stub> collections_;
   std::unique_ptr<v1::TransactionService::Stub> transactions_;
+  std::unique_ptr<v1::LeaseService::Stub> leases_;
 };
 
 template <typename Message>

@@ -164,6 +164,7 @@ absl::StatusOr<transaction::CommitRequest> ToCommit(const wire::CommitRequest& r
     made.writes.push_back(std::move(write));
   }
   ASSIGN_OR_RETURN(made.reads, ToReads(request));
+  if (request.has_lease()) RETURN_IF_ERROR(JoinFence(request.lease(), context, made.joined));
   // The caller was asked for it on each write's collection, and is the same for all of them.
   ASSIGN_OR_RETURN(made.change, ToChangeInfo(request.change(), made.writes.front().name.collection,
                                              context.services.access, context.call.info()));

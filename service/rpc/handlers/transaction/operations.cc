@@ -26,6 +26,9 @@ absl::Status CheckIsPart(const Request& request) {
   if constexpr (requires { request.max_attempts(); }) {
     if (request.max_attempts() != 0) return refuse("max_attempts");
   }
+  if constexpr (requires { request.has_lease(); }) {
+    if (request.has_lease()) return refuse("lease");
+  }
   if constexpr (requires { request.omit_content(); }) {
     if (request.encoding() != wire::ENCODING_UNSPECIFIED) return refuse("encoding");
     if (request.omit_content()) return refuse("omit_content");
