@@ -1,6 +1,8 @@
 // By reflection, because protobuf's own printer would show BSON as base64 and leave defaults out.
 #include "clients/cli/message_json.h"
 
+#include <google/protobuf/util/time_util.h>
+
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -17,6 +19,7 @@ namespace {
 
 using client::AppendJsonString;
 using client::JsonStyle;
+using google::protobuf::Duration;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::ListValue;
 using google::protobuf::Message;
@@ -102,6 +105,10 @@ class FieldWriter {
     if (type == "google.protobuf.Timestamp") {
       const auto& time = static_cast<const Timestamp&>(message);
       return AppendJsonString(client::FormatTime({time.seconds(), time.nanos()}), out_);
+    }
+    if (type == "google.protobuf.Duration") {
+      const auto& duration = static_cast<const Duration&>(message);
+      return AppendJsonString(google::protobuf::util::TimeUtil::ToString(duration), out_);
     }
     if (type == "google.protobuf.Value") {
       return AppendValue(static_cast<const Value&>(message), out_);

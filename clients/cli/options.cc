@@ -1,6 +1,8 @@
 // The texts of the shared options stand here once, so that commands cannot drift apart.
 #include "clients/cli/options.h"
 
+#include <google/protobuf/util/json_util.h>
+
 #include <algorithm>
 
 #include "clients/cli/arguments.h"
@@ -22,8 +24,25 @@ void ChangeOptions::AddTo(CLI::App& command) {
       ->group("Who and why");
 }
 
+void LeaseOption::AddTo(CLI::App& command) {
+  command
+      .add_option("--lease", token,
+                  "Only while this lease is held: a LeaseToken as JSON, as strata lease acquire "
+                  "prints it; or STRATA_LEASE")
+      ->envname("STRATA_LEASE")
+      ->type_name("LEASE")
+      ->group("Only if");
+}
+
+absl::Status LeaseOption::FillLease(const std::string& token, v1::LeaseToken& lease) {
+  if (google::protobuf::util::JsonStringToMessage(token, &lease).ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError("LEASE is no LeaseToken: " + token +
+                                    "; such as {\"name\": \"jobs\", \"token\": \"17\"}");
+}
+
 void WriteOptions::AddTo(CLI::App& command, bool with_content) {
   ChangeOptions::AddTo(command);
+  lease.AddTo(command);
   command.add_option("--request-id", request_id,
                      "Makes repeating the command safe: within 24 hours the same id takes effect "
                      "once");
@@ -178,6 +197,17 @@ CLI::Option* AddRepeated(CLI::App& command, const std::string& name,
   return command.add_option(name, values, help)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+absl::Status FillDuration(const std::string& option, const std::string& text,
+                          google::protobuf::Duration* duration) {
+  const absl::StatusOr<int64_t> milliseconds = client::ParseDurationMs(text);
+  if (!milliseconds.ok()) {
+    return absl::InvalidArgumentError(option + ": " + std::string(milliseconds.status().message()));
+  }
+  duration->set_seconds(*milliseconds / 1000);
+  duration->set_nanos(static_cast<int32_t>(*milliseconds % 1000) * 1'000'000);
+  return absl::OkStatus();
 }
 
 absl::Status FillTime(const std::string& option, const std::string& text,

@@ -1,6 +1,8 @@
 // Options that several commands share.
 #pragma once
 
+#include <google/protobuf/duration.pb.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
@@ -34,8 +36,23 @@ struct ChangeOptions {
   absl::Status Fill(v1::ChangeInfo& change) const;
 };
 
-// Who changes and why, and how a write is repeated safely.
+// The lease that a write needs.
+struct LeaseOption {
+  std::string token;  // empty: none
+
+  void AddTo(CLI::App& command);
+
+  // A usage error for what is no LeaseToken.
+  template <typename Request>
+  absl::Status FillRequest(Request& request) const {
+    return token.empty() ? absl::OkStatus() : FillLease(token, *request.mutable_lease());
+  }
+  static absl::Status FillLease(const std::string& token, v1::LeaseToken& lease);
+};
+
+// Who changes and why, for as long as they may, and how a write is repeated safely.
 struct WriteOptions : ChangeOptions {
+  LeaseOption lease;
   std::string request_id;
   bool validate_only = false;
   bool show = false;
@@ -48,7 +65,8 @@ struct WriteOptions : ChangeOptions {
   absl::Status FillRequest(Request& request) const {
     request.set_request_id(request_id);
     request.set_validate_only(validate_only);
-    return Fill(*request.mutable_change());
+    const absl::Status leased = lease.FillRequest(request);
+    return leased.ok() ? Fill(*request.mutable_change()) : leased;
   }
 };
 
@@ -130,6 +148,11 @@ struct LimitOption {
 // Adds a repeatable option that takes one value each time ("--label a=1 --label b=2").
 CLI::Option* AddRepeated(CLI::App& command, const std::string& name,
                          std::vector<std::string>& values, const std::string& help);
+
+// Reads a duration given as an option into a protobuf duration; `option` names it in the usage
+// error.
+absl::Status FillDuration(const std::string& option, const std::string& text,
+                          google::protobuf::Duration* duration);
 
 // Reads a time given as an option into a protobuf timestamp; `option` names it in the usage error.
 absl::Status FillTime(const std::string& option, const std::string& text,

@@ -97,6 +97,7 @@ class Session {
   v1::TransactionService::Stub& StubOf(v1::TransactionService::Stub*) {
     return *connection().transactions;
   }
+  v1::LeaseService::Stub& StubOf(v1::LeaseService::Stub*) { return *connection().leases; }
 
   Terminal terminal_;
   int64_t timeout_ms_ = 30'000;

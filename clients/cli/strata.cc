@@ -86,6 +86,7 @@ int RunStrata(const std::vector<std::string>& arguments, Terminal terminal) {
   AddCollectionCommands(app, session);
   AddEnrollmentCommands(app, session);
   AddTransactionCommands(app, session);
+  AddLeaseCommands(app, session);
   AddApplyCommand(app, session);
   AddVerifyCommand(app, session);
   AddImportCommand(app, session);

@@ -64,7 +64,13 @@ int PrintCommitted(Session& session, const v1::CommitRequest& request,
   return kExitOk;
 }
 
-int RunCommit(Session& session, const std::string& file) {
+struct CommitOptions {
+  std::string file;
+  LeaseOption lease;
+};
+
+int RunCommit(Session& session, const CommitOptions& options) {
+  const std::string& file = options.file;
   InputFile input(file, session.in());
   if (!input.is_open()) return session.Usage("cannot read " + file);
   std::ostringstream text;
@@ -73,6 +79,8 @@ int RunCommit(Session& session, const std::string& file) {
   if (!request.ok()) {
     return session.Usage(input.name() + ": " + std::string(request.status().message()));
   }
+  const absl::Status leased = options.lease.FillRequest(*request);
+  if (!leased.ok()) return session.Usage(leased);
   if (!session.json) request->set_omit_content(true);  // what is printed has none
   v1::CommitResponse response;
   const grpc::Status status = session.Call(&TransactionService::Stub::Commit, *request, &response);
@@ -97,11 +105,13 @@ order, 1 and 1.0 are different numbers.)";
 void AddCommit(CLI::App& app, Session& session) {
   CLI::App& command =
       *app.add_subcommand("commit", "Change several documents together: a transaction");
-  auto file = std::make_shared<std::string>();
-  command.add_option("FILE", *file, "The request as JSON; -: standard input")->required();
+  auto options = std::make_shared<CommitOptions>();
+  command.add_option("FILE", options->file, "The request as JSON; -: standard input")->required();
+  options->lease.AddTo(command);
   command.footer(kCommitFooter);
-  command.callback(
-      [&session, file] { session.run = [&session, file] { return RunCommit(session, *file); }; });
+  command.callback([&session, options] {
+    session.run = [&session, options] { return RunCommit(session, *options); };
+  });
 }
 
 std::string NumberCell(int64_t number) { return number == 0 ? "-" : std::to_string(number); }

@@ -66,7 +66,8 @@ Connection Connect(const std::string& server, const Credentials& credentials) {
   return {.documents = v1::DocumentService::NewStub(channel),
           .collections = v1::CollectionService::NewStub(channel),
           .enrollments = v1::EnrollmentService::NewStub(channel),
-          .transactions = v1::TransactionService::NewStub(channel)};
+          .transactions = v1::TransactionService::NewStub(channel),
+          .leases = v1::LeaseService::NewStub(channel)};
 }
 
 }  // namespace strata::client

@@ -108,6 +108,7 @@ FakeServer::FakeServer(const std::shared_ptr<grpc::ServerCredentials>& credentia
   builder.RegisterService(static_cast<v1::CollectionService::Service*>(this));
   builder.RegisterService(&enrollments);
   builder.RegisterService(&transactions);
+  builder.RegisterService(&leases);
   server_ = builder.BuildAndStart();
   address_ = "127.0.0.1:" + std::to_string(port);
 }

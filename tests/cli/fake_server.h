@@ -16,6 +16,7 @@
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
 #include "tests/cli/fake_enrollments.h"
+#include "tests/cli/fake_leases.h"
 #include "tests/cli/fake_transactions.h"
 
 namespace strata::cli {
@@ -42,6 +43,7 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   // Served beside the documents.
   FakeEnrollments enrollments;
   FakeTransactions transactions;
+  FakeLeases leases;
 
   // The next writes fail with these, one each, before anything is done.
   std::deque<grpc::Status> failures;
