@@ -1,10 +1,11 @@
-// The transfers of the README, run as somebody would paste them.
+// The transfers and the leases of the README, run as somebody would paste them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "tests/fault/child_process.h"
 #include "tests/fault/documented_commands.h"
@@ -15,6 +16,7 @@ namespace strata::rpc_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // The lines of the section's blocks that are marked as such.
 std::string CommandsOf(const std::string& path, const std::string& section) {
@@ -50,7 +52,14 @@ stratad() {
 }
 )";
 
-TEST(Transfer, IsDoneByTheCommandsThatAreWrittenDown) {
+struct Pasted {
+  fault::Finished finished;
+  std::string errors;
+};
+
+// Runs the commands of a section in `folder`, which is a new one in place of that of the same name
+// under /tmp.
+Pasted Paste(const std::string& section, const std::string& folder) {
   const test_support::TemporaryDirectory directory;
   const std::string port = fault::FreePort();
   const std::string tool = fault::StrataBinary();
@@ -60,12 +69,17 @@ TEST(Transfer, IsDoneByTheCommandsThatAreWrittenDown) {
          << "\nPATH=" << std::filesystem::path(tool).parent_path().string() << ":$PATH\n"
          << "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n"
          << kBefore
-         << fault::Replaced(CommandsOf(STRATA_README, "### Transactions"), "/tmp/strata-transfer",
-                            directory.Join("transfer"));
+         << fault::Replaced(CommandsOf(STRATA_README, section), "/tmp/" + folder,
+                            directory.Join(folder));
   script.close();
-  const fault::Finished finished =
+  fault::Finished finished =
       fault::RunToEnd({"/bin/bash", directory.Join("script")}, directory.Join("errors"));
-  const std::string errors = fault::ReadFile(directory.Join("errors"));
+  std::string errors = fault::ReadFile(directory.Join("errors"));
+  return {std::move(finished), std::move(errors)};
+}
+
+TEST(Transfer, IsDoneByTheCommandsThatAreWrittenDown) {
+  const auto [finished, errors] = Paste("### Transactions", "strata-transfer");
   ASSERT_EQ(finished.status, 0) << finished.output << errors;
   // What the comments beside the commands say.
   std::string balances;
@@ -80,6 +94,17 @@ TEST(Transfer, IsDoneByTheCommandsThatAreWrittenDown) {
   EXPECT_THAT(finished.output, HasSubstr("    in transaction transfer-1"));
   EXPECT_THAT(finished.output, HasSubstr("    in transaction transfer-2"));
   EXPECT_THAT(errors, HasSubstr("transaction transfer-2 is not decided yet"));
+}
+
+TEST(Leases, AreHeldByTheCommandsThatAreWrittenDown) {
+  const auto [finished, errors] = Paste("### Leases", "strata-leases");
+  ASSERT_EQ(finished.status, 0) << finished.output << errors;
+  EXPECT_THAT(finished.output, HasSubstr("updated reports today, version 3"));
+  EXPECT_THAT(finished.output, Not(HasSubstr("version 4")));
+  EXPECT_THAT(finished.output, HasSubstr("\"state\": \"repeated\""));
+  EXPECT_THAT(finished.output, HasSubstr("nightly  worker-2"));
+  EXPECT_THAT(errors, HasSubstr("LEASE_HELD"));
+  EXPECT_THAT(errors, HasSubstr("LEASE_LOST"));
 }
 
 }  // namespace

@@ -194,12 +194,12 @@ TEST_P(FormatsTest, NoVersionOfItIsOfATransaction) {
 }
 
 // An older build, which does not know the keyspace, goes on to open a directory that this one has
-// written, until there is a transaction.
+// written, until there is something in it.
 TEST_P(FormatsTest, GetsNoKeyspaceThatOlderBuildsDoNotKnow) {
-  const auto has_transactions = [this] {
+  const auto has = [this](Keyspace keyspace) {
     std::vector<std::string> names;
     EXPECT_TRUE(rocksdb::DB::ListColumnFamilies({}, std::string(directory_.path()), &names).ok());
-    return std::find(names.begin(), names.end(), "transactions") != names.end();
+    return std::find(names.begin(), names.end(), store::KeyspaceName(keyspace)) != names.end();
   };
   ASSERT_NO_FATAL_FAILURE(Open());
   WriteRequest request;
@@ -209,13 +209,17 @@ TEST_P(FormatsTest, GetsNoKeyspaceThatOlderBuildsDoNotKnow) {
   documents_->Create(request, Number(1), answer.Callback());
   ASSERT_THAT(answer.Wait(), IsOk());
   ASSERT_NO_FATAL_FAILURE(Open());
-  EXPECT_FALSE(has_transactions());
-  store::WriteBatch batch;
-  batch.Insert(Keyspace::kTransactions, TransactionKey("t"), TransactionRecord().Encode());
-  ASSERT_TRUE(test_support::AwaitCommit(*store_, std::move(batch)).committed);
-  EXPECT_TRUE(has_transactions());
-  ASSERT_NO_FATAL_FAILURE(Open());
-  EXPECT_THAT(ReadTransaction(*store_, "t"), IsOk());
+  for (const Keyspace keyspace : {Keyspace::kTransactions, Keyspace::kLeases, Keyspace::kFeed}) {
+    EXPECT_FALSE(has(keyspace));
+    store::WriteBatch batch;
+    batch.Insert(keyspace, "key", TransactionRecord().Encode());
+    ASSERT_TRUE(test_support::AwaitCommit(*store_, std::move(batch)).committed);
+    EXPECT_TRUE(has(keyspace));
+    ASSERT_NO_FATAL_FAILURE(Open());
+    const auto found = store_->Get(keyspace, "key");
+    ASSERT_THAT(found, IsOk());
+    EXPECT_TRUE(found->has_value());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FormatsTest,
