@@ -1,0 +1,97 @@
+#include "schemas/feed/feed.h"
+
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+
+namespace strata::feed {
+
+Watch::~Watch() { feed_.Close(*reader_); }
+
+Feed::Feed(store::Store& store, versioning::Documents& documents, const Clock& clock,
+           Executor& executor, const FeedOptions& options)
+    : store_(store),
+      clock_(clock),
+      executor_(executor),
+      options_(options),
+      tail_(store, clock, executor, options.ring),
+      workshop_{store,
+                documents,
+                clock,
+                tail_,
+                counters_,
+                [this](std::shared_ptr<Reader> reader) { Schedule(std::move(reader)); }} {}
+
+Feed::~Feed() = default;
+
+absl::StatusOr<std::unique_ptr<Watch>> Feed::Open(WatchQuery query, std::shared_ptr<Sink> sink) {
+  if (!store_.capabilities().commit_positions) {
+    return versioning::NoLedger("there is no feed of its changes");
+  }
+  if (const auto* start = std::get_if<FromTime>(&query.start); start && start->time > clock_.Now()) {
+    return Error(ErrorReason::kInvalidField,
+                 "start_time lies in the future; leave the start out to begin now")
+        .With("field", "start_time");
+  }
+  if (watchers_.fetch_add(1) >= options_.watchers_max) {
+    --watchers_;
+    return Error(ErrorReason::kOverloaded, "there are " + std::to_string(options_.watchers_max) +
+                                               " watchers, and can be no more")
+        .With("limit", options_.watchers_max);
+  }
+  tail_.Join();
+  auto reader = std::make_shared<Reader>(workshop_, std::move(query), std::move(sink));
+  return std::unique_ptr<Watch>(new Watch(*this, std::move(reader)));
+}
+
+void Feed::Close(Reader& reader) {
+  reader.Close();
+  tail_.Leave();
+  --watchers_;
+}
+
+absl::StatusOr<FeedState> Feed::GetState() const {
+  if (!store_.capabilities().commit_positions) {
+    return versioning::NoLedger("there is no feed of its changes");
+  }
+  FeedState state;
+  state.last_position = store_.LastPosition();
+  ASSIGN_OR_RETURN(state.oldest_position, OldestPosition(store_));
+  state.watchers = watchers_;
+  state.parked_watchers = static_cast<int64_t>(tail_.parked());
+  state.events_sent = counters_.events_sent;
+  state.catch_up_reads = counters_.catch_up_reads;
+  return state;
+}
+
+void Feed::Schedule(std::shared_ptr<Reader> reader) {
+  {
+    const std::lock_guard lock(mutex_);
+    scheduled_.push_back(std::move(reader));
+    if (running_ == options_.turns_max) return;
+    ++running_;
+    ++beginning_;
+  }
+  executor_.Schedule([this] { RunTurn(); });
+}
+
+// One turn, so that whatever else the executor has to do comes in between.
+void Feed::RunTurn() {
+  std::unique_lock lock(mutex_);
+  const std::shared_ptr<Reader> reader = std::move(scheduled_.front());
+  scheduled_.pop_front();
+  --beginning_;
+  lock.unlock();
+  reader->Turn();
+  lock.lock();
+  if (scheduled_.size() == beginning_) {
+    --running_;
+    return;
+  }
+  ++beginning_;
+  lock.unlock();
+  executor_.Schedule([this] { RunTurn(); });
+}
+
+}  // namespace strata::feed

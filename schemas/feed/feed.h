@@ -1,0 +1,107 @@
+// The feed: every change in the order of commits, from any place on and for as long as one listens.
+// It is the ledger, read; nothing is stored besides.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+#include "schemas/base/executor.h"
+#include "schemas/feed/event.h"
+#include "schemas/feed/reader.h"
+#include "schemas/feed/ring.h"
+#include "schemas/feed/tail.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/documents.h"
+
+namespace strata::feed {
+
+inline constexpr int64_t kWatchersMax = 10'000;
+
+struct FeedOptions {
+  int64_t watchers_max = kWatchersMax;
+  // So many watchers at most have their turn at once.
+  int turns_max = 2;
+  RingLimits ring;
+};
+
+struct FeedState {
+  store::CommitPosition oldest_position = 0;
+  store::CommitPosition last_position = 0;
+  int64_t watchers = 0;
+  int64_t parked_watchers = 0;
+  int64_t events_sent = 0;
+  int64_t catch_up_reads = 0;
+};
+
+// An open watch; it ends with its last holder.
+class Watch {
+ public:
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // The watcher has taken all that was sent, or begins to.
+  void Ready() { reader_->Ready(); }
+
+ private:
+  friend class Feed;
+  Watch(class Feed& feed, std::shared_ptr<Reader> reader)
+      : feed_(feed), reader_(std::move(reader)) {}
+
+  class Feed& feed_;
+  const std::shared_ptr<Reader> reader_;
+};
+
+// Thread-safe. Watchers take turns on the executor, which needs a thread more than `turns_max` for
+// the tail, and drops what is left to do before the feed goes.
+class Feed {
+ public:
+  // All outlive it.
+  Feed(store::Store& store, versioning::Documents& documents, const Clock& clock,
+       Executor& executor, const FeedOptions& options = {});
+  // REQUIRES: no watch is open.
+  ~Feed();
+  Feed(const Feed&) = delete;
+  Feed& operator=(const Feed&) = delete;
+
+  // Opens a watch, which begins with its first Ready; where it begins is checked then, and the sink
+  // is told. UNSUPPORTED_BY_ENGINE without commit positions, OVERLOADED with too many watchers,
+  // INVALID_FIELD for a start_time in the future.
+  absl::StatusOr<std::unique_ptr<Watch>> Open(WatchQuery query, std::shared_ptr<Sink> sink);
+
+  // UNSUPPORTED_BY_ENGINE, RECORD_CORRUPT, STORE_UNAVAILABLE.
+  absl::StatusOr<FeedState> GetState() const;
+
+  // For tests: how often anybody did anything.
+  int64_t turns() const { return counters_.turns; }
+  const Tail& tail() const { return tail_; }
+
+ private:
+  friend class Watch;
+
+  void Close(Reader& reader);
+  void Schedule(std::shared_ptr<Reader> reader);
+  void RunTurn();
+
+  store::Store& store_;
+  const Clock& clock_;
+  Executor& executor_;
+  const FeedOptions options_;
+  Counters counters_;
+  Tail tail_;
+  const Workshop workshop_;
+  std::atomic<int64_t> watchers_ = 0;
+
+  std::mutex mutex_;  // guards what follows
+  std::deque<std::shared_ptr<Reader>> scheduled_;
+  int running_ = 0;        // turns under way, or about to begin
+  size_t beginning_ = 0;  // of these, the latter: each takes one that is scheduled
+};
+
+}  // namespace strata::feed

@@ -1,0 +1,361 @@
+#include "schemas/feed/reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/document_errors.h"
+#include "schemas/versioning/ledger.h"
+
+namespace strata::feed {
+namespace {
+
+using store::CommitPosition;
+
+constexpr std::string_view kPositionField = "after_position";
+
+// As one change of History and Audit.
+constexpr size_t kChangesBytesMax = size_t{1} << 20;
+
+Place Later(const Place& one, const Place& other) {
+  return std::pair(one.position, one.index) < std::pair(other.position, other.index) ? other : one;
+}
+
+}  // namespace
+
+Reader::Reader(const Workshop& workshop, WatchQuery query, std::shared_ptr<Sink> sink)
+    : workshop_(workshop), query_(std::move(query)), sink_(std::move(sink)) {}
+
+void Reader::Ready() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_ == State::kRuns) ready_again_ = true;
+    if (state_ != State::kSent) return;
+    state_ = State::kRuns;
+  }
+  Continue();
+}
+
+void Reader::Close() {
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = State::kClosed;
+  }
+  workshop_.tail.Unpark(*this);
+}
+
+void Reader::Wake(CommitPosition passed) {
+  std::unique_lock lock(mutex_);
+  if (state_ != State::kParked) return;
+  next_ = Later(next_, Place::Behind(passed));
+  Schedule(std::move(lock));
+}
+
+void Reader::Schedule(std::unique_lock<std::mutex> lock) {
+  state_ = State::kScheduled;
+  lock.unlock();
+  workshop_.schedule(shared_from_this());
+}
+
+// Goes on where nothing is left to be taken: parked, where there is nothing more to look at, and
+// with a turn otherwise. REQUIRES: kRuns, and nobody else ends it.
+void Reader::Continue() {
+  std::unique_lock lock(mutex_);
+  if (state_ == State::kClosed) return;
+  if (!begun_ || copy_ || next_.index > 0) return Schedule(std::move(lock));
+  state_ = State::kParked;  // before it is parked, as it may be woken at once
+  const CommitPosition looked = next_.whole();
+  const Bookmark bookmark{last_sent_ + query_.bookmark_interval, told_};
+  lock.unlock();
+  const bool parked = workshop_.tail.Park(shared_from_this(), looked, bookmark);
+  lock.lock();
+  if (!parked && state_ == State::kParked) return Schedule(std::move(lock));
+  const bool closed = state_ == State::kClosed;
+  lock.unlock();
+  // Whoever closed it meanwhile may have found it not parked yet.
+  if (parked && closed) workshop_.tail.Unpark(*this);
+}
+
+void Reader::Turn() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_ != State::kScheduled) return;
+    state_ = State::kRuns;
+    ready_again_ = false;
+  }
+  ++workshop_.counters.turns;
+  const absl::StatusOr<Outcome> outcome = Take();
+  if (!outcome.ok()) return Fail(outcome.status());
+  if (*outcome == Outcome::kSentMessage) {
+    const std::lock_guard lock(mutex_);
+    if (state_ == State::kClosed) return;
+    if (!ready_again_) {
+      state_ = State::kSent;
+      return;
+    }
+  }
+  Continue();
+}
+
+void Reader::Fail(const absl::Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_ == State::kClosed) return;
+    state_ = State::kClosed;
+  }
+  sink_->Finish(status);
+}
+
+absl::StatusOr<Reader::Outcome> Reader::Take() {
+  RETURN_IF_ERROR(sink_->Admit());
+  if (!begun_) {
+    RETURN_IF_ERROR(Begin());
+    begun_ = true;
+    SendMessage();
+    return Outcome::kSentMessage;
+  }
+  if (copy_) return CopyOn();
+  Window window;
+  RETURN_IF_ERROR(Look(window));
+  ASSIGN_OR_RETURN(const int64_t events, Fill(window));
+  if (events == 0 && !BookmarkIsDue()) return Outcome::kSentNothing;
+  workshop_.counters.events_sent += events;
+  SendMessage();
+  return Outcome::kSentMessage;
+}
+
+bool Reader::BookmarkIsDue() const {
+  return next_.whole() > told_ &&
+         workshop_.clock.SteadyNow() >= last_sent_ + query_.bookmark_interval;
+}
+
+void Reader::SendMessage() {
+  Progress progress;
+  progress.last_position = workshop_.store.LastPosition();
+  progress.copy = copy_;
+  if (!copy_ || copy_->complete) {
+    progress.resume_position = next_.whole();
+    told_ = progress.resume_position;
+    copy_.reset();
+  }
+  last_sent_ = workshop_.clock.SteadyNow();
+  sink_->Send(progress);
+}
+
+absl::Status Reader::Begin() {
+  CommitPosition behind = workshop_.store.LastPosition();
+  if (const auto* position = std::get_if<FromPosition>(&query_.start)) {
+    behind = position->after;
+    RETURN_IF_ERROR(CheckPosition(behind));
+  } else if (const auto* time = std::get_if<FromTime>(&query_.start)) {
+    ASSIGN_OR_RETURN(behind, PositionBefore(time->time));
+  } else if (const auto* copy = std::get_if<FromCopy>(&query_.start)) {
+    if (copy->at > 0) behind = copy->at;
+    RETURN_IF_ERROR(CheckPosition(behind));
+    copy_ = *copy;
+    copy_->at = behind;
+  }
+  next_ = Place::Behind(behind);
+  return absl::OkStatus();
+}
+
+absl::Status Reader::CheckPosition(CommitPosition position) const {
+  const CommitPosition last = workshop_.store.LastPosition();
+  if (position > last) return versioning::PositionUnknown(kPositionField, position, last);
+  ASSIGN_OR_RETURN(const CommitPosition first, FirstPlace(workshop_.store));
+  // In front of everything there was never anything.
+  const bool beginning = position == 0 && first == workshop_.store.StartPosition();
+  if (position < first && !beginning) {
+    return versioning::PositionTrimmed(kPositionField, position, first);
+  }
+  return absl::OkStatus();
+}
+
+// In front of the first commit of this time or later; behind the last commit if there is none.
+absl::StatusOr<CommitPosition> Reader::PositionBefore(UnixMicros time) const {
+  const CommitPosition last = workshop_.store.LastPosition();
+  ASSIGN_OR_RETURN(const CommitPosition first,
+                   versioning::FirstPositionSince(workshop_.store, time));
+  versioning::LedgerCursor entries(workshop_.store, first, 0);
+  while (entries.Next()) {
+    if (sink_->closed()) return StoppedError();
+    if (entries.entry().time >= time) return entries.position() - 1;
+  }
+  RETURN_IF_ERROR(entries.status());
+  return last;
+}
+
+// What was trimmed meanwhile would look as if it had never been: so the ledger is read first, and
+// then it is asked where it begins.
+absl::Status Reader::Look(Window& window) {
+  const Tail::Taken taken = workshop_.tail.Take(next_.whole(), kTurnEntriesMax);
+  if (taken.held) {
+    LookAt(taken, window);
+    return absl::OkStatus();
+  }
+  ++workshop_.counters.catch_up_reads;
+  RETURN_IF_ERROR(ReadLedger(taken.end, window));
+  return CheckPosition(next_.whole());
+}
+
+void Reader::LookAt(const Tail::Taken& taken, Window& window) const {
+  size_t entries = 0;
+  window.next = next_;
+  for (const CommitPtr& commit : taken.commits) {
+    uint32_t index = commit->position == next_.position ? next_.index : 0;
+    for (; index < commit->entries.size(); ++index) {
+      const Place place{commit->position, index};
+      if (window.candidates.size() == kTurnEventsMax) {
+        window.next = place;
+        return;
+      }
+      const Entry& entry = commit->entries[index];
+      if (query_.selection.Wants(entry)) window.candidates.push_back({place, &entry});
+    }
+    entries += commit->entries.size();
+    window.next = Place::Behind(commit->position);
+    window.commits.push_back(commit);
+  }
+  if (entries < kTurnEntriesMax) window.next = Later(window.next, Place::Behind(taken.end));
+}
+
+absl::Status Reader::ReadLedger(CommitPosition end, Window& window) const {
+  versioning::LedgerCursor cursor(workshop_.store, next_.position, next_.index);
+  size_t entries = 0;
+  while (cursor.Next() && cursor.position() <= end) {
+    if (sink_->closed()) return StoppedError();
+    const Place place{cursor.position(), cursor.index()};
+    if (window.candidates.size() == kTurnEventsMax || entries++ == kTurnEntriesMax) {
+      window.next = place;
+      return absl::OkStatus();
+    }
+    Entry entry = Entry::Of(cursor.entry());
+    if (!query_.selection.Wants(entry)) continue;
+    window.entries.push_back(std::move(entry));
+    window.candidates.push_back({place, &window.entries.back()});
+  }
+  RETURN_IF_ERROR(cursor.status());
+  window.next = Later(next_, Place::Behind(end));
+  return absl::OkStatus();
+}
+
+bool Reader::needs_before() const {
+  return query_.include_before || query_.include_changes || query_.filter.has_value();
+}
+
+bool Reader::needs_contents() const { return query_.include_content || needs_before(); }
+
+// Moves the place behind what was looked at: to the first event that did not fit, or behind all.
+// How many events were added.
+absl::StatusOr<int64_t> Reader::Fill(const Window& window) {
+  Contents contents(
+      workshop_.store, workshop_.documents.collections(), [this] { return sink_->closed(); },
+      needs_before());
+  if (needs_contents()) {
+    for (const Candidate& candidate : window.candidates) {
+      if (candidate.entry->type == EventType::kVersion) contents.Expect(*candidate.entry);
+    }
+  }
+  int64_t added = 0;
+  for (const auto& [place, entry] : window.candidates) {
+    if (sink_->closed()) return StoppedError();
+    Event event;
+    event.position = place.position;
+    event.index = place.index;
+    event.type = entry->type;
+    event.collection = entry->collection;
+    event.id = entry->id;
+    if (entry->type == EventType::kVersion) {
+      event.version.header = entry->header;
+      if (needs_contents()) {
+        ASSIGN_OR_RETURN(const bool wanted, FillContents(*entry, contents, event));
+        if (!wanted) continue;
+      }
+      event.version.position = place.position;
+    }
+    if (!sink_->Add(std::move(event))) {
+      next_ = place;
+      return added;
+    }
+    ++added;
+  }
+  next_ = window.next;
+  return added;
+}
+
+// False: the filter does not match.
+absl::StatusOr<bool> Reader::FillContents(const Entry& entry, Contents& contents,
+                                          Event& event) const {
+  ASSIGN_OR_RETURN(std::optional<Contents::Pair> pair, contents.Read(entry));
+  event.content_missing = !pair;
+  if (!pair) return true;
+  if (query_.filter) {
+    ASSIGN_OR_RETURN(const bool matches, Matches(pair->version.content));
+    if (!matches) {
+      ASSIGN_OR_RETURN(event.left_filter, Matches(pair->before));
+      if (!event.left_filter) return false;
+    }
+  }
+  if (query_.include_changes) {
+    static const auto* const empty = new document::Content();
+    event.changes = document::Diff(pair->before ? *pair->before : *empty,
+                                   pair->version.content ? *pair->version.content : *empty,
+                                   kChangesBytesMax);
+  }
+  if (query_.include_before) event.before = std::move(pair->before);
+  if (query_.include_content) event.version = std::move(pair->version);
+  return true;
+}
+
+absl::StatusOr<bool> Reader::Matches(const std::optional<document::Content>& content) const {
+  if (query_.filter->empty()) return true;
+  if (!content) return false;
+  const std::optional<bool> matches =
+      query_.filter->Matches(*content, [this] { return sink_->closed(); });
+  if (!matches) return StoppedError();
+  return *matches;
+}
+
+absl::StatusOr<Reader::Outcome> Reader::CopyOn() {
+  if (!copy_->complete) {
+    versioning::CopyQuery query;
+    query.at_position = copy_->at;
+    query.collections = query_.selection.collections;
+    query.id_prefix = query_.selection.id_prefix;
+    query.filter = query_.filter;
+    query.after = copy_->after;
+    query.stopped = [this] { return sink_->closed(); };
+    versioning::CopyCursor documents = workshop_.documents.Copy(std::move(query));
+    size_t taken = 0;
+    bool full = false;
+    while (!full && documents.Next()) {
+      full = taken == kTurnEventsMax || !sink_->AddDocument(documents);
+      if (full) break;
+      copy_->after = {documents.collection(), documents.id()};
+      ++taken;
+    }
+    RETURN_IF_ERROR(documents.status());
+    if (!full) {
+      const std::optional<versioning::CopyPlace> after = documents.resume_after();
+      copy_->complete = !after;
+      if (after) copy_->after = *after;
+    }
+  }
+  // Sent for each part, also one in which nothing was found, so that a broken copy goes on behind
+  // it.
+  SendMessage();
+  return Outcome::kSentMessage;
+}
+
+absl::StatusOr<CommitPosition> OldestPosition(const store::Reader& reader) {
+  const versioning::LedgerBlocks blocks(reader, 0);
+  RETURN_IF_ERROR(blocks.status());
+  return blocks.Valid() ? blocks.key() : 0;
+}
+
+absl::StatusOr<CommitPosition> FirstPlace(const store::Store& store) {
+  return store.StartPosition();
+}
+
+}  // namespace strata::feed

@@ -1,0 +1,140 @@
+// One watch: a place in the feed, and what is wanted of it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+#include "schemas/feed/commit.h"
+#include "schemas/feed/contents.h"
+#include "schemas/feed/event.h"
+#include "schemas/feed/parking.h"
+#include "schemas/feed/tail.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/documents.h"
+
+namespace strata::feed {
+
+// So many events at most are put into one message.
+inline constexpr size_t kTurnEventsMax = 256;
+// So many entries at most are looked at in one turn, wanted or not.
+inline constexpr size_t kTurnEntriesMax = 4096;
+
+class Reader;
+
+// Counts of all watches, since the start.
+struct Counters {
+  std::atomic<int64_t> events_sent = 0;
+  std::atomic<int64_t> catch_up_reads = 0;  // of the ledger, for one who is not where it ends
+  std::atomic<int64_t> turns = 0;
+};
+
+// What all readers work with. Outlives them.
+struct Workshop {
+  store::Store& store;
+  versioning::Documents& documents;
+  const Clock& clock;
+  Tail& tail;
+  Counters& counters;
+  // Has the reader's Turn called once, soon, on any thread.
+  std::function<void(std::shared_ptr<Reader>)> schedule;
+};
+
+// Keeps no events: it takes them from the tail's ring or, where they are older, from the ledger,
+// when the caller has taken the message before. So a slow caller costs one message and holds up
+// nobody. At the ledger's end it is parked with the tail. Thread-safe. Keep it in a shared_ptr.
+//
+// Events come in the order of their places, each once. A message is sent at once when there are
+// events; without any when nothing was sent for the bookmark interval though more has been looked
+// at; and as the first of all, so that its place is known before anything can go wrong.
+class Reader final : public Follower, public std::enable_shared_from_this<Reader> {
+ public:
+  Reader(const Workshop& workshop, WatchQuery query, std::shared_ptr<Sink> sink);
+
+  // The caller has taken all that was sent, or begins to.
+  void Ready();
+  // Nothing more is sent, but for what a turn under way may send still.
+  void Close();
+
+  const Selection& selection() const override { return query_.selection; }
+  void Wake(store::CommitPosition passed) override;
+
+  // What it was scheduled for.
+  void Turn();
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  enum class State : uint8_t {
+    kSent,       // until the caller has taken what was sent
+    kScheduled,  // a turn is to come
+    kRuns,       // a turn is under way
+    kParked,
+    kClosed,
+  };
+  enum class Outcome : uint8_t { kSentMessage, kSentNothing };
+
+  // An entry that is wanted, as far as the ledger tells.
+  struct Candidate {
+    Place place;
+    const Entry* entry = nullptr;
+  };
+  // What one turn looks at.
+  struct Window {
+    std::vector<Candidate> candidates;
+    Place next;  // behind all
+    std::vector<CommitPtr> commits;
+    std::deque<Entry> entries;  // read from the ledger
+  };
+
+  absl::StatusOr<Outcome> Take();
+  absl::Status Begin();
+  absl::StatusOr<store::CommitPosition> PositionBefore(UnixMicros time) const;
+  absl::Status CheckPosition(store::CommitPosition position) const;
+  absl::Status Look(Window& window);
+  void LookAt(const Tail::Taken& taken, Window& window) const;
+  absl::Status ReadLedger(store::CommitPosition end, Window& window) const;
+  absl::StatusOr<int64_t> Fill(const Window& window);
+  absl::StatusOr<Outcome> CopyOn();
+  absl::StatusOr<bool> FillContents(const Entry& entry, Contents& contents, Event& event) const;
+  absl::StatusOr<bool> Matches(const std::optional<document::Content>& content) const;
+  bool needs_before() const;
+  bool needs_contents() const;
+  bool BookmarkIsDue() const;
+  void SendMessage();
+  void Fail(const absl::Status& status);
+  void Continue();
+  void Schedule(std::unique_lock<std::mutex> lock);
+
+  const Workshop& workshop_;
+  const WatchQuery query_;
+  const std::shared_ptr<Sink> sink_;
+
+  std::mutex mutex_;  // guards what follows
+  State state_ = State::kSent;
+  bool ready_again_ = false;  // the message sent in this turn has left already
+
+  // Of the turn under way, or of whoever ends the state that none is.
+  bool begun_ = false;
+  std::optional<FromCopy> copy_;  // under way
+  Place next_;
+  Time last_sent_;
+  store::CommitPosition told_ = 0;  // the place that the last message named
+};
+
+// The first place that one may begin behind, but for 0 where nothing was ever let go.
+absl::StatusOr<store::CommitPosition> FirstPlace(const store::Store& store);
+
+// The first commit that the ledger still tells of; 0: there is none.
+absl::StatusOr<store::CommitPosition> OldestPosition(const store::Reader& reader);
+
+}  // namespace strata::feed
