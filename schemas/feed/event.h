@@ -79,7 +79,7 @@ class Sink {
   // Puts an event into the message to come; false: the message is full without it.
   virtual bool Add(Event&& event) = 0;
   // The same for a document of a copy.
-  virtual bool AddDocument(const versioning::CopyCursor& document) = 0;
+  virtual bool AddDocument(versioning::CopyCursor& document) = 0;
   // Sends the message, of what was added. Reader::Ready follows when it has left.
   virtual void Send(const Progress& progress) = 0;
   // Ends the watch.

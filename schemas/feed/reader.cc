@@ -147,12 +147,12 @@ absl::Status Reader::Begin() {
   CommitPosition behind = workshop_.store.LastPosition();
   if (const auto* position = std::get_if<FromPosition>(&query_.start)) {
     behind = position->after;
-    RETURN_IF_ERROR(CheckPosition(behind));
+    RETURN_IF_ERROR(CheckPosition(kPositionField, behind));
   } else if (const auto* time = std::get_if<FromTime>(&query_.start)) {
     ASSIGN_OR_RETURN(behind, PositionBefore(time->time));
   } else if (const auto* copy = std::get_if<FromCopy>(&query_.start)) {
     if (copy->at > 0) behind = copy->at;
-    RETURN_IF_ERROR(CheckPosition(behind));
+    RETURN_IF_ERROR(CheckPosition("snapshot.at_position", behind));
     copy_ = *copy;
     copy_->at = behind;
   }
@@ -160,14 +160,14 @@ absl::Status Reader::Begin() {
   return absl::OkStatus();
 }
 
-absl::Status Reader::CheckPosition(CommitPosition position) const {
+absl::Status Reader::CheckPosition(std::string_view field, CommitPosition position) const {
   const CommitPosition last = workshop_.store.LastPosition();
-  if (position > last) return versioning::PositionUnknown(kPositionField, position, last);
+  if (position > last) return versioning::PositionUnknown(field, position, last);
   ASSIGN_OR_RETURN(const CommitPosition first, FirstPlace(workshop_.store));
   // In front of everything there was never anything.
   const bool beginning = position == 0 && first == workshop_.store.StartPosition();
   if (position < first && !beginning) {
-    return versioning::PositionTrimmed(kPositionField, position, first);
+    return versioning::PositionTrimmed(field, position, first);
   }
   return absl::OkStatus();
 }
@@ -196,7 +196,7 @@ absl::Status Reader::Look(Window& window) {
   }
   ++workshop_.counters.catch_up_reads;
   RETURN_IF_ERROR(ReadLedger(taken.end, window));
-  return CheckPosition(next_.whole());
+  return CheckPosition(kPositionField, next_.whole());
 }
 
 void Reader::LookAt(const Tail::Taken& taken, Window& window) const {

@@ -99,7 +99,7 @@ class Reader final : public Follower, public std::enable_shared_from_this<Reader
   absl::StatusOr<Outcome> Take();
   absl::Status Begin();
   absl::StatusOr<store::CommitPosition> PositionBefore(UnixMicros time) const;
-  absl::Status CheckPosition(store::CommitPosition position) const;
+  absl::Status CheckPosition(std::string_view field, store::CommitPosition position) const;
   absl::Status Look(Window& window);
   void LookAt(const Tail::Taken& taken, Window& window) const;
   absl::Status ReadLedger(store::CommitPosition end, Window& window) const;

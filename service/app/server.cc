@@ -13,6 +13,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/feed/feed.h"
 #include "schemas/lease/leases.h"
 #include "schemas/store/single_record_store.h"
 #include "schemas/versioning/documents.h"
@@ -171,13 +172,16 @@ int EventLoopsFor(const ServerOptions& options) {
 constexpr int kPromptThreads = 2;
 // Where the engine's reads block: these wait for them.
 constexpr int kPromptThreadsWhereReadsBlock = 64;
+// Threads for those who follow the feed: neither do scans keep them waiting nor they anybody's
+// writes. One is the tail's.
+constexpr int kFeedThreads = feed::FeedOptions().turns_max + 1;
 
 constexpr std::chrono::minutes kTrimInterval{1};
 
 // In the order of making; each is used by those below it. The executors come first because work
 // that the store finishes late may still schedule more, which a stopped executor drops. There are
-// two so that nothing that takes long holds up what somebody waits for: scans, verification and
-// sweeps share the one, single reads and writes the other.
+// three so that nothing that takes long holds up what somebody waits for: scans, verification and
+// sweeps share the one, single reads and writes the other, and the third is for the feed.
 struct Server::Parts {
   Parts(const ServerOptions& server_options, std::unique_ptr<store::Store> made)
       : options(server_options),
@@ -187,6 +191,7 @@ struct Server::Parts {
         executor(server_options.executor_threads),
         prompt(made->capabilities().blocking_reads ? kPromptThreadsWhereReadsBlock
                                                    : kPromptThreads),
+        feed_threads(kFeedThreads),
         store(std::move(made)) {}
 
   const ServerOptions options;
@@ -195,6 +200,7 @@ struct Server::Parts {
   SecurityFiles security_files;
   ThreadPool executor;
   ThreadPool prompt;
+  ThreadPool feed_threads;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<versioning::Documents> documents;
   std::optional<enrollment::Enrollments> enrollments;
@@ -202,6 +208,7 @@ struct Server::Parts {
   versioning::FloorHolders floor_holders;
   std::optional<versioning::LedgerTrimmer> trimmer;
   std::optional<lease::Leases> leases;
+  std::optional<feed::Feed> feed;
   std::optional<observability::Health> health;
   std::optional<rpc::Reflection> reflection;
   std::optional<rpc::Services> services;
@@ -253,10 +260,11 @@ absl::Status Server::Parts::Serve() {
   transactions.emplace(*store, *documents, *options.clock, *options.entropy, prompt,
                        transactions_options);
   leases.emplace(*store, *options.clock, prompt);
+  feed.emplace(*store, *documents, *options.clock, feed_threads);
   const std::vector<std::string> names = rpc::ServiceNames(options.reflection);
   health.emplace(names);
   reflection.emplace(names);
-  services.emplace(rpc::Services{*documents, *enrollments, *transactions, *leases,
+  services.emplace(rpc::Services{*documents, *enrollments, *transactions, *leases, *feed,
                                  *versioning::FindStrategy(options.default_strategy), *health,
                                  *reflection, access, options.loop.unary_deadline});
   // What cannot be counted now keeps nobody from reading; whoever makes a collection tries again.
@@ -302,10 +310,12 @@ void Server::Parts::Drain() {
   stopping = true;
   executor.Stop();
   prompt.Stop();
+  feed_threads.Stop();
 }
 
 void Server::Parts::Close() {
   Drain();
+  feed.reset();
   leases.reset();
   transactions.reset();
   documents.reset();

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/feed/feed.h"
 #include "schemas/lease/leases.h"
 #include "schemas/transaction/transactions.h"
 #include "schemas/versioning/documents.h"
@@ -26,6 +27,7 @@ struct Services {
   enrollment::Enrollments& enrollments;
   transaction::Transactions& transactions;
   lease::Leases& leases;
+  feed::Feed& feed;
   const versioning::StrategyEntry& default_strategy;
   observability::Health& health;
   const Reflection& reflection;

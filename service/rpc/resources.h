@@ -7,6 +7,7 @@
 #include <strata/wire/v1/collection_service.pb.h>
 #include <strata/wire/v1/document_service.pb.h>
 #include <strata/wire/v1/enrollment_service.pb.h>
+#include <strata/wire/v1/feed_service.pb.h>
 #include <strata/wire/v1/lease_service.pb.h>
 #include <strata/wire/v1/transaction_service.pb.h>
 
@@ -183,6 +184,23 @@ inline void ResourcesOf(const wire::AuditRequest& request, security::Permission 
 
 inline void ResourcesOf(const wire::GetLedgerHeadRequest& /*request*/,
                         security::Permission permission, security::Demands& demands) {
+  demands.push_back(OnCollection(permission, security::kEvery));
+}
+
+// As many as Watch takes.
+inline constexpr int kWatchedCollectionsMax = 100;
+
+inline void ResourcesOf(const wire::WatchRequest& request, security::Permission permission,
+                        security::Demands& demands) {
+  const int collections = std::min(request.collections_size(), kWatchedCollectionsMax);
+  for (int i = 0; i < collections; ++i) {
+    AddDemand(OnCollection(permission, request.collections(i)), demands);
+  }
+  if (collections == 0) demands.push_back(OnCollection(permission, security::kEvery));
+}
+
+inline void ResourcesOf(const wire::GetFeedRequest& /*request*/, security::Permission permission,
+                        security::Demands& demands) {
   demands.push_back(OnCollection(permission, security::kEvery));
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/feed/feed.h"
 #include "schemas/lease/leases.h"
 #include "schemas/transaction/transactions.h"
 #include "service/observability/health.h"
@@ -25,6 +26,7 @@ struct Handlers {
   transaction::Transactions transactions{world->store(),    world->documents(), Clock::System(),
                                          Entropy::System(), executor,           {}};
   lease::Leases leases{world->store(), Clock::System(), executor};
+  feed::Feed feed{world->store(), world->documents(), Clock::System(), executor};
   observability::Health health{{}};
   const rpc::Reflection reflection{{}};
   security::Access access;
@@ -32,6 +34,7 @@ struct Handlers {
                                enrollments,
                                transactions,
                                leases,
+                               feed,
                                *versioning::FindStrategy("deltas"),
                                health,
                                reflection,
