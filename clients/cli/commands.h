@@ -21,6 +21,7 @@ void AddCollectionCommands(CLI::App& app, Session& session);  // collections
 void AddEnrollmentCommands(CLI::App& app, Session& session);
 void AddTransactionCommands(CLI::App& app, Session& session);  // commit, transactions
 void AddLeaseCommands(CLI::App& app, Session& session);        // lease
+void AddWatchCommand(CLI::App& app, Session& session);
 void AddApplyCommand(CLI::App& app, Session& session);
 void AddVerifyCommand(CLI::App& app, Session& session);
 void AddImportCommand(CLI::App& app, Session& session);

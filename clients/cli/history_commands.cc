@@ -6,6 +6,7 @@
 #include "clients/cli/commands.h"
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
+#include "clients/cli/version_cells.h"
 #include "clients/client/extended_json.h"
 #include "clients/client/printable.h"
 
@@ -16,48 +17,6 @@ using v1::CollectionService;
 using v1::DocumentService;
 
 constexpr int32_t kPageSize = 200;
-
-// "ann", or "ann for bob".
-std::string ActorCell(const v1::ChangeInfo& change) {
-  if (change.on_behalf_of().empty()) return change.actor();
-  return change.actor() + " for " + change.on_behalf_of();
-}
-
-// The cells that history and audit share: version, kind, time, actor, reason.
-std::vector<std::string> VersionCells(const v1::Version& version) {
-  return {std::to_string(version.version()), KindName(version.kind()),
-          TimeCell(version.has_commit_time(), version.commit_time()), ActorCell(version.change()),
-          version.change().reason()};
-}
-
-// What the version is part of.
-std::vector<std::string> TransactionNote(const v1::Version& version) {
-  if (version.transaction_id().empty()) return {};
-  return {"in transaction " + client::Printable(version.transaction_id())};
-}
-
-// What the version changed, and a mark if that is not all.
-std::vector<std::string> ChangeNotes(const v1::Version& version, const Palette& palette) {
-  std::vector<std::string> lines = ChangeLines(version.changes(), palette);
-  if (version.changes_truncated()) lines.emplace_back("(and more: strata diff shows all of them)");
-  return lines;
-}
-
-// The content, one indented line each; nothing if the version has none here.
-std::vector<std::string> ContentLines(const v1::Version& version) {
-  std::vector<std::string> lines;
-  if (!version.content().has_bson()) return lines;
-  const std::string json =
-      client::JsonFromBson(version.content().bson(), client::JsonStyle::kRelaxed, 2)
-          .value_or("damaged");
-  size_t begin = 0;
-  while (begin <= json.size()) {
-    const size_t end = std::min(json.find('\n', begin), json.size());
-    lines.push_back(json.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
 
 struct HistoryOptions {
   Target target;
@@ -253,9 +212,7 @@ absl::Status FillAudit(const AuditOptions& options, v1::AuditRequest& request) {
 
 void AddAuditRow(const v1::AuditEntry& entry, Table& table, const Palette& palette) {
   const std::vector<std::string> version = VersionCells(entry.version());
-  std::string place = std::to_string(entry.commit_position());
-  if (entry.index() > 0) place += "." + std::to_string(entry.index());
-  table.AddRow({place, version[2], entry.collection(), entry.id(), version[0], version[1],
+  table.AddRow({PlaceCell(entry.commit_position(), entry.index()), version[2], entry.collection(), entry.id(), version[0], version[1],
                 version[3], version[4]});
   table.AddNote(TransactionNote(entry.version()));
   table.AddNote(ChangeNotes(entry.version(), palette));

@@ -87,6 +87,7 @@ int RunStrata(const std::vector<std::string>& arguments, Terminal terminal) {
   AddEnrollmentCommands(app, session);
   AddTransactionCommands(app, session);
   AddLeaseCommands(app, session);
+  AddWatchCommand(app, session);
   AddApplyCommand(app, session);
   AddVerifyCommand(app, session);
   AddImportCommand(app, session);

@@ -67,7 +67,8 @@ Connection Connect(const std::string& server, const Credentials& credentials) {
           .collections = v1::CollectionService::NewStub(channel),
           .enrollments = v1::EnrollmentService::NewStub(channel),
           .transactions = v1::TransactionService::NewStub(channel),
-          .leases = v1::LeaseService::NewStub(channel)};
+          .leases = v1::LeaseService::NewStub(channel),
+          .feed = v1::FeedService::NewStub(channel)};
 }
 
 }  // namespace strata::client

@@ -10,6 +10,7 @@
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
 #include "strata/v1/enrollment_service.grpc.pb.h"
+#include "strata/v1/feed_service.grpc.pb.h"
 #include "strata/v1/lease_service.grpc.pb.h"
 #include "strata/v1/transaction_service.grpc.pb.h"
 
@@ -22,6 +23,7 @@ struct Connection {
   std::unique_ptr<v1::EnrollmentService::Stub> enrollments;
   std::unique_ptr<v1::TransactionService::Stub> transactions;
   std::unique_ptr<v1::LeaseService::Stub> leases;
+  std::unique_ptr<v1::FeedService::Stub> feed;
 };
 
 // Names the server, "host:port", and presents the credentials with every call; does not wait until

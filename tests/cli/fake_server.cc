@@ -109,6 +109,7 @@ FakeServer::FakeServer(const std::shared_ptr<grpc::ServerCredentials>& credentia
   builder.RegisterService(&enrollments);
   builder.RegisterService(&transactions);
   builder.RegisterService(&leases);
+  builder.RegisterService(&feed);
   server_ = builder.BuildAndStart();
   address_ = "127.0.0.1:" + std::to_string(port);
 }

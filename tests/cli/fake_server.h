@@ -16,6 +16,7 @@
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
 #include "tests/cli/fake_enrollments.h"
+#include "tests/cli/fake_feed.h"
 #include "tests/cli/fake_leases.h"
 #include "tests/cli/fake_transactions.h"
 
@@ -44,6 +45,7 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   FakeEnrollments enrollments;
   FakeTransactions transactions;
   FakeLeases leases;
+  FakeFeed feed;
 
   // The next writes fail with these, one each, before anything is done.
   std::deque<grpc::Status> failures;

@@ -19,6 +19,7 @@
 #include "service/rpc/registry.h"
 #include "service/security/permission.h"
 #include "strata/v1/enrollment_service.pb.h"
+#include "strata/v1/feed_service.pb.h"
 #include "strata/v1/lease_service.pb.h"
 #include "strata/v1/transaction_service.pb.h"
 #include "tests/rpc/secured_server.h"
@@ -139,6 +140,9 @@ constexpr Asked kAsked[] = {
      R"({"writes": [{"update": {"collection": "own", "id": "a", "patch": {}}}],
          "lease": {"name": "$C", "token": 1}})",
      kLease},
+    {"strata.v1.FeedService/Watch", Permission::kRead, R"({"collections": ["$C"]})"},
+    {"strata.v1.FeedService/Watch", Permission::kRead, "{}", kAll},
+    {"strata.v1.FeedService/GetFeed", Permission::kRead, "{}", kAll},
     {"grpc.health.v1.Health/Check", Permission::kOpen, "{}"},
     {"grpc.health.v1.Health/Watch", Permission::kOpen, "{}"},
     {"grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Permission::kOpen,

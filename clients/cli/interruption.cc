@@ -1,0 +1,31 @@
+#include "clients/cli/interruption.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace strata::cli {
+namespace {
+
+// To its own thread: that it may end.
+constexpr int kEnd = SIGUSR1;
+
+}  // namespace
+
+Interruption::Interruption(std::function<void()> interrupt) {
+  sigemptyset(&waited_for_);
+  for (const int signal : {SIGINT, SIGTERM, kEnd}) sigaddset(&waited_for_, signal);
+  pthread_sigmask(SIG_BLOCK, &waited_for_, &before_);
+  thread_ = std::thread([this, interrupt = std::move(interrupt)] {
+    int signal = 0;
+    while (sigwait(&waited_for_, &signal) == 0 && signal != kEnd) interrupt();
+  });
+}
+
+Interruption::~Interruption() {
+  pthread_kill(thread_.native_handle(), kEnd);
+  thread_.join();
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+}  // namespace strata::cli
