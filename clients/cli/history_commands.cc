@@ -212,8 +212,8 @@ absl::Status FillAudit(const AuditOptions& options, v1::AuditRequest& request) {
 
 void AddAuditRow(const v1::AuditEntry& entry, Table& table, const Palette& palette) {
   const std::vector<std::string> version = VersionCells(entry.version());
-  table.AddRow({PlaceCell(entry.commit_position(), entry.index()), version[2], entry.collection(), entry.id(), version[0], version[1],
-                version[3], version[4]});
+  table.AddRow({PlaceCell(entry.commit_position(), entry.index()), version[2], entry.collection(),
+                entry.id(), version[0], version[1], version[3], version[4]});
   table.AddNote(TransactionNote(entry.version()));
   table.AddNote(ChangeNotes(entry.version(), palette));
 }

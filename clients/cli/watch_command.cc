@@ -183,10 +183,9 @@ class Watching {
       session_.out() << MessageJson(document) << "\n";
       return;
     }
-    table_.AddRow({std::to_string(position),
-                   TimeCell(document.has_update_time(), document.update_time()),
-                   document.collection(), document.id(), std::to_string(document.version()), "copy",
-                   "", ""});
+    table_.AddRow(
+        {std::to_string(position), TimeCell(document.has_update_time(), document.update_time()),
+         document.collection(), document.id(), std::to_string(document.version()), "copy", "", ""});
   }
 
   void ShowEvent(const v1::Event& event) {
@@ -253,7 +252,8 @@ void AddWatchCommand(CLI::App& app, Session& session) {
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
   command.add_flag("--beginning", options->beginning, "Begin with the first commit");
-  command.add_option("--since", options->since, "Begin with the first commit of this time or later")
+  command
+      .add_option("--since", options->since, "Begin with the first commit of this time or later")
       ->type_name("TIME");
   command.add_flag("--snapshot", options->snapshot,
                    "Begin with a copy of the documents as they are, a line each");

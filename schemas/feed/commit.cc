@@ -8,10 +8,11 @@
 namespace strata::feed {
 namespace {
 
-EventType TypeOf(uint8_t kind) {
-  if (kind >= static_cast<uint8_t>(versioning::VersionKind::kCreated) &&
-      kind <= static_cast<uint8_t>(versioning::VersionKind::kRestored)) {
-    return EventType::kVersion;
+EventType TypeOf(const store::LedgerEntryView& entry) {
+  if (versioning::IsVersion(entry)) return EventType::kVersion;
+  switch (static_cast<versioning::LedgerEvent>(entry.kind)) {
+    case versioning::LedgerEvent::kCollectionDeleted:
+      return EventType::kCollectionDeleted;
   }
   return EventType::kOther;
 }
@@ -20,11 +21,11 @@ EventType TypeOf(uint8_t kind) {
 
 Entry Entry::Of(const store::LedgerEntryView& entry) {
   Entry made;
-  made.type = TypeOf(entry.kind);
+  made.type = TypeOf(entry);
   made.collection = entry.collection;
   made.incarnation = entry.incarnation;
   made.id = entry.id;
-  made.header = versioning::HeaderOf(entry);
+  if (made.type == EventType::kVersion) made.header = versioning::HeaderOf(entry);
   return made;
 }
 

@@ -39,7 +39,7 @@ struct Entry {
   std::string collection;
   int64_t incarnation = 0;
   std::string id;                    // empty: it is of the collection
-  versioning::VersionHeader header;  // as the ledger has it: without hashes
+  versioning::VersionHeader header;  // of a version, as the ledger has it: without hashes
 
   static Entry Of(const store::LedgerEntryView& entry);
   // Roughly what it takes in memory.

@@ -25,7 +25,8 @@ struct FromPosition {
 struct FromTime {
   UnixMicros time = 0;  // with the first commit of this time or later
 };
-// With a copy of the documents as of a commit, behind the document `after`; then behind that commit.
+// With a copy of the documents as of a commit, behind the document `after`; then behind that
+// commit.
 struct FromCopy {
   store::CommitPosition at = 0;  // 0: as of now
   versioning::CopyPlace after;

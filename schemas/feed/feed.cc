@@ -16,12 +16,10 @@ Feed::Feed(store::Store& store, versioning::Documents& documents, const Clock& c
       executor_(executor),
       options_(options),
       tail_(store, clock, executor, options.ring),
-      workshop_{store,
-                documents,
-                clock,
-                tail_,
-                counters_,
-                [this](std::shared_ptr<Reader> reader) { Schedule(std::move(reader)); }} {}
+      workshop_{
+          store,     documents,
+          clock,     tail_,
+          counters_, [this](std::shared_ptr<Reader> reader) { Schedule(std::move(reader)); }} {}
 
 Feed::~Feed() = default;
 
@@ -29,7 +27,8 @@ absl::StatusOr<std::unique_ptr<Watch>> Feed::Open(WatchQuery query, std::shared_
   if (!store_.capabilities().commit_positions) {
     return versioning::NoLedger("there is no feed of its changes");
   }
-  if (const auto* start = std::get_if<FromTime>(&query.start); start && start->time > clock_.Now()) {
+  if (const auto* start = std::get_if<FromTime>(&query.start);
+      start && start->time > clock_.Now()) {
     return Error(ErrorReason::kInvalidField,
                  "start_time lies in the future; leave the start out to begin now")
         .With("field", "start_time");

@@ -100,7 +100,7 @@ class Feed {
 
   std::mutex mutex_;  // guards what follows
   std::deque<std::shared_ptr<Reader>> scheduled_;
-  int running_ = 0;        // turns under way, or about to begin
+  int running_ = 0;       // turns under way, or about to begin
   size_t beginning_ = 0;  // of these, the latter: each takes one that is scheduled
 };
 

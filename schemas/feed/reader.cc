@@ -7,6 +7,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/ledger.h"
+#include "schemas/versioning/ledger_floor.h"
 
 namespace strata::feed {
 namespace {
@@ -163,13 +164,14 @@ absl::Status Reader::Begin() {
 absl::Status Reader::CheckPosition(std::string_view field, CommitPosition position) const {
   const CommitPosition last = workshop_.store.LastPosition();
   if (position > last) return versioning::PositionUnknown(field, position, last);
-  ASSIGN_OR_RETURN(const CommitPosition first, FirstPlace(workshop_.store));
   // In front of everything there was never anything.
-  const bool beginning = position == 0 && first == workshop_.store.StartPosition();
-  if (position < first && !beginning) {
-    return versioning::PositionTrimmed(field, position, first);
+  const CommitPosition start = workshop_.store.StartPosition();
+  if (position != 0 && position < start) {
+    return versioning::PositionTrimmed(field, position, start);
   }
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const versioning::LedgerFloor floor,
+                   versioning::ReadLedgerFloor(workshop_.store));
+  return versioning::CheckKept(floor, field, position);
 }
 
 // In front of the first commit of this time or later; behind the last commit if there is none.
@@ -299,9 +301,9 @@ absl::StatusOr<bool> Reader::FillContents(const Entry& entry, Contents& contents
   }
   if (query_.include_changes) {
     static const auto* const empty = new document::Content();
-    event.changes = document::Diff(pair->before ? *pair->before : *empty,
-                                   pair->version.content ? *pair->version.content : *empty,
-                                   kChangesBytesMax);
+    event.changes =
+        document::Diff(pair->before ? *pair->before : *empty,
+                       pair->version.content ? *pair->version.content : *empty, kChangesBytesMax);
   }
   if (query_.include_before) event.before = std::move(pair->before);
   if (query_.include_content) event.version = std::move(pair->version);
@@ -351,11 +353,9 @@ absl::StatusOr<Reader::Outcome> Reader::CopyOn() {
 absl::StatusOr<CommitPosition> OldestPosition(const store::Reader& reader) {
   const versioning::LedgerBlocks blocks(reader, 0);
   RETURN_IF_ERROR(blocks.status());
-  return blocks.Valid() ? blocks.key() : 0;
-}
-
-absl::StatusOr<CommitPosition> FirstPlace(const store::Store& store) {
-  return store.StartPosition();
+  const CommitPosition first = blocks.Valid() ? blocks.key() : 0;
+  ASSIGN_OR_RETURN(const versioning::LedgerFloor floor, versioning::ReadLedgerFloor(reader));
+  return std::max(first, floor.position);
 }
 
 }  // namespace strata::feed

@@ -131,9 +131,6 @@ class Reader final : public Follower, public std::enable_shared_from_this<Reader
   store::CommitPosition told_ = 0;  // the place that the last message named
 };
 
-// The first place that one may begin behind, but for 0 where nothing was ever let go.
-absl::StatusOr<store::CommitPosition> FirstPlace(const store::Store& store);
-
 // The first commit that the ledger still tells of; 0: there is none.
 absl::StatusOr<store::CommitPosition> OldestPosition(const store::Reader& reader);
 

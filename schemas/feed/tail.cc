@@ -117,8 +117,7 @@ void Tail::Look() {
     } else {
       ring_.Reset(step.end);
     }
-    const std::vector<Woken> woken =
-        read ? parking_.TakeFor(step.commits) : parking_.TakeAll(from);
+    const std::vector<Woken> woken = read ? parking_.TakeFor(step.commits) : parking_.TakeAll(from);
     parking_.Moved();
     ArmTimer();
     lock.unlock();

@@ -40,9 +40,8 @@ const grpc::Status kDraining(grpc::StatusCode::UNAVAILABLE, "server is draining"
 
 TEST_F(WatchCommand, AsksForWhatIsWanted) {
   feed().streams = {{{Events(Event(8, 0, "a"), 8)}, {}}};
-  const Outcome outcome =
-      Run({"watch", "books", "a/", "--from", "7", "--kind", "created", "--where", "stock<5",
-           "--content", "--changes", "--count", "1"});
+  const Outcome outcome = Run({"watch", "books", "a/", "--from", "7", "--kind", "created",
+                               "--where", "stock<5", "--content", "--changes", "--count", "1"});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   ASSERT_THAT(feed().requests, SizeIs(1));
   const v1::WatchRequest& sent = feed().requests[0];
@@ -72,9 +71,8 @@ TEST_F(WatchCommand, PrintsEventsForMachines) {
 }
 
 TEST_F(WatchCommand, GoesOnWhereTheStreamBrokeAndPrintsNothingTwice) {
-  feed().streams = {
-      {{Events(Event(8, 0, "a"), 8), Events(Event(9, 0, "b"), 8)}, kDraining},
-      {{Events("", 8), Events(Event(9, 0, "b") + "," + Event(9, 1, "c"), 9)}, {}}};
+  feed().streams = {{{Events(Event(8, 0, "a"), 8), Events(Event(9, 0, "b"), 8)}, kDraining},
+                    {{Events("", 8), Events(Event(9, 0, "b") + "," + Event(9, 1, "c"), 9)}, {}}};
   const Outcome outcome = Run({"watch", "--json", "--count", "3"});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   ASSERT_THAT(feed().requests, SizeIs(2));

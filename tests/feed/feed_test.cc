@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "schemas/document/filter.h"
-#include "schemas/versioning/ledger.h"
+#include "schemas/versioning/ledger_floor.h"
 #include "tests/feed/feed_world.h"
+#include "tests/support/await_commit.h"
 #include "tests/support/hooked_store.h"
 #include "tests/support/status_matchers.h"
 
@@ -93,8 +94,8 @@ TEST_P(FeedTest, OnlyTheLastMessageOfACommitMovesThePlace) {
   EXPECT_EQ(watcher.inbox->messages[1].progress.resume_position, commit - 1);
   EXPECT_EQ(watcher.inbox->messages[2].progress.resume_position, commit - 1);
   EXPECT_EQ(watcher.inbox->messages[3].progress.resume_position, commit);
-  EXPECT_THAT(watcher.Seen(), ElementsAre("things/a@1", "things/b@1", "things/c@1", "things/d@1",
-                                          "things/e@1"));
+  EXPECT_THAT(watcher.Seen(),
+              ElementsAre("things/a@1", "things/b@1", "things/c@1", "things/d@1", "things/e@1"));
   std::vector<uint32_t> indexes;
   for (const Message& message : watcher.inbox->messages) {
     for (const Event& event : message.events) indexes.push_back(event.index);
@@ -154,8 +155,7 @@ TEST_P(FeedTest, AFilterSeesTheContentAndTheOneBefore) {
   query.filter = NumberIs(2);
   Watcher watcher = world.Open(std::move(query));
   world.RunToEnd(watcher);
-  EXPECT_THAT(watcher.Seen(),
-              ElementsAre("things/a@2", "things/a@3", "things/b@1", "things/b@2"));
+  EXPECT_THAT(watcher.Seen(), ElementsAre("things/a@2", "things/a@3", "things/b@1", "things/b@2"));
   std::vector<bool> left;
   for (const Message& message : watcher.inbox->messages) {
     for (const Event& event : message.events) {
@@ -182,6 +182,43 @@ TEST_P(FeedTest, ASelectionPassesOverTheRest) {
   EXPECT_EQ(watcher.resume(), world.world->store().LastPosition());
 }
 
+TEST_P(FeedTest, ACollectionsEndPassesAllButItsName) {
+  world.Create("a", 1);
+  world.Create("a", 1, "others");
+  world.DeleteCollection("things");
+  world.DeleteCollection("others");
+  WatchQuery query = From(0);
+  query.selection.collections = {"things"};
+  query.selection.id_prefix = "b";
+  query.selection.kinds = {versioning::VersionKind::kDeleted};
+  query.filter = NumberIs(2);
+  Watcher watcher = world.Open(std::move(query));
+  world.RunToEnd(watcher);
+  EXPECT_THAT(watcher.Seen(), ElementsAre("things"));
+}
+
+TEST_P(FeedTest, WhatTheLedgerNoLongerHasIsTrimmed) {
+  for (int i = 0; i < 5; ++i) world.Create("id" + std::to_string(i));
+  const store::CommitPosition floor = world.Create("kept");
+  Watcher asleep = world.Open(From(floor - 2), 1);
+  Watcher awake = world.Open(From(floor - 1), 1);
+  world.executor.RunDue();
+  store::WriteBatch batch;
+  batch.Put(store::Keyspace::kFeed, std::string(versioning::kLedgerFloorKey),
+            versioning::LedgerFloor{.position = floor, .trimmed = floor - 1}.Encode());
+  ASSERT_THAT(test_support::AwaitCommit(world.world->store(), std::move(batch)), IsOk());
+  world.RunToEnd(awake);
+  EXPECT_THAT(awake.Seen(), ElementsAre("things/kept@1"));
+  world.RunToEnd(asleep);
+  ASSERT_TRUE(asleep.inbox->end);
+  EXPECT_THAT(*asleep.inbox->end, HasReason(ErrorReason::kPositionTrimmed));
+  EXPECT_EQ(MetadataOf(*asleep.inbox->end, "oldest"), std::to_string(floor - 1));
+  Watcher from_the_beginning = world.Open(From(0));
+  world.Run({&from_the_beginning});
+  EXPECT_THAT(from_the_beginning.inbox->end, Optional(HasReason(ErrorReason::kPositionTrimmed)));
+  EXPECT_EQ(world.feed.GetState()->oldest_position, floor);
+}
+
 TEST_P(FeedTest, ContentsOfADeletedCollectionAreMissingAndTheFilterIsNotAsked) {
   world.Create("a", 1);
   world.DeleteCollection("things");
@@ -195,8 +232,9 @@ TEST_P(FeedTest, ContentsOfADeletedCollectionAreMissingAndTheFilterIsNotAsked) {
   for (const Message& message : watcher.inbox->messages) {
     for (const Event& event : message.events) {
       if (event.type != EventType::kVersion) continue;
-      versions.emplace_back(event.version.content ? versioning::testing::NumberIn(event.version) : 0,
-                            event.content_missing);
+      versions.emplace_back(
+          event.version.content ? versioning::testing::NumberIn(event.version) : 0,
+          event.content_missing);
     }
   }
   EXPECT_THAT(versions, ElementsAre(std::pair(0, true), std::pair(2, false)));
@@ -443,9 +481,9 @@ TEST(Feed, ACommitInBetweenIsNotMissed) {
     test_support::StoreHooks hooks;
     hooks.before_scan = [&](store::Keyspace keyspace, const store::Range&) {
       if (keyspace != store::Keyspace::kLedger || scans++ != at) return;
-      ASSERT_THAT(world->Create(versioning::testing::Request("between"),
-                                versioning::testing::Number(1)),
-                  IsOk());
+      ASSERT_THAT(
+          world->Create(versioning::testing::Request("between"), versioning::testing::Number(1)),
+          IsOk());
     };
     hooked.set_hooks(hooks);
     for (int i = 0; i < 6; ++i) {

@@ -83,9 +83,7 @@ struct Watcher {
     }
     return seen;
   }
-  store::CommitPosition resume() const {
-    return inbox->messages.back().progress.resume_position;
-  }
+  store::CommitPosition resume() const { return inbox->messages.back().progress.resume_position; }
 };
 
 class FeedWorld {
@@ -149,9 +147,9 @@ class FeedWorld {
   }
   void DeleteCollection(const std::string& name) {
     std::promise<absl::Status> deleted;
-    world->documents().collections().Delete(
-        {.name = name, .force = true},
-        [&](const auto& result) { deleted.set_value(result.status()); });
+    world->documents().collections().Delete({.name = name, .force = true}, [&](const auto& result) {
+      deleted.set_value(result.status());
+    });
     EXPECT_TRUE(deleted.get_future().get().ok());
   }
 

@@ -13,6 +13,7 @@
 #include "strata/v1/enrollment_service.grpc.pb.h"
 #include "tests/rpc/secured_server.h"
 #include "tests/rpc/test_server.h"
+#include "tests/rpc/watching.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/executors.h"
 #include "tests/support/single_record_store.h"
@@ -96,6 +97,7 @@ class Metadata : public testing::Test {
   void DriveEngines();
   void DriveWaiting();
   void DriveCallers();
+  void DriveFeed();
   void DriveDamage();
 
   InterposedStore* store_ = nullptr;
@@ -326,6 +328,14 @@ void Metadata::DriveCallers() {
   Saw(status);
 }
 
+// Places in the feed that there are no more, and not yet.
+void Metadata::DriveFeed() {
+  for (const char* const place : {"1", "9223372036854775807"}) {
+    Watching watching(*server_, R"({"after_position": ")" + std::string(place) + "\"}");
+    Saw(watching.AwaitEnd());
+  }
+}
+
 // Last, since nothing is whole after it.
 void Metadata::DriveDamage() {
   Change(Keyspace::kVersions, store::VersionKey(1, "moby", 2), std::nullopt);
@@ -354,6 +364,7 @@ TEST_F(Metadata, OfEachReasonIsWhatItsCommentSays) {
   DriveState();
   DriveTransactions();
   DriveLeases();
+  DriveFeed();
   DriveEngines();
   DriveWaiting();
   DriveCallers();

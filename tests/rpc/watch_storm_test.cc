@@ -303,8 +303,7 @@ Numbers WatchStorm::ReadNumbers() {
         std::optional<int64_t>& number =
             numbers[{request.collection(), request.id(), version.version()}];
         if (version.has_content()) {
-          number = static_cast<int64_t>(
-              version.content().json().fields().at("n").number_value());
+          number = static_cast<int64_t>(version.content().json().fields().at("n").number_value());
         }
       }
       request.set_page_token(response.next_page_token());
@@ -349,8 +348,10 @@ TEST_P(WatchStorm, EachWatcherGetsTheLedgerOnceAndInOrder) {
   for (std::thread& writer : writers) writer.join();
   end_ = store_->LastPosition();
   // Whoever has come so far already learns of it by a commit more.
-  EXPECT_TRUE(server_->Update(R"({"collection": "c0", "id": "last", "allow_missing": true,
-                                  "replace": {"json": {"n": 1}}})").ok());
+  EXPECT_TRUE(server_
+                  ->Update(R"({"collection": "c0", "id": "last", "allow_missing": true,
+                                  "replace": {"json": {"n": 1}}})")
+                  .ok());
   for (std::thread& watcher : watchers) watcher.join();
 
   const std::vector<Told> ledger = ReadLedger();

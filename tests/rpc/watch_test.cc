@@ -170,13 +170,13 @@ TEST(WatchCall, WhatItsCallerMayReadIsAskedAgain) {
   const auto stub = v1::FeedService::NewStub(channel);
   grpc::ClientContext context;
   context.AddMetadata("authorization", authorization);
-  const auto stream = stub->Watch(&context, Parse<v1::WatchRequest>(R"({"collections": ["books"]})"));
+  const auto stream =
+      stub->Watch(&context, Parse<v1::WatchRequest>(R"({"collections": ["books"]})"));
   v1::WatchResponse message;
   ASSERT_TRUE(stream->Read(&message));
   server.LetTokensEnd();
-  const Answered written =
-      CallAnything(server.Connect(server.Uri("spiffe://test/owner")),
-                   "strata.v1.DocumentService/Update", PutOf("a", "one"));
+  const Answered written = CallAnything(server.Connect(server.Uri("spiffe://test/owner")),
+                                        "strata.v1.DocumentService/Update", PutOf("a", "one"));
   ASSERT_TRUE(written.status.ok()) << written.status.error_message();
   EXPECT_FALSE(stream->Read(&message)) << message.ShortDebugString();
   EXPECT_EQ(DetailsOf(stream->Finish()).reason, "CREDENTIALS_INVALID");

@@ -32,8 +32,8 @@ absl::Status CheckCollections(const wire::WatchRequest& request) {
     return TooManyElements("collections", request.collections_size(), kWatchedCollectionsMax);
   }
   for (int i = 0; i < request.collections_size(); ++i) {
-    RETURN_IF_ERROR(versioning::ValidateName("collections[" + std::to_string(i) + "]",
-                                             request.collections(i)));
+    RETURN_IF_ERROR(
+        versioning::ValidateName("collections[" + std::to_string(i) + "]", request.collections(i)));
   }
   return absl::OkStatus();
 }
@@ -68,10 +68,9 @@ absl::StatusOr<feed::Selection> ToSelection(const wire::WatchRequest& request) {
 absl::StatusOr<std::chrono::microseconds> ToBookmarkInterval(const wire::WatchRequest& request) {
   if (!request.has_bookmark_interval()) return feed::kBookmarkIntervalDefault;
   const google::protobuf::Duration& interval = request.bookmark_interval();
-  const bool in_range = interval.seconds() >= 1 && interval.nanos() >= 0 &&
-                        interval.nanos() <= 999'999'999 &&
-                        (interval.seconds() < 3600 ||
-                         (interval.seconds() == 3600 && interval.nanos() == 0));
+  const bool in_range =
+      interval.seconds() >= 1 && interval.nanos() >= 0 && interval.nanos() <= 999'999'999 &&
+      (interval.seconds() < 3600 || (interval.seconds() == 3600 && interval.nanos() == 0));
   if (!in_range) return FieldError("bookmark_interval", "has to be from 1 s to 1 h");
   return std::chrono::seconds(interval.seconds()) +
          std::chrono::microseconds(interval.nanos() / 1000);
@@ -151,21 +150,12 @@ class Watch final : public ServerStream<wire::WatchRequest, wire::WatchResponse>
  public:
   Watch(const Services& services, Stream& stream) : ServerStream(stream), services_(services) {}
 
-  void OnClosed() override {
-    if (messages_ != nullptr) messages_->Close();
-    watch_.reset();
-  }
+  void OnClosed() override;
 
  private:
   class Messages;
 
-  absl::Status Begin(const wire::WatchRequest& request) override {
-    ASSIGN_OR_RETURN(feed::WatchQuery query, ToQuery(request));
-    messages_ = std::make_shared<Messages>(*this, request, query);
-    ASSIGN_OR_RETURN(watch_, services_.feed.Open(std::move(query), messages_));
-    return absl::OkStatus();
-  }
-
+  absl::Status Begin(const wire::WatchRequest& request) override;
   void OnReady() override { watch_->Ready(); }
 
   const Services& services_;
@@ -300,6 +290,18 @@ class Watch::Messages final : public feed::Sink {
   std::mutex mutex_;  // guards watch_, and is held while it is used
   Watch* watch_;      // null: it is closed
 };
+
+absl::Status Watch::Begin(const wire::WatchRequest& request) {
+  ASSIGN_OR_RETURN(feed::WatchQuery query, ToQuery(request));
+  messages_ = std::make_shared<Messages>(*this, request, query);
+  ASSIGN_OR_RETURN(watch_, services_.feed.Open(std::move(query), messages_));
+  return absl::OkStatus();
+}
+
+void Watch::OnClosed() {
+  if (messages_ != nullptr) messages_->Close();
+  watch_.reset();
+}
 
 }  // namespace
 
