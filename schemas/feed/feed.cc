@@ -61,6 +61,7 @@ absl::StatusOr<FeedState> Feed::GetState() const {
   state.parked_watchers = static_cast<int64_t>(tail_.parked());
   state.events_sent = counters_.events_sent;
   state.catch_up_reads = counters_.catch_up_reads;
+  state.retention = options_.retention;
   return state;
 }
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,6 +30,8 @@ struct FeedOptions {
   // So many watchers at most have their turn at once.
   int turns_max = 2;
   RingLimits ring;
+  // How long entries of the ledger are kept, for those who ask; nothing: for ever.
+  std::optional<std::chrono::seconds> retention;
 };
 
 struct FeedState {
@@ -37,6 +41,7 @@ struct FeedState {
   int64_t parked_watchers = 0;
   int64_t events_sent = 0;
   int64_t catch_up_reads = 0;
+  std::optional<std::chrono::seconds> retention;
 };
 
 // An open watch; it ends with its last holder.

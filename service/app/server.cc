@@ -260,7 +260,9 @@ absl::Status Server::Parts::Serve() {
   transactions.emplace(*store, *documents, *options.clock, *options.entropy, prompt,
                        transactions_options);
   leases.emplace(*store, *options.clock, prompt);
-  feed.emplace(*store, *documents, *options.clock, feed_threads);
+  feed::FeedOptions feed_options;
+  feed_options.retention = options.ledger_retention;
+  feed.emplace(*store, *documents, *options.clock, feed_threads, feed_options);
   const std::vector<std::string> names = rpc::ServiceNames(options.reflection);
   health.emplace(names);
   reflection.emplace(names);

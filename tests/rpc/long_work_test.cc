@@ -222,10 +222,11 @@ TEST_F(ManyRegexes, EndWithTheirCallersDeadlines) {
   for (auto& list : lists) {
     EXPECT_EQ(list.get().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   }
-  // Whole, each takes many times as long: the eight would be in the way for half a minute.
+  // Whole, each takes many times as long: the eight would be in the way for half a minute, where
+  // the machine has nothing else to do.
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(server_.List(R"({"collection": "c", "page_size": 1})").ok());
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST_F(ManyRegexes, EndWithTheServer) {
@@ -236,7 +237,7 @@ TEST_F(ManyRegexes, EndWithTheServer) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that some are at work
   const auto begin = std::chrono::steady_clock::now();
   server_.server().Shutdown();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1100));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   for (auto& list : lists) EXPECT_EQ(list.get().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 

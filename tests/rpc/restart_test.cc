@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "tests/rpc/test_server.h"
-#include "tests/support/manual_clock.h"
+#include "tests/support/moved_clock.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::rpc_test {
@@ -63,7 +63,7 @@ TEST_F(Restart, ARepeatedRequestAnswersWhatTheFirstDid) {
 }
 
 TEST_F(Restart, TheLedgerIsTrimmedToWhatItIsToTell) {
-  test_support::ManualClock clock;
+  test_support::MovedClock clock;
   app::ServerOptions options = Options();
   options.clock = &clock;
   {
@@ -73,7 +73,7 @@ TEST_F(Restart, TheLedgerIsTrimmedToWhatItIsToTell) {
     }
     EXPECT_EQ(server.Audit("{}").response.entries_size(), 3);
   }
-  clock.Advance(std::chrono::hours(24));
+  clock.Move(std::chrono::hours(24));
   options.ledger_retention = std::chrono::hours(12);
   TestServer server(options);
   while (server.Audit("{}").response.entries_size() != 1) std::this_thread::yield();

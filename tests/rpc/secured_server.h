@@ -4,8 +4,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +15,7 @@
 #include "schemas/store/store.h"
 #include "service/app/server.h"
 #include "tests/support/certificates.h"
+#include "tests/support/moved_clock.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::rpc_test {
@@ -74,21 +73,7 @@ class SecuredServer {
   std::vector<std::string> StoredBytes() const;
 
  private:
-  // The system's, but that the test moves the wall: deadlines are set by the system's steady clock,
-  // so they must be held against that.
-  class MovedClock final : public Clock {
-   public:
-    UnixMicros Now() const override { return Clock::System().Now() + ahead_; }
-    std::chrono::steady_clock::time_point SteadyNow() const override {
-      return Clock::System().SteadyNow();
-    }
-    void Move(std::chrono::microseconds by) { ahead_ += by.count(); }
-
-   private:
-    std::atomic<int64_t> ahead_ = 0;
-  };
-
-  MovedClock clock_;
+  test_support::MovedClock clock_;
   test_support::TemporaryDirectory directory_;
   test_support::TestCa ca_{"test"};
   std::map<std::string, std::string> tokens_;

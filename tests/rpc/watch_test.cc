@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -141,6 +142,17 @@ TEST(WatchCall, GetFeedTellsWhoListens) {
   watching.clear();
   while (GetFeed(server).watchers() > 0) std::this_thread::yield();
   EXPECT_EQ(GetFeed(server).parked_watchers(), 0);
+}
+
+TEST(WatchCall, GetFeedTellsHowLongTheLedgerIsKept) {
+  app::ServerOptions options = TestOptions();
+  {
+    TestServer for_ever(options);
+    EXPECT_FALSE(GetFeed(for_ever).has_retention());
+  }
+  options.ledger_retention = std::chrono::hours(12);
+  TestServer server(options);
+  EXPECT_EQ(GetFeed(server).retention().seconds(), 12 * 3600);
 }
 
 TEST(WatchCall, EndsWhenTheServerDoes) {

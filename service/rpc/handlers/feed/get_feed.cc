@@ -15,6 +15,7 @@ absl::Status GetFeed(const Context& context, const wire::GetFeedRequest& /*reque
   response.set_parked_watchers(state.parked_watchers);
   response.set_events_sent(state.events_sent);
   response.set_catch_up_reads(state.catch_up_reads);
+  if (state.retention) response.mutable_retention()->set_seconds(state.retention->count());
   return absl::OkStatus();
 }
 
