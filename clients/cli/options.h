@@ -42,10 +42,11 @@ struct LeaseOption {
 
   void AddTo(CLI::App& command);
 
-  // A usage error for what is no LeaseToken.
+  // A usage error for what is no LeaseToken. One that the request has already stays.
   template <typename Request>
   absl::Status FillRequest(Request& request) const {
-    return token.empty() ? absl::OkStatus() : FillLease(token, *request.mutable_lease());
+    if (token.empty() || request.has_lease()) return absl::OkStatus();
+    return FillLease(token, *request.mutable_lease());
   }
   static absl::Status FillLease(const std::string& token, v1::LeaseToken& lease);
 };

@@ -179,13 +179,19 @@ absl::StatusOr<CommitPosition> Reader::PositionBefore(UnixMicros time) const {
   const CommitPosition last = workshop_.store.LastPosition();
   ASSIGN_OR_RETURN(const CommitPosition first,
                    versioning::FirstPositionSince(workshop_.store, time));
+  CommitPosition before = last;
   versioning::LedgerCursor entries(workshop_.store, first, 0);
   while (entries.Next()) {
     if (sink_->closed()) return StoppedError();
-    if (entries.entry().time >= time) return entries.position() - 1;
+    if (entries.entry().time < time) continue;
+    before = entries.position() - 1;
+    break;
   }
   RETURN_IF_ERROR(entries.status());
-  return last;
+  ASSIGN_OR_RETURN(const versioning::LedgerFloor floor,
+                   versioning::ReadLedgerFloor(workshop_.store));
+  RETURN_IF_ERROR(versioning::CheckTimeKept(floor, "start_time", time));
+  return before;
 }
 
 // What was trimmed meanwhile would look as if it had never been: so the ledger is read first, and
@@ -205,6 +211,7 @@ void Reader::LookAt(const Tail::Taken& taken, Window& window) const {
   size_t entries = 0;
   window.next = next_;
   for (const CommitPtr& commit : taken.commits) {
+    window.commits.push_back(commit);  // for the candidates: the ring may let go of it meanwhile
     uint32_t index = commit->position == next_.position ? next_.index : 0;
     for (; index < commit->entries.size(); ++index) {
       const Place place{commit->position, index};
@@ -217,7 +224,6 @@ void Reader::LookAt(const Tail::Taken& taken, Window& window) const {
     }
     entries += commit->entries.size();
     window.next = Place::Behind(commit->position);
-    window.commits.push_back(commit);
   }
   if (entries < kTurnEntriesMax) window.next = Later(window.next, Place::Behind(taken.end));
 }
@@ -259,27 +265,22 @@ absl::StatusOr<int64_t> Reader::Fill(const Window& window) {
       if (candidate.entry->type == EventType::kVersion) contents.Expect(*candidate.entry);
     }
   }
+  turn_bytes_ = 0;
   int64_t added = 0;
-  for (const auto& [place, entry] : window.candidates) {
+  for (const Candidate& candidate : window.candidates) {
     if (sink_->closed()) return StoppedError();
-    Event event;
-    event.position = place.position;
-    event.index = place.index;
-    event.type = entry->type;
-    event.collection = entry->collection;
-    event.id = entry->id;
-    if (entry->type == EventType::kVersion) {
-      event.version.header = entry->header;
-      if (needs_contents()) {
-        ASSIGN_OR_RETURN(const bool wanted, FillContents(*entry, contents, event));
-        if (!wanted) continue;
-      }
-      event.version.position = place.position;
-    }
-    if (!sink_->Add(std::move(event))) {
-      next_ = place;
+    const auto stop = [&] {
+      next_ = candidate.place;
       return added;
-    }
+    };
+    if (turn_bytes_ >= kTurnBytesMax) return stop();
+    Event event;
+    const absl::StatusOr<bool> wanted = FillEvent(candidate, contents, event);
+    if (!wanted.ok() && added == 0) return wanted.status();
+    // What came before is sent; the next turn begins with this one, and fails of it.
+    if (!wanted.ok()) return stop();
+    if (!*wanted) continue;
+    if (!sink_->Add(std::move(event))) return stop();
     ++added;
   }
   next_ = window.next;
@@ -287,11 +288,31 @@ absl::StatusOr<int64_t> Reader::Fill(const Window& window) {
 }
 
 // False: the filter does not match.
-absl::StatusOr<bool> Reader::FillContents(const Entry& entry, Contents& contents,
-                                          Event& event) const {
+absl::StatusOr<bool> Reader::FillEvent(const Candidate& candidate, Contents& contents,
+                                       Event& event) {
+  const auto& [place, entry] = candidate;
+  event.position = place.position;
+  event.index = place.index;
+  event.type = entry->type;
+  event.collection = entry->collection;
+  event.id = entry->id;
+  if (entry->type != EventType::kVersion) return true;
+  event.version.header = entry->header;
+  if (needs_contents()) {
+    ASSIGN_OR_RETURN(const bool wanted, FillContents(*entry, contents, event));
+    if (!wanted) return false;
+  }
+  event.version.position = place.position;
+  return true;
+}
+
+// False: the filter does not match.
+absl::StatusOr<bool> Reader::FillContents(const Entry& entry, Contents& contents, Event& event) {
   ASSIGN_OR_RETURN(std::optional<Contents::Pair> pair, contents.Read(entry));
   event.content_missing = !pair;
   if (!pair) return true;
+  if (pair->version.content) turn_bytes_ += pair->version.content->size();
+  if (pair->before) turn_bytes_ += pair->before->size();
   if (query_.filter) {
     ASSIGN_OR_RETURN(const bool matches, Matches(pair->version.content));
     if (!matches) {
@@ -327,6 +348,7 @@ absl::StatusOr<Reader::Outcome> Reader::CopyOn() {
     query.id_prefix = query_.selection.id_prefix;
     query.filter = query_.filter;
     query.after = copy_->after;
+    query.examined_bytes_max = kTurnBytesMax;
     query.stopped = [this] { return sink_->closed(); };
     versioning::CopyCursor documents = workshop_.documents.Copy(std::move(query));
     size_t taken = 0;

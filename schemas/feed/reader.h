@@ -29,6 +29,8 @@ namespace strata::feed {
 inline constexpr size_t kTurnEventsMax = 256;
 // So many entries at most are looked at in one turn, wanted or not.
 inline constexpr size_t kTurnEntriesMax = 4096;
+// With so much content looked at, sent or not, the next one has its turn.
+inline constexpr size_t kTurnBytesMax = size_t{8} << 20;
 
 class Reader;
 
@@ -105,7 +107,8 @@ class Reader final : public Follower, public std::enable_shared_from_this<Reader
   absl::Status ReadLedger(store::CommitPosition end, Window& window) const;
   absl::StatusOr<int64_t> Fill(const Window& window);
   absl::StatusOr<Outcome> CopyOn();
-  absl::StatusOr<bool> FillContents(const Entry& entry, Contents& contents, Event& event) const;
+  absl::StatusOr<bool> FillEvent(const Candidate& candidate, Contents& contents, Event& event);
+  absl::StatusOr<bool> FillContents(const Entry& entry, Contents& contents, Event& event);
   absl::StatusOr<bool> Matches(const std::optional<document::Content>& content) const;
   bool needs_before() const;
   bool needs_contents() const;
@@ -127,6 +130,7 @@ class Reader final : public Follower, public std::enable_shared_from_this<Reader
   bool begun_ = false;
   std::optional<FromCopy> copy_;  // under way
   Place next_;
+  size_t turn_bytes_ = 0;  // of content that this turn has looked at
   Time last_sent_;
   store::CommitPosition told_ = 0;  // the place that the last message named
 };

@@ -5,6 +5,7 @@
 
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/ledger.h"
+#include "schemas/versioning/ledger_floor.h"
 
 namespace strata::feed {
 namespace {
@@ -142,7 +143,10 @@ absl::Status Tail::Read(store::CommitPosition from, Step& step) const {
     commit->entries.push_back(Entry::Of(cursor.entry()));
     ++entries;
   }
-  return cursor.status();
+  RETURN_IF_ERROR(cursor.status());
+  // What another process has trimmed meanwhile is not to look as if it had never been.
+  ASSIGN_OR_RETURN(const versioning::LedgerFloor floor, versioning::ReadLedgerFloor(store_));
+  return versioning::CheckKept(floor, "", from);
 }
 
 // With the lock held. One timer for all: for the first bookmark that is due, and not for each that

@@ -81,15 +81,14 @@ versioning::JoinedPlan MakeFence(const store::Store& store, LeaseToken token) {
     batch.Check(Keyspace::kLeases, OwnerKey(token.name), token.token);
     if (!token.place) return absl::OkStatus();
     RETURN_IF_ERROR(CheckPlaceExists(store, "lease.position", *token.place));
-    State state = *lease.state;
-    if (state.place >= *token.place) {
-      return AlreadyAcknowledged(token.name, *token.place, state.place);
-    }
-    if (token.after && state.place < *token.after) {
-      return EventOutOfOrder(token.name, *token.after, state.place);
-    }
-    state.place = *token.place;
-    batch.Replace(Keyspace::kLeases, StateKey(token.name), state.Encode(), lease.state_stamp);
+    const Place& place = lease.state->place;
+    // Before it is judged: an event may stand in one round with the event before it.
+    State moved = *lease.state;
+    moved.place = *token.place;
+    batch.Replace(Keyspace::kLeases, StateKey(token.name), moved.Encode(), lease.state_stamp);
+    if (place >= *token.place) return AlreadyAcknowledged(token.name, *token.place, place);
+    if (token.after && place < *token.after)
+      return EventOutOfOrder(token.name, *token.after, place);
     return absl::OkStatus();
   };
 }

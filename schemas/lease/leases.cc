@@ -10,6 +10,7 @@
 #include "schemas/base/doors.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/base/strings.h"
 #include "schemas/lease/fence.h"
 #include "schemas/lease/lease_requests.h"
 #include "schemas/versioning/names.h"
@@ -48,6 +49,12 @@ absl::Status RetriesExhausted(int attempts) {
 absl::Status TooManyWait(size_t most) {
   return Error(ErrorReason::kOverloaded, "the lease is held, and " + std::to_string(most) +
                                              " calls wait for leases already; try again");
+}
+
+// What was asked for has been done; what became of it is not known.
+absl::Status Unknown(const absl::Status& cause) {
+  return Error(ErrorReason::kOutcomeUnknown,
+               "the lease was written, but not read again: " + std::string(ToStd(cause.message())));
 }
 
 absl::Status Draining() { return Error(ErrorReason::kDraining, "server is draining"); }
@@ -225,35 +232,36 @@ void Leases::Impl::Acquire(AcquireRequest request, LeaseCallback done) {
 // Gives the lease to the first who may have it, answers those who do not wait for it, and lets the
 // others wait. REQUIRES: the line is being looked at, by this thread.
 void Leases::Impl::Look(const std::string& name) {
-  for (bool again = true; again;) {
-    {
-      const std::lock_guard lock(mutex_);
-      lines_[name].look_again = false;
-    }
-    absl::StatusOr<StoredLease> stored = Read(name);
-    Answers answers;
-    WaitingPtr first;
-    microseconds delay{0};
-    uint64_t timer = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      Line& line = lines_[name];
-      first = TakeFirst(line, stored, answers);
-      again = first == nullptr && line.look_again && !line.waiting.empty();
-      if (first == nullptr && !again) {
-        line.looking = false;
-        if (line.waiting.empty()) {
-          lines_.erase(name);
-        } else {
-          delay = UntilNextLook(line, *stored);
-          timer = line.timer = ++timers_;
-        }
+  {
+    const std::lock_guard lock(mutex_);
+    lines_[name].look_again = false;
+  }
+  absl::StatusOr<StoredLease> stored = Read(name);
+  Answers answers;
+  WaitingPtr first;
+  bool again = false;
+  microseconds delay{0};
+  uint64_t timer = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    Line& line = lines_[name];
+    first = TakeFirst(line, stored, answers);
+    again = first == nullptr && line.look_again && !line.waiting.empty();
+    if (first == nullptr && !again) {
+      line.looking = false;
+      if (line.waiting.empty()) {
+        lines_.erase(name);
+      } else {
+        delay = UntilNextLook(line, *stored);
+        timer = line.timer = ++timers_;
       }
     }
-    if (timer != 0) LookAt(name, delay, timer);
-    for (const Answer& answer : answers) answer.waiting->done(answer.status);
-    if (first != nullptr) Take(first, *std::move(stored));
   }
+  if (timer != 0) LookAt(name, delay, timer);
+  for (const Answer& answer : answers) answer.waiting->done(answer.status);
+  if (first != nullptr) return Take(first, *std::move(stored));
+  // Not by this thread: whoever calls first is not to look for all who call meanwhile.
+  if (again) LookLater(name);
 }
 
 // Takes the first who may have the lease out of the line, and those who are not to wait any longer.
@@ -384,15 +392,17 @@ void Leases::Impl::EndTake(const WaitingPtr& waiting, StoredLease taken,
   }
   Later(
       microseconds(0), [this, waiting, taken = std::move(taken)] { Confirm(waiting, taken); },
-      [this, waiting] { EndTurn(waiting, Draining()); });
+      [this, waiting] { EndTurn(waiting, Unknown(Draining())); });
 }
 
 // Reads which token it is that was taken. Another may have taken the lease since.
 void Leases::Impl::Confirm(const WaitingPtr& waiting, StoredLease taken) {
   const std::string& name = waiting->request.name;
   const absl::StatusOr<StoredLease> now = Read(name);
-  if (!now.ok()) return EndTurn(waiting, now.status());
-  if (now->owner != taken.owner) return LoseRace(waiting);
+  if (!now.ok()) return EndTurn(waiting, Unknown(now.status()));
+  // Where a batch is not one step another may have written either record; taken anew, the lease is
+  // the same holder's.
+  if (now->owner != taken.owner || now->state != taken.state) return LoseRace(waiting);
   taken.token = now->token;
   EndTurn(waiting, ToLease(name, taken));
 }
@@ -485,7 +495,7 @@ void Leases::Impl::TryToRenew(const CallPtr<RenewRequest>& call) {
   absl::StatusOr<State> state = Renewed(call->request, *stored);
   if (!state.ok()) return call->done(state.status());
   WriteBatch batch;
-  // Without atomic batches whoever takes the lease now may find its time renewed, and no more: its
+  // Without atomic batches whoever takes the lease now may find its time changed, and no more: its
   // token is another.
   if (capabilities_.atomic_batches) {
     batch.Check(Keyspace::kLeases, OwnerKey(name), stored->token);
@@ -540,8 +550,16 @@ void Leases::Impl::EndRelease(const CallPtr<ReleaseRequest>& call, StoredLease r
     return call->done(ToLease(call->request.name, released));
   }
   Later(
-      microseconds(0), [this, call] { call->done(Get(call->request.name)); },
-      [call] { call->done(Draining()); });
+      microseconds(0),
+      [this, call, released = std::move(released)] {
+        const absl::StatusOr<StoredLease> now = Read(call->request.name);
+        if (!now.ok()) return call->done(Unknown(now.status()));
+        Lease lease = ToLease(call->request.name, released);
+        // Whoever has it by now has a greater one.
+        lease.token = now->token;
+        call->done(std::move(lease));
+      },
+      [call] { call->done(Unknown(Draining())); });
 }
 
 absl::StatusOr<Lease> Leases::Impl::Get(const std::string& name) const {

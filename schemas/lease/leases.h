@@ -57,8 +57,8 @@ struct AcquireRequest {
   std::chrono::microseconds wait{0};  // while another has it
   // No wait goes beyond it, and no commit begins after it.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  // Who waits for the answer; outlives the callback. One that is gone gets no lease. Null: nobody
-  // knows.
+  // Who waits for the answer; outlives the callback. No commit begins for one that is gone. Null:
+  // nobody knows.
   const Waiter* waiter = nullptr;
 };
 

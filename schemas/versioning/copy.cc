@@ -40,13 +40,14 @@ absl::StatusOr<bool> CopyCursor::Advance() {
       if (ReasonOf(status) != ErrorReason::kCollectionNotFound) RETURN_IF_ERROR(status);
       if (documents_->resume_after()) return false;
       examined_ += documents_->examined() + 1;
+      examined_bytes_ += documents_->examined_bytes();
     }
     ASSIGN_OR_RETURN(std::optional<std::string> collection, NextCollection());
     if (!collection) {
       documents_.reset();
       return false;
     }
-    if (examined_ >= kExaminedMax) {
+    if (examined_ >= kExaminedMax || examined_bytes_ >= query_.examined_bytes_max) {
       documents_.reset();
       unopened_ = std::move(collection);
       return false;
@@ -80,6 +81,7 @@ void CopyCursor::Open(std::string collection, std::string after_id) {
   list.filter = query_.filter;
   list.at_position = query_.at_position;
   list.as_written = true;
+  list.examined_bytes_max = query_.examined_bytes_max - examined_bytes_;
   list.stopped = query_.stopped;
   documents_ = std::make_unique<ListCursor>(store_, collections_, clock_, std::move(list));
 }

@@ -7,7 +7,9 @@
 // whenever it is read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,7 +43,8 @@ struct CopyQuery {
   std::string id_prefix;
   std::optional<document::Filter> filter;  // only documents whose content matched then
   CopyPlace after;
-  StopCheck stopped = {};  // as ListQuery's
+  size_t examined_bytes_max = std::numeric_limits<size_t>::max();  // both as ListQuery's
+  StopCheck stopped = {};
 };
 
 // Gives what was written: the versions of transactions in two phases count from their own commits
@@ -87,7 +90,9 @@ class CopyCursor {
   std::optional<CollectionCursor> names_;  // of all
   bool begun_ = false;
   bool ended_ = false;
-  int64_t examined_ = 0;  // in the collections before this one, themselves included
+  // In the collections before this one; themselves count as documents.
+  int64_t examined_ = 0;
+  size_t examined_bytes_ = 0;
   std::unique_ptr<ListCursor> documents_;
   std::optional<std::string> unopened_;  // the collection that this walk might not begin with
   absl::Status status_;

@@ -338,10 +338,17 @@ void Decider::TakeOut(Round& round, PendingUnit& unit) {
 // written in this round already, which their plans have not seen.
 absl::StatusOr<bool> Decider::Join(const Round& round, const std::vector<JoinedPlan>& plans,
                                    store::WriteBatch& batch) const {
-  for (const JoinedPlan& plan : plans) RETURN_IF_ERROR(plan(ContextOf(round), batch));
-  return std::none_of(batch.writes().begin(), batch.writes().end(), [&](const store::Write& write) {
-    return round.joined_keys.contains({write.keyspace, write.key});
-  });
+  absl::Status planned;
+  for (const JoinedPlan& plan : plans) {
+    planned = plan(ContextOf(round), batch);
+    if (!planned.ok()) break;
+  }
+  // Before the refusal: it may rest on what the round is about to replace.
+  for (const store::Write& write : batch.writes()) {
+    if (round.joined_keys.contains({write.keyspace, write.key})) return false;
+  }
+  RETURN_IF_ERROR(planned);
+  return true;
 }
 
 void Decider::AddJoined(Round& round, const void* entry, store::WriteBatch joined) {

@@ -15,6 +15,7 @@ std::string LedgerFloor::Encode() const {
   return BsonBuilder()
       .Int64("position", position)
       .Int64("trimmed", trimmed)
+      .Int64("latest", latest)
       .Binary("hash", HashBytes(hash))
       .Take();
 }
@@ -29,6 +30,7 @@ absl::StatusOr<LedgerFloor> ReadLedgerFloor(const store::Reader& reader) {
   while (members.Next()) {
     if (members.name() == "position") floor.position = members.Int64();
     if (members.name() == "trimmed") floor.trimmed = members.Int64();
+    if (members.name() == "latest") floor.latest = members.Int64();
     if (members.name() == "hash") hash = members.Binary();
   }
   if (members.corrupt() || hash.size() != floor.hash.size() || floor.trimmed < 1 ||
@@ -45,6 +47,11 @@ absl::Status CheckKept(const LedgerFloor& floor, std::string_view field,
                        store::CommitPosition place) {
   if (place >= floor.trimmed) return absl::OkStatus();
   return PositionTrimmed(field, place, floor.trimmed);
+}
+
+absl::Status CheckTimeKept(const LedgerFloor& floor, std::string_view field, UnixMicros time) {
+  if (floor.trimmed == 0 || time > floor.latest) return absl::OkStatus();
+  return PositionTrimmed(field, 0, floor.trimmed);
 }
 
 absl::StatusOr<std::optional<FloorHolder>> FloorHolders::Lowest(const store::Reader& reader) const {

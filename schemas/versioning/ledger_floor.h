@@ -1,6 +1,6 @@
 // Where the ledger begins, once it was trimmed, and who keeps it from being trimmed farther.
 //
-//   feed record "floor"   = { position: int64, trimmed: int64, hash: binary }
+//   feed record "floor"   = { position: int64, trimmed: int64, latest: int64, hash: binary }
 //   feed record "holders" = {}     written anew whenever there is somebody more to ask
 //   feed record "events"  = {}     the ledger has entries of what is no version: builds that know
 //                                  none stumble over this keyspace instead of misreading them
@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
 #include "schemas/base/sha256.h"
 #include "schemas/store/ledger_block.h"
 #include "schemas/store/store.h"
@@ -33,6 +34,7 @@ struct LedgerFloor {
   store::CommitPosition position = 0;
   // The last position that the blocks below tell of: the oldest place that one may go on behind.
   store::CommitPosition trimmed = 0;
+  UnixMicros latest = 0;       // no entry below is of a later time
   Hash hash = store::kNoHash;  // the running hash that the first block stands on
   store::Stamp stamp = 0;      // as read; not part of the value; 0: there is no record
 
@@ -46,6 +48,8 @@ absl::StatusOr<LedgerFloor> ReadLedgerFloor(const store::Reader& reader);
 // somebody wants to go on.
 absl::Status CheckKept(const LedgerFloor& floor, std::string_view field,
                        store::CommitPosition place);
+// The same of a time: entries of that time or later are gone.
+absl::Status CheckTimeKept(const LedgerFloor& floor, std::string_view field, UnixMicros time);
 
 // Somebody who is still to see every entry from `position` on.
 struct FloorHolder {

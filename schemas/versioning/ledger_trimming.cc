@@ -63,7 +63,10 @@ absl::StatusOr<std::optional<LedgerFloor>> LedgerTrimmer::Choose(const store::Re
   if (!below->Valid()) return std::nullopt;
   const auto header = store::ParseLedgerBlockHeader(below->value());
   if (!header) return DamagedLedgerBlock(store::ParseLedgerKey(below->key()).value_or(0));
-  return LedgerFloor{first.key(), header->tail.last, header->tail.hash};
+  return LedgerFloor{.position = first.key(),
+                     .trimmed = header->tail.last,
+                     .latest = header->tail.latest,
+                     .hash = header->tail.hash};
 }
 
 absl::StatusOr<bool> LedgerTrimmer::Raise(const LedgerFloor& from, const LedgerFloor& to,

@@ -30,7 +30,7 @@ absl::Status ListCursor::Begin() {
 absl::StatusOr<bool> ListCursor::Advance() {
   if (more_) Pass();
   while ((more_ = heads_->Next())) {
-    if (examined_ == kExaminedMax) return false;
+    if (examined_ == kExaminedMax || examined_bytes_ >= query_.examined_bytes_max) return false;
     if (Stopped(stopped())) return StoppedError();
     ASSIGN_OR_RETURN(const bool listed, IsListed());
     if (listed) return true;
@@ -51,6 +51,7 @@ absl::StatusOr<bool> ListCursor::IsListed() {
     if (!old_) return false;
     version_ = &*old_;
   }
+  if (version_->content) examined_bytes_ += version_->content->size();
   if (version_->deleted() && !query_.show_deleted) return false;
   return Matches(query_.filter, *version_, stopped());
 }

@@ -1,7 +1,9 @@
 // List: the documents of a collection, as a walk that its caller pulls.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +31,8 @@ struct ListQuery {
   std::optional<store::CommitPosition> at_position;
   // The newest version counts, even if it is undecided or was undone: what the ledger tells of.
   bool as_written = false;
+  // With this much content looked at, the walk ends as after kExaminedMax documents.
+  size_t examined_bytes_max = std::numeric_limits<size_t>::max();
   // Asked for each document that is looked at, and while its filter is; then CANCELLED.
   StopCheck stopped = {};
 };
@@ -49,6 +53,8 @@ class ListCursor final : public CollectionWalk {
   std::optional<std::string> resume_after() const;
   // How many documents were looked at up to there.
   int64_t examined() const { return examined_; }
+  // How much content of them, that of the document stood on included.
+  size_t examined_bytes() const { return examined_bytes_; }
 
  private:
   absl::Status Begin() override;
@@ -62,6 +68,7 @@ class ListCursor final : public CollectionWalk {
   std::optional<AsOf> as_of_;
   std::string passed_;  // the id before those to come
   int64_t examined_ = 0;
+  size_t examined_bytes_ = 0;
   std::unique_ptr<HeadCursor> heads_;
   bool more_ = false;                 // it stands on a document
   std::optional<StoredVersion> old_;  // that is listed in the current one's place

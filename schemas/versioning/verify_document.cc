@@ -177,9 +177,7 @@ void DocumentCheck::CheckHistory(const VersionHeader& header, std::vector<Findin
 
 // What it should be. REQUIRES: it is the first version, or the one before it is known.
 UnixMicros DocumentCheck::CreateTimeOf(const VersionHeader& header, bool live) const {
-  if (header.version == 1) {
-    return header.kind == VersionKind::kDeleted ? header.create_time : header.commit_time;
-  }
+  if (header.version == 1) return header.commit_time;
   // An undoing gives back what stood before the version that it undoes, if anything did.
   if (header.mark == VersionMark::kUndone && header.version > 2) {
     return at_.before->created_before != 0 ? at_.before->created_before : header.create_time;

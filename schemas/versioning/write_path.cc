@@ -149,6 +149,9 @@ void AnswerAt(const Round& round, PendingWrite& write, int attempts,
     answer.version.position = position;
   }
   if (stored && answer.changed) answer.position = answer.version.position;
+  // A commit that made no version did what was joined to it.
+  const bool joined = write.planned && !write.request.joined.empty();
+  if (joined && !answer.replayed) answer.position = position;
 }
 
 void AnswerAt(const Round& round, PendingUnit& unit, store::CommitPosition position) {

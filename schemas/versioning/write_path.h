@@ -69,7 +69,9 @@ struct Precondition {
 };
 
 // Adds guarded writes that commit with the write or the unit, decided on what `context` shows; an
-// error refuses it. Pure; called at each attempt. The writes concern no document.
+// error refuses it. Pure; called at each attempt. The writes concern no document. What it reads and
+// would replace it adds before it refuses: where others of the round replace that, it is asked
+// again when they have.
 using JoinedPlan =
     std::function<absl::Status(const ReadContext& context, store::WriteBatch& batch)>;
 
@@ -105,9 +107,10 @@ struct WriteResult {
   int attempts = 0;       // commits tried
   bool changed = false;
   bool replayed = false;
-  bool stale = false;                  // Mutation::stale
-  store::CommitPosition position = 0;  // of the commit that made `version`, if this request made it
-  int32_t note = 0;                    // Mutation::note
+  bool stale = false;  // Mutation::stale
+  // Of the commit that made `version`, if this request made it, or that did what was joined.
+  store::CommitPosition position = 0;
+  int32_t note = 0;  // Mutation::note
 };
 
 using WriteCallback = std::function<void(absl::StatusOr<WriteResult>)>;

@@ -205,7 +205,9 @@ TEST_P(FeedTest, WhatTheLedgerNoLongerHasIsTrimmed) {
   world.executor.RunDue();
   store::WriteBatch batch;
   batch.Put(store::Keyspace::kFeed, std::string(versioning::kLedgerFloorKey),
-            versioning::LedgerFloor{.position = floor, .trimmed = floor - 1}.Encode());
+            versioning::LedgerFloor{
+                .position = floor, .trimmed = floor - 1, .latest = world.world.clock().Now()}
+                .Encode());
   ASSERT_THAT(test_support::AwaitCommit(world.world->store(), std::move(batch)), IsOk());
   world.RunToEnd(awake);
   EXPECT_THAT(awake.Seen(), ElementsAre("things/kept@1"));
@@ -217,6 +219,16 @@ TEST_P(FeedTest, WhatTheLedgerNoLongerHasIsTrimmed) {
   world.Run({&from_the_beginning});
   EXPECT_THAT(from_the_beginning.inbox->end, Optional(HasReason(ErrorReason::kPositionTrimmed)));
   EXPECT_EQ(world.feed.GetState()->oldest_position, floor);
+  WatchQuery query;
+  query.start = FromTime{world.world.clock().Now()};
+  Watcher from_a_time = world.Open(query);
+  world.Run({&from_a_time});
+  EXPECT_THAT(from_a_time.inbox->end, Optional(HasReason(ErrorReason::kPositionTrimmed)));
+  world.world.clock().Advance(seconds(1));
+  query.start = FromTime{world.world.clock().Now()};
+  Watcher from_a_later_one = world.Open(query);
+  world.Run({&from_a_later_one});
+  EXPECT_EQ(from_a_later_one.inbox->end, std::nullopt);
 }
 
 TEST_P(FeedTest, ContentsOfADeletedCollectionAreMissingAndTheFilterIsNotAsked) {
@@ -508,6 +520,60 @@ TEST(Feed, TakesSoManyWatchersAndNoMore) {
               HasReason(ErrorReason::kOverloaded));
   two.watch.reset();
   Watcher three = world.Open();
+}
+
+// A commit that does not fit into a turn as a whole, and is gone from the ring before it is sent.
+TEST(Feed, AWatcherKeepsWhatItIsAboutToSend) {
+  FeedOptions options;
+  options.ring.entries_max = 300;
+  FeedWorld world("memory", options);
+  Watcher watcher = world.Open();
+  world.Run({&watcher});
+  for (int i = 0; i < 254; ++i) world.Create("id" + std::to_string(i));
+  std::vector<versioning::Change> changes;
+  for (const char* id : {"a", "b", "c", "d", "e"}) {
+    changes.push_back(versioning::testing::Adding(versioning::testing::Named(id), 1));
+  }
+  ASSERT_THAT(versioning::testing::Commit(world.world.process(),
+                                          versioning::testing::UnitOf(std::move(changes))),
+              IsOk());
+  watcher.inbox->before_add = [&] {
+    if (std::exchange(watcher.inbox->before_add, nullptr) == nullptr) return;
+    for (int i = 0; i < 320; ++i) world.Create("later" + std::to_string(i));
+    world.executor.RunDue();
+  };
+  world.RunToEnd(watcher);
+  const std::vector<std::string> seen = watcher.Seen();
+  ASSERT_THAT(seen, SizeIs(254 + 5 + 320));
+  EXPECT_EQ(seen[253], "things/id253@1");
+  EXPECT_EQ(seen[254], "things/a@1");
+  EXPECT_EQ(seen[258], "things/e@1");
+  EXPECT_EQ(seen[259], "things/later0@1");
+}
+
+// However little of it is sent.
+TEST(Feed, ATurnEndsWithWhatItMayLookAt) {
+  FeedWorld world;
+  constexpr int kDocuments = 40;
+  const std::string large((size_t{1} << 20) - 100, 'x');
+  for (int i = 0; i < kDocuments; ++i) {
+    const auto created = world.world->Create(versioning::testing::Request(std::to_string(i)),
+                                             versioning::testing::Text(large));
+    ASSERT_THAT(created, IsOk());
+  }
+  WatchQuery query = From(0);
+  query.filter = NumberIs(2);
+  Watcher tail = world.Open(query);
+  int64_t turns = world.feed.turns();
+  world.RunToEnd(tail);
+  EXPECT_THAT(tail.Seen(), IsEmpty());
+  EXPECT_GE(world.feed.turns() - turns, 5);
+  query.start = FromCopy{};
+  Watcher copy = world.Open(query);
+  turns = world.feed.turns();
+  world.RunToEnd(copy);
+  EXPECT_TRUE(copy.inbox->messages.back().progress.copy->complete);
+  EXPECT_GE(world.feed.turns() - turns, 5);
 }
 
 TEST(Feed, NeedsPositions) {

@@ -359,6 +359,23 @@ TEST_F(FencedGroup, LetsEachEventTakeEffectOnce) {
   EXPECT_EQ(leases->Get("jobs")->place, (Place{1, kWriters - 1}));
 }
 
+// As a consumer sends them who does not wait for each answer.
+TEST_F(FencedGroup, TakesEventsThatFollowEachOtherAtOnce) {
+  const Lease lease = Hold("worker-1");
+  std::vector<Answer> answers(kWriters);
+  Answer first;
+  Write(first);
+  held.hold = true;
+  for (int i = 0; i < kWriters; ++i) {
+    Write(answers[static_cast<size_t>(i)],
+          Shown(lease, Place{1, i},
+                Place{i == 0 ? 0 : 1, i == 0 ? std::optional<int32_t>() : i - 1}));
+  }
+  LetGoOfAll();
+  ExpectAll(answers);
+  EXPECT_EQ(leases->Get("jobs")->place, (Place{1, kWriters - 1}));
+}
+
 // Without atomic batches nothing can be checked in the commit of a write.
 class NoFence : public FencedTest {};
 INSTANTIATE_TEST_SUITE_P(Engines, NoFence, ::testing::Values(Engine{"memory", Mode::kSingle}),
