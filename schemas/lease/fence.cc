@@ -37,7 +37,7 @@ absl::Status AlreadyAcknowledged(std::string_view name, const Place& place, cons
                                                      TextOf(stored) + ", which is not before " +
                                                      TextOf(place));
   error.With("lease", name).With("position", place.position);
-  if (place.index) error.With("index", int64_t{*place.index});
+  if (place.index) error.With("event_index", int64_t{*place.index});
   AddActual(stored, error);
   return error;
 }

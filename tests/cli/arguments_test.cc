@@ -172,7 +172,7 @@ TEST(MessageJson, HasEveryNameAndTheOrderOfTheContent) {
             R"({"b":{"$numberDouble":"1.0"},"a":{"$numberLong":"9007199254740993"}}},)"
             R"("create_time":"2026-01-31T12:00:00Z","pending_transaction_id":""},)"
             R"("attempts":0,"changed":false,"replayed":false,)"
-            R"("commit_position":"0"})");
+            R"("commit_position":"0","stale":false})");
 }
 
 TEST(MessageJson, IsProtobufsMapping) {

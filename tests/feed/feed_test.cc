@@ -203,11 +203,11 @@ TEST_P(FeedTest, WhatTheLedgerNoLongerHasIsTrimmed) {
   Watcher asleep = world.Open(From(floor - 2), 1);
   Watcher awake = world.Open(From(floor - 1), 1);
   world.executor.RunDue();
+  const UnixMicros now = world.world.clock().Now();
   store::WriteBatch batch;
-  batch.Put(store::Keyspace::kFeed, std::string(versioning::kLedgerFloorKey),
-            versioning::LedgerFloor{
-                .position = floor, .trimmed = floor - 1, .latest = world.world.clock().Now()}
-                .Encode());
+  batch.Put(
+      store::Keyspace::kFeed, std::string(versioning::kLedgerFloorKey),
+      versioning::LedgerFloor{.position = floor, .trimmed = floor - 1, .latest = now}.Encode());
   ASSERT_THAT(test_support::AwaitCommit(world.world->store(), std::move(batch)), IsOk());
   world.RunToEnd(awake);
   EXPECT_THAT(awake.Seen(), ElementsAre("things/kept@1"));
@@ -220,12 +220,11 @@ TEST_P(FeedTest, WhatTheLedgerNoLongerHasIsTrimmed) {
   EXPECT_THAT(from_the_beginning.inbox->end, Optional(HasReason(ErrorReason::kPositionTrimmed)));
   EXPECT_EQ(world.feed.GetState()->oldest_position, floor);
   WatchQuery query;
-  query.start = FromTime{world.world.clock().Now()};
+  query.start = FromTime{now};
   Watcher from_a_time = world.Open(query);
   world.Run({&from_a_time});
   EXPECT_THAT(from_a_time.inbox->end, Optional(HasReason(ErrorReason::kPositionTrimmed)));
-  world.world.clock().Advance(seconds(1));
-  query.start = FromTime{world.world.clock().Now()};
+  query.start = FromTime{now + 1};
   Watcher from_a_later_one = world.Open(query);
   world.Run({&from_a_later_one});
   EXPECT_EQ(from_a_later_one.inbox->end, std::nullopt);

@@ -35,6 +35,7 @@ constexpr Rule kRules[] = {
     {"schemas/enrollment", ". absl/ schemas/base schemas/document schemas/versioning"},
     {"schemas/transaction",
      ". absl/ schemas/base schemas/document schemas/store schemas/versioning schemas/enrollment"},
+    {"schemas/lease", ". absl/ schemas/base schemas/store schemas/versioning"},
     {"schemas/feed", ". absl/ schemas/base schemas/document schemas/store schemas/versioning"},
 
     // The disk ends here; an engine knows the port, no other engine and no strategy.
@@ -57,18 +58,21 @@ constexpr Rule kRules[] = {
     // The wire ends here; handlers know no engine, and of the transport what has no gRPC in it.
     {"service/rpc",
      ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
-     "schemas/versioning schemas/enrollment schemas/transaction schemas/feed service/observability "
+     "schemas/versioning schemas/enrollment schemas/transaction schemas/lease schemas/feed "
+     "service/observability "
      "service/security service/server/call.h service/server/method.h"},
     // Not the store: what of it is spoken of has a name.
     {"service/rpc/handlers",
      ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
      "schemas/store/record.h schemas/versioning schemas/enrollment schemas/transaction "
-     "schemas/feed service/observability service/rpc service/rpc/handlers service/security"},
+     "schemas/lease schemas/feed service/observability service/rpc service/rpc/handlers "
+     "service/security"},
 
     {"service/observability", ". absl/ posix spdlog/ schemas/base"},
     {"service/app",
      ". absl/ CLI/ grpc/ grpcpp/ posix spdlog/ schemas/base schemas/document schemas/store "
-     "schemas/versioning schemas/enrollment schemas/transaction schemas/feed service/engines "
+     "schemas/versioning schemas/enrollment schemas/transaction schemas/lease schemas/feed "
+     "service/engines "
      "service/observability service/rpc service/security service/server"},
 
     // A client knows the contract and nothing of the server. The rules of Extended JSON are part of

@@ -172,7 +172,7 @@ TEST_P(LeaseInput, TimesAreWithinTheirLimits) {
   Check({
       {"Acquire", acquire + R"("ttl": "0s"})", kField, "ttl", "1s to 1h"},
       {"Acquire", acquire + R"("ttl": "0.999s"})", kField, "ttl", "999ms"},
-      {"Acquire", acquire + R"("ttl": "3601s"})", kField, "ttl", "1h0m1s"},
+      {"Acquire", acquire + R"("ttl": "3601s"})", kField, "ttl", "1h1s"},
       {"Acquire", acquire + R"("ttl": "-1s"})", kField, "ttl", "1s to 1h"},
       {"Acquire", acquire + R"("ttl": "315576000000s"})", kField, "ttl", "1s to 1h"},
       {"Acquire", acquire + R"("wait": "26s"})", kField, "wait", "0 to 25s"},
