@@ -34,8 +34,9 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
 
 const FileDescriptor* const kPublicFiles[] = {
-    v1::GetRequest::descriptor()->file(), v1::Collection::descriptor()->file(),
+    v1::GetRequest::descriptor()->file(),    v1::Collection::descriptor()->file(),
     v1::EnrollRequest::descriptor()->file(), v1::CommitRequest::descriptor()->file(),
+    v1::Lease::descriptor()->file(),         v1::Event::descriptor()->file(),
     v1::Document::descriptor()->file()};
 
 const FileDescriptor* WireFileOf(const FileDescriptor* file) {
@@ -43,6 +44,8 @@ const FileDescriptor* WireFileOf(const FileDescriptor* file) {
   wire::v1::Collection::descriptor();
   wire::v1::EnrollRequest::descriptor();
   wire::v1::CommitRequest::descriptor();
+  wire::v1::Lease::descriptor();
+  wire::v1::Event::descriptor();
   std::string name = file->name();
   name.replace(name.find("strata/v1/"), 10, "strata/wire/v1/");
   return google::protobuf::DescriptorPool::generated_pool()->FindFileByName(name);

@@ -387,7 +387,7 @@ TEST(DocumentedMetadata, IsReadFromTheComments) {
   EXPECT_EQ(all.at("VERSION_NOT_FOUND").always,
             (std::set<std::string>{"actual", "collection", "id"}));
   EXPECT_EQ(all.at("VERSION_NOT_FOUND").sometimes,
-            (std::set<std::string>{"first_time", "time", "version"}));
+            (std::set<std::string>{"first_position", "first_time", "position", "time", "version"}));
   EXPECT_THAT(all.at("RECORD_CORRUPT").always, IsEmpty());
   EXPECT_THAT(all.at("RECORD_CORRUPT").sometimes, Not(IsEmpty()));
   EXPECT_THAT(all.at("INTERNAL").all(), IsEmpty());
