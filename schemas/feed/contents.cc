@@ -35,14 +35,13 @@ absl::StatusOr<std::optional<Contents::Pair>> Contents::Read(const Entry& entry)
   ASSIGN_OR_RETURN(const bool there, Open(entry, document));
   std::optional<Pair> pair;
   if (there) {
-    const store::DocumentKey key{entry.incarnation, entry.id};
     const int64_t version = entry.header.version;
     pair.emplace();
     if (with_before_ && version > 1) {
-      RETURN_IF_ERROR(MoveTo(key, version - 1, document));
+      RETURN_IF_ERROR(MoveTo(version - 1, document));
       pair->before = document.newest->content;
     }
-    RETURN_IF_ERROR(MoveTo(key, version, document));
+    RETURN_IF_ERROR(MoveTo(version, document));
     pair->version = *document.newest;
   }
   if (--document.expected == 0) documents_.erase(found);
@@ -58,8 +57,8 @@ absl::StatusOr<bool> Contents::Open(const Entry& entry, Expected& document) {
   }
   ASSIGN_OR_RETURN(document.collection, collections_.Find(*reader_, entry.collection));
   if (!document.collection || document.collection->incarnation != entry.incarnation) return false;
-  ASSIGN_OR_RETURN(document.head, document.collection->strategy->ReadHead(
-                                      *context_, {entry.incarnation, entry.id}));
+  document.key = {entry.incarnation, entry.id};
+  ASSIGN_OR_RETURN(document.head, document.collection->strategy->ReadHead(*context_, document.key));
   if (!document.head || document.head->version.header.version < document.last) {
     return Error(ErrorReason::kRecordCorrupt, "the ledger names a version that is not stored")
         .With("collection", entry.collection)
@@ -69,19 +68,19 @@ absl::StatusOr<bool> Contents::Open(const Entry& entry, Expected& document) {
   return true;
 }
 
-absl::Status Contents::MoveTo(const store::DocumentKey& key, int64_t version, Expected& document) {
+absl::Status Contents::MoveTo(int64_t version, Expected& document) {
   const int64_t at = document.newest ? document.newest->header.version : 0;
   if (at == version) return absl::OkStatus();
   if (document.versions == nullptr || version - at > kPassedMax) {
     document.versions = document.collection->strategy->ScanVersions(
-        *context_, key, *document.head, {version, document.last, false, 0},
+        *context_, document.key, *document.head, {version, document.last, false, 0},
         versioning::Part::kContent);
   }
   do {
     if (!document.versions->Next()) {
       RETURN_IF_ERROR(document.versions->status());
       return Error(ErrorReason::kRecordCorrupt, "the ledger names a version that is not stored")
-          .With("id", key.id)
+          .With("id", document.key.id)
           .With("version", version);
     }
     document.newest = std::move(document.versions->item());

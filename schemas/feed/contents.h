@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "schemas/feed/commit.h"
+#include "schemas/store/key_codec.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
 #include "schemas/versioning/read_limits.h"
@@ -25,7 +26,8 @@ class Contents {
   Contents(store::Store& store, versioning::Collections& collections, StopCheck stopped,
            bool with_before);
 
-  // The entry, of a version, will be asked for after those expected before.
+  // The entry, of a version, will be asked for after those expected before. Not after the first
+  // Read: the scans under way refer to what is kept of their documents.
   void Expect(const Entry& entry);
 
   struct Pair {
@@ -42,6 +44,7 @@ class Contents {
   struct Expected {
     int64_t last = 0;      // the version to be asked for last
     int64_t expected = 0;  // so many are still to be asked for
+    store::DocumentKey key;
     versioning::CollectionPtr collection;
     std::optional<versioning::Head> head;
     std::unique_ptr<versioning::VersionCursor> versions;
@@ -59,7 +62,7 @@ class Contents {
   };
 
   absl::StatusOr<bool> Open(const Entry& entry, Expected& document);
-  absl::Status MoveTo(const store::DocumentKey& key, int64_t version, Expected& document);
+  absl::Status MoveTo(int64_t version, Expected& document);
 
   store::Store& store_;
   versioning::Collections& collections_;
