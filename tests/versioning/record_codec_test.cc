@@ -149,7 +149,9 @@ TEST(RecordCodec, DamageInTheFrameIsFound) {
       damaged[at] = static_cast<char>(damaged[at] ^ flip);
       const auto read = DecodeVersion(damaged, /*record_position=*/1, Part::kContent);
       const bool frame = at < sizeof(int32_t) || at + 1 == whole.size();
-      if (frame) EXPECT_EQ(ReasonOf(read.status()), ErrorReason::kRecordCorrupt) << at;
+      if (frame) {
+        EXPECT_EQ(ReasonOf(read.status()), ErrorReason::kRecordCorrupt) << at;
+      }
     }
   }
 }

@@ -33,9 +33,9 @@ TransactionRecord Whole() {
       "12\0\x01"
       "56",
       6);
-  record.participants = {{{"accounts", "a"}, 3, 0, 1, true, -2},
-                         {{"accounts", "b/ä"}, 3, 41, 42, false, 2'000'000'000},
-                         {{"books", "moby"}, 4, 7, 0, false, 0}};
+  record.participants = {{{"accounts", "a"}, 3, 0, 1, true, false, -2},
+                         {{"accounts", "b/ä"}, 3, 41, 42, false, true, 2'000'000'000},
+                         {{"books", "moby"}, 4, 7, 0, false, false, 0}};
   record.data = {"one", std::string("\0two", 4), ""};
   record.cause = "asked for";
   record.stamp = 11;
