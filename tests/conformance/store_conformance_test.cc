@@ -1000,10 +1000,10 @@ TEST_P(StoreConformanceTest, WithoutSnapshotsTheViewIsLive) {
 
 // --- Positions and the ledger ------------------------------------------------------------------
 
-TEST_P(StoreConformanceTest, PositionsGrowFromOneAndRecordsCarryThem) {
+TEST_P(StoreConformanceTest, PositionsGrowFromTheStartAndRecordsCarryThem) {
   REQUIRES_CAPABILITY(commit_positions);
-  EXPECT_EQ(store().LastPosition(), 0);
-  CommitPosition last = 0;
+  CommitPosition last = store().StartPosition();
+  EXPECT_EQ(store().LastPosition(), last);
   for (int i = 0; i < 10; ++i) {
     WriteBatch batch;
     batch.Put(Keyspace::kHeads, "a", "1");
@@ -1082,17 +1082,18 @@ TEST_P(StoreConformanceTest, WhenAPositionIsReadableAllBelowAre) {
       --running;
     });
   }
-  // Every commit has an entry here, so the readable positions are 1 to n without a gap.
+  // Every commit has an entry here, so the readable positions are without a gap from the start on.
+  const CommitPosition start = store().StartPosition();
   const auto check = [&] {
     const CommitPosition announced = store().LastPosition();
-    CommitPosition expected = 1;
+    CommitPosition expected = start + 1;
     for (const auto& [position, index, said] : LedgerOf(store())) ASSERT_EQ(position, expected++);
     ASSERT_GE(expected - 1, announced);
   };
   while (running > 0) check();
   for (std::thread& writer : writers) writer.join();
   check();
-  EXPECT_EQ(store().LastPosition(), kThreads * kCommits);
+  EXPECT_EQ(store().LastPosition(), start + kThreads * kCommits);
 }
 
 // --- Concurrency, callbacks, durability --------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "schemas/versioning/strategy.h"
 #include "service/engines/engines.h"
 #include "tests/support/await_commit.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/versioning/operations.h"
 
@@ -66,7 +67,7 @@ std::string Header(const StoredVersion& version) {
 
 class LayoutsTest : public testing::Test {
  protected:
-  LayoutsTest() : store_(*engines::OpenEngine("memory", {})) {
+  LayoutsTest() : store_(*engines::OpenEngine("memory", {.directory = "", .clock = &clock_})) {
     for (int64_t number = 1; number <= 3; ++number) {
       versions_.push_back(Article(number, number == 1 ? nullptr : &versions_.back()));
     }
@@ -106,6 +107,8 @@ class LayoutsTest : public testing::Test {
     return records;
   }
 
+  // Positions begin with the wall clock's microseconds: here, with 1.
+  const test_support::ManualClock clock_{0};
   std::unique_ptr<store::Store> store_;
   std::vector<StoredVersion> versions_;
 };
