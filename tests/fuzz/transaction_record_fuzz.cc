@@ -24,6 +24,7 @@ std::string SomeBytes(Input& input) {
                                    input.Integer(),
                                    input.Integer(),
                                    input.Chance(2),
+                                   input.Chance(2),
                                    input.Take<int32_t>()});
   }
   while (input.Chance(3)) record.data.push_back(input.Raw(input.Below(40)));
