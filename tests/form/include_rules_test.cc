@@ -59,8 +59,7 @@ constexpr Rule kRules[] = {
     {"service/rpc",
      ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
      "schemas/versioning schemas/enrollment schemas/transaction schemas/lease schemas/feed "
-     "service/observability "
-     "service/security service/server/call.h service/server/method.h"},
+     "service/observability service/security service/server/call.h service/server/method.h"},
     // Not the store: what of it is spoken of has a name.
     {"service/rpc/handlers",
      ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
@@ -72,8 +71,7 @@ constexpr Rule kRules[] = {
     {"service/app",
      ". absl/ CLI/ grpc/ grpcpp/ posix spdlog/ schemas/base schemas/document schemas/store "
      "schemas/versioning schemas/enrollment schemas/transaction schemas/lease schemas/feed "
-     "service/engines "
-     "service/observability service/rpc service/security service/server"},
+     "service/engines service/observability service/rpc service/security service/server"},
 
     // A client knows the contract and nothing of the server. The rules of Extended JSON are part of
     // the contract, and only its JSON needs them.
