@@ -7,6 +7,7 @@
 
 #include "schemas/document/filter.h"
 #include "tests/document/documents.h"
+#include "tests/support/cpu_time.h"
 
 namespace strata::document {
 namespace {
@@ -387,23 +388,23 @@ TEST(Operations, LargeArraysOfDecimalsAreNoProductOfSizes) {
                 ".1e-300";
   }
   elements += "]";
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = test_support::ThreadCpuTime();
   const absl::StatusOr<Content> result =
       Apply("{\"a\":" + elements + "}", {AppendMissing("/a", elements), RemoveAll("/a", elements)});
   ExpectResult(result, R"({"a": []})");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(test_support::ThreadCpuTime() - start, std::chrono::seconds(20));
 }
 
 TEST(Operations, LargeArraysAreNoProductOfSizes) {
   std::string elements = "[0";
   for (int i = 1; i < 20'000; ++i) elements += "," + std::to_string(i);
   elements += "]";
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = test_support::ThreadCpuTime();
   const absl::StatusOr<Content> result = Apply(
       "{\"a\":" + elements + "}",
       {AppendMissing("/a", elements), AppendMissing("/a", "[20000]"), RemoveAll("/a", elements)});
   ExpectResult(result, R"({"a": [20000]})");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(test_support::ThreadCpuTime() - start, std::chrono::seconds(20));
 }
 
 }  // namespace
