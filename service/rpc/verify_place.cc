@@ -68,7 +68,7 @@ class Reader {
   void Optional(std::optional<Value>& value, const Fields& fields) {
     bool there = false;
     Integer(there, 0, 1);
-    if (good_ && there) fields(value.emplace());
+    if (good_ && there) fields(value.emplace(Value()));
   }
   bool good() const { return good_ && rest_.empty(); }
 

@@ -373,7 +373,7 @@ TEST_F(SecurityFlags, KnownClientsAloneNeedOneLoop) {
 }
 
 TEST_F(Configuration, WhereStrangersCanConnectTwoLoopsServe) {
-  const auto loops = [this](std::vector<std::string> arguments) {
+  const auto loops = [](std::vector<std::string> arguments) {
     return Taken(std::move(arguments)).server.loop.threads;
   };
   EXPECT_EQ(loops({}), 1);

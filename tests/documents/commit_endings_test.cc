@@ -592,7 +592,7 @@ class Episode {
   // As the store wants it to end.
   void LetGo() {
     auto [batch, done] = held_->Take();
-    store_->Commit(batch, [this, batch, done](const store::CommitResult& result) {
+    store_->Commit(batch, [this, batch = batch, done = done](const store::CommitResult& result) {
       if (result.status.ok() && !result.committed) Note(ErrorReason::kVersionConflict, batch);
       done(result);
     });

@@ -417,8 +417,7 @@ TEST_F(VerifyRpc, APlaceThatNobodyWasAtDoesNoHarm) {
   place.incarnation = 1;
   place.next_key = store::VersionKey(1, "a", 1);
   place.document = versioning::VerifyPlace::Document{.id = "a", .next_version = 20};
-  place.document->before.emplace();
-  place.document->before->version = 19;
+  place.document->before = versioning::VerifyPlace::Document::Before{.version = 19};
   place.ledger = versioning::VerifyPlace::Ledger{
       .last = 10, .next = 1, .before = {}, .head_passed = false, .entries = 1};
   const std::string bytes = rpc::EncodeVerifyPlace(place);
