@@ -36,7 +36,8 @@ constexpr Rule kRules[] = {
     {"schemas/transaction",
      ". absl/ schemas/base schemas/document schemas/store schemas/versioning schemas/enrollment"},
     {"schemas/lease", ". absl/ schemas/base schemas/store schemas/versioning"},
-    {"schemas/feed", ". absl/ schemas/base schemas/document schemas/store schemas/versioning"},
+    {"schemas/feed",
+     ". absl/ schemas/base schemas/document schemas/store schemas/versioning schemas/lease"},
 
     // The disk ends here; an engine knows the port, no other engine and no strategy.
     {"service/engines", ". absl/ posix schemas/base schemas/store"},
