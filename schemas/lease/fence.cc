@@ -72,11 +72,15 @@ absl::Status CheckPlaceExists(const store::Store& store, std::string_view field,
       .With("last", last);
 }
 
-versioning::JoinedPlan MakeFence(const store::Store& store, LeaseToken token) {
-  return [&store, token = std::move(token)](const versioning::ReadContext& context,
-                                            store::WriteBatch& batch) -> absl::Status {
+versioning::JoinedPlan MakeFence(const store::Store& store, std::shared_ptr<Counters> counters,
+                                 LeaseToken token) {
+  return [&store, counters = std::move(counters), token = std::move(token)](
+             const versioning::ReadContext& context, store::WriteBatch& batch) -> absl::Status {
     ASSIGN_OR_RETURN(const StoredLease lease, ReadLease(context.reader, token.name));
-    RETURN_IF_ERROR(CheckToken(token.name, lease, token.token));
+    if (absl::Status held = CheckToken(token.name, lease, token.token); !held.ok()) {
+      ++counters->lost;
+      return held;
+    }
     // Whoever took the lease since then makes this guard fail; what it left is read then.
     batch.Check(Keyspace::kLeases, OwnerKey(token.name), token.token);
     if (!token.place) return absl::OkStatus();

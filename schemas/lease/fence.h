@@ -1,7 +1,9 @@
 // The fence: a write that commits only while its writer holds a lease. Internal to this folder.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,8 +16,15 @@
 
 namespace strata::lease {
 
+// What LeaseCounts tells of.
+struct Counters {
+  std::atomic<int64_t> take_overs = 0;
+  std::atomic<int64_t> lost = 0;
+};
+
 // As Leases::Fence. The store must outlive it.
-versioning::JoinedPlan MakeFence(const store::Store& store, LeaseToken token);
+versioning::JoinedPlan MakeFence(const store::Store& store, std::shared_ptr<Counters> counters,
+                                 LeaseToken token);
 
 // LEASE_LOST unless the lease is held under the token.
 absl::Status CheckToken(std::string_view name, const StoredLease& lease, store::Stamp token);

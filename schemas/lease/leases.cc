@@ -72,7 +72,15 @@ Lease ToLease(std::string name, const StoredLease& stored) {
   }
   lease.metadata = stored.owner->metadata;
   lease.place = stored.state->place;
+  lease.data = stored.state->data;
   return lease;
+}
+
+Owner Released(const Owner& owner, UnixMicros now) {
+  Owner released;
+  released.acquire_time = owner.acquire_time;
+  released.release_time = std::max<UnixMicros>(now, 1);
+  return released;
 }
 
 void PutOwner(const std::string& name, const StoredLease& stored, const Owner& owner,
@@ -97,6 +105,8 @@ void PutState(const std::string& name, const StoredLease& stored, const State& s
 
 class Leases::Impl : public std::enable_shared_from_this<Impl> {
  public:
+  using HeldCallback = std::function<void(absl::StatusOr<HeldState>)>;
+
   Impl(store::Store& store, const Clock& clock, Executor& executor, LeasesOptions options)
       : store_(store),
         capabilities_(store.capabilities()),
@@ -115,8 +125,10 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   void Release(ReleaseRequest request, LeaseCallback done);
   absl::StatusOr<Lease> Get(const std::string& name) const;
   absl::StatusOr<std::vector<Lease>> List(const LeaseQuery& query, size_t most) const;
+  void Write(HeldWrite request, HeldCallback done);
+  LeaseCounts counts() const { return {counters_->take_overs, counters_->lost}; }
   versioning::JoinedPlan Fence(LeaseToken token) const {
-    return MakeFence(store_, std::move(token));
+    return MakeFence(store_, counters_, std::move(token));
   }
   void StopWaiting();
   void StartSweeping();
@@ -148,15 +160,16 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   };
   using Answers = std::vector<Answer>;
 
-  // A call of Renew or Release.
-  template <typename Request>
+  // A call of Renew, Release or Write.
+  template <typename Request, typename Callback = LeaseCallback>
   struct Call {
     Request request;
-    LeaseCallback done;
+    Callback done;
     int attempts = 0;
   };
   template <typename Request>
   using CallPtr = std::shared_ptr<Call<Request>>;
+  using HeldCall = Call<HeldWrite, HeldCallback>;
 
   void Look(const std::string& name);
   void LookLater(const std::string& name);
@@ -166,19 +179,28 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   void Refuse(Line& line, size_t index, absl::Status status, Answers& answers);
   void Forget(Waiting& waiting);
   void Take(const WaitingPtr& waiting, StoredLease stored);
-  void EndTake(const WaitingPtr& waiting, StoredLease taken, const CommitResult& result);
-  void Confirm(const WaitingPtr& waiting, StoredLease taken);
+  // What was stored before, and is now.
+  struct Taking {
+    std::optional<UnixMicros> abandoned;
+    StoredLease lease;
+  };
+  void EndTake(const WaitingPtr& waiting, Taking taking, const CommitResult& result);
+  void Confirm(const WaitingPtr& waiting, Taking taking);
+  void EndTaken(const WaitingPtr& waiting, const Taking& taking);
   void EndTurn(const WaitingPtr& waiting, absl::StatusOr<Lease> answer);
   void LoseRace(const WaitingPtr& waiting);
   void Wake(const std::string& name);
 
   void TryToRenew(const CallPtr<RenewRequest>& call);
-  absl::StatusOr<State> Renewed(const RenewRequest& request, const StoredLease& stored) const;
+  absl::StatusOr<State> Renewed(const RenewRequest& request, const StoredLease& stored);
   void TryToRelease(const CallPtr<ReleaseRequest>& call);
   void EndRelease(const CallPtr<ReleaseRequest>& call, StoredLease released,
                   const CommitResult& result);
-  template <typename Request>
-  void Again(const CallPtr<Request>& call, void (Impl::*attempt)(const CallPtr<Request>&));
+  void TryToWrite(const std::shared_ptr<HeldCall>& call);
+  absl::Status CheckHeld(const std::string& name, const StoredLease& lease, store::Stamp token);
+  template <typename CallType>
+  void Again(const std::shared_ptr<CallType>& call,
+             void (Impl::*attempt)(const std::shared_ptr<CallType>&));
 
   void Sweep(const std::string& after_name);
   void SweepLater(microseconds delay, std::string after_name);
@@ -203,6 +225,7 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   const Clock& clock_;
   Executor& executor_;
   const LeasesOptions options_;
+  const std::shared_ptr<Counters> counters_ = std::make_shared<Counters>();
   Doors doors_;
 
   std::mutex mutex_;  // guards the members below
@@ -367,36 +390,51 @@ void Leases::Impl::Take(const WaitingPtr& waiting, StoredLease stored) {
   owner.holder = request.holder;
   owner.metadata = request.metadata;
   owner.acquire_time = stored.owner ? std::max(now, stored.owner->acquire_time + 1) : now;
+  Taking taking;
+  if (stored.owner && !stored.owner->holder.empty()) taking.abandoned = stored.state->expire_time;
   // The commit point comes last: a state without it changes for whom the lease is nothing but when
   // to try.
   WriteBatch batch;
+  if (request.joined != nullptr) {
+    const auto reader = store_.Snapshot();
+    absl::Status joined = request.joined({*reader, capabilities_}, batch);
+    if (!joined.ok()) return EndTurn(waiting, std::move(joined));
+  }
   PutState(request.name, stored, state, batch);
   PutOwner(request.name, stored, owner, batch);
   batch.MarkCommitPoint();
   batch.set_deadline(request.deadline);
   ++waiting->attempts;
-  stored.state = std::move(state);
-  stored.owner = std::move(owner);
+  taking.lease = std::move(stored);
+  taking.lease.state = std::move(state);
+  taking.lease.owner = std::move(owner);
   store_.Commit(std::move(batch),
-                [self = shared_from_this(), waiting, stored = std::move(stored)](
-                    const CommitResult& result) { self->EndTake(waiting, stored, result); });
+                [self = shared_from_this(), waiting, taking = std::move(taking)](
+                    const CommitResult& result) { self->EndTake(waiting, taking, result); });
 }
 
-void Leases::Impl::EndTake(const WaitingPtr& waiting, StoredLease taken,
-                           const CommitResult& result) {
+void Leases::Impl::EndTake(const WaitingPtr& waiting, Taking taking, const CommitResult& result) {
   if (!result.status.ok()) return EndTurn(waiting, result.status);
   if (!result.committed) return LoseRace(waiting);
   if (capabilities_.commit_positions) {
-    taken.token = result.position;
-    return EndTurn(waiting, ToLease(waiting->request.name, taken));
+    taking.lease.token = result.position;
+    return EndTaken(waiting, taking);
   }
   Later(
-      microseconds(0), [this, waiting, taken = std::move(taken)] { Confirm(waiting, taken); },
+      microseconds(0), [this, waiting, taking = std::move(taking)] { Confirm(waiting, taking); },
       [this, waiting] { EndTurn(waiting, Unknown(Draining())); });
 }
 
+void Leases::Impl::EndTaken(const WaitingPtr& waiting, const Taking& taking) {
+  if (taking.abandoned) ++counters_->take_overs;
+  Lease lease = ToLease(waiting->request.name, taking.lease);
+  lease.abandoned = taking.abandoned;
+  EndTurn(waiting, std::move(lease));
+}
+
 // Reads which token it is that was taken. Another may have taken the lease since.
-void Leases::Impl::Confirm(const WaitingPtr& waiting, StoredLease taken) {
+void Leases::Impl::Confirm(const WaitingPtr& waiting, Taking taking) {
+  StoredLease& taken = taking.lease;
   const std::string& name = waiting->request.name;
   const absl::StatusOr<StoredLease> now = Read(name);
   if (!now.ok()) return EndTurn(waiting, Unknown(now.status()));
@@ -404,7 +442,7 @@ void Leases::Impl::Confirm(const WaitingPtr& waiting, StoredLease taken) {
   // the same holder's.
   if (now->owner != taken.owner || now->state != taken.state) return LoseRace(waiting);
   taken.token = now->token;
-  EndTurn(waiting, ToLease(name, taken));
+  EndTaken(waiting, taking);
 }
 
 // Another was faster: it stays the first of the line.
@@ -456,9 +494,9 @@ void Leases::Impl::StopWaiting() {
 }
 
 // Tries again, as long as it makes sense.
-template <typename Request>
-void Leases::Impl::Again(const CallPtr<Request>& call,
-                         void (Impl::*attempt)(const CallPtr<Request>&)) {
+template <typename CallType>
+void Leases::Impl::Again(const std::shared_ptr<CallType>& call,
+                         void (Impl::*attempt)(const std::shared_ptr<CallType>&)) {
   if (call->attempts >= kAttemptsMax) return call->done(RetriesExhausted(call->attempts));
   Later(
       microseconds(0), [this, call, attempt] { (this->*attempt)(call); },
@@ -475,8 +513,8 @@ void Leases::Impl::Renew(RenewRequest request, LeaseCallback done) {
 
 // What becomes of the state.
 absl::StatusOr<State> Leases::Impl::Renewed(const RenewRequest& request,
-                                            const StoredLease& stored) const {
-  RETURN_IF_ERROR(CheckToken(request.name, stored, request.token));
+                                            const StoredLease& stored) {
+  RETURN_IF_ERROR(CheckHeld(request.name, stored, request.token));
   State state = *stored.state;
   state.ttl = request.ttl.value_or(state.ttl);
   state.expire_time = clock_.Now() + state.ttl.count();
@@ -524,12 +562,10 @@ void Leases::Impl::TryToRelease(const CallPtr<ReleaseRequest>& call) {
   const std::string& name = call->request.name;
   absl::StatusOr<StoredLease> stored = Read(name);
   if (!stored.ok()) return call->done(stored.status());
-  if (absl::Status held = CheckToken(name, *stored, call->request.token); !held.ok()) {
+  if (absl::Status held = CheckHeld(name, *stored, call->request.token); !held.ok()) {
     return call->done(std::move(held));
   }
-  Owner owner;
-  owner.acquire_time = stored->owner->acquire_time;
-  owner.release_time = std::max<UnixMicros>(clock_.Now(), 1);
+  Owner owner = Released(*stored->owner, clock_.Now());
   WriteBatch batch;
   PutOwner(name, *stored, owner, batch);
   batch.set_deadline(call->request.deadline);
@@ -560,6 +596,61 @@ void Leases::Impl::EndRelease(const CallPtr<ReleaseRequest>& call, StoredLease r
         call->done(std::move(lease));
       },
       [call] { call->done(Unknown(Draining())); });
+}
+
+absl::Status Leases::Impl::CheckHeld(const std::string& name, const StoredLease& lease,
+                                     store::Stamp token) {
+  absl::Status held = CheckToken(name, lease, token);
+  if (!held.ok()) ++counters_->lost;
+  return held;
+}
+
+void Leases::Impl::Write(HeldWrite request, HeldCallback done) {
+  auto call = std::make_shared<HeldCall>();
+  call->request = std::move(request);
+  call->done = std::move(done);
+  TryToWrite(call);
+}
+
+void Leases::Impl::TryToWrite(const std::shared_ptr<HeldCall>& call) {
+  const HeldWrite& request = call->request;
+  const auto reader = store_.Snapshot();
+  const absl::StatusOr<StoredLease> stored = ReadLease(*reader, request.name);
+  if (!stored.ok()) return call->done(stored.status());
+  if (absl::Status held = CheckHeld(request.name, *stored, request.token); !held.ok()) {
+    return call->done(std::move(held));
+  }
+  State state = *stored->state;
+  state.expire_time = clock_.Now() + state.ttl.count();
+  if (!request.change(state)) return call->done(HeldState{*stored->state, false});
+  state.place = std::max(state.place, stored->state->place);
+  WriteBatch batch;
+  switch (request.end) {
+    case HeldWrite::End::kNone:
+      batch.Check(Keyspace::kLeases, OwnerKey(request.name), stored->token);
+      break;
+    case HeldWrite::End::kRelease:
+      PutOwner(request.name, *stored, Released(*stored->owner, clock_.Now()), batch);
+      break;
+    case HeldWrite::End::kForget:
+      batch.DeleteIf(Keyspace::kLeases, OwnerKey(request.name), stored->token);
+      batch.DeleteIf(Keyspace::kLeases, StateKey(request.name), stored->state_stamp);
+      break;
+  }
+  if (request.joined != nullptr) {
+    absl::Status joined = request.joined({*reader, capabilities_}, batch);
+    if (!joined.ok()) return call->done(std::move(joined));
+  }
+  if (request.end != HeldWrite::End::kForget) PutState(request.name, *stored, state, batch);
+  batch.set_deadline(request.deadline);
+  ++call->attempts;
+  store_.Commit(std::move(batch), [self = shared_from_this(), call,
+                                   state = std::move(state)](const CommitResult& result) {
+    if (!result.status.ok()) return call->done(result.status);
+    if (!result.committed) return self->Again(call, &Impl::TryToWrite);
+    if (call->request.end != HeldWrite::End::kNone) self->Wake(call->request.name);
+    call->done(HeldState{state, true});
+  });
 }
 
 absl::StatusOr<Lease> Leases::Impl::Get(const std::string& name) const {
@@ -645,6 +736,12 @@ void Leases::Renew(RenewRequest request, LeaseCallback done) {
 void Leases::Release(ReleaseRequest request, LeaseCallback done) {
   impl_->Release(std::move(request), std::move(done));
 }
+
+void Leases::Write(HeldWrite request, std::function<void(absl::StatusOr<HeldState>)> done) {
+  impl_->Write(std::move(request), std::move(done));
+}
+
+LeaseCounts Leases::counts() const { return impl_->counts(); }
 
 absl::StatusOr<Lease> Leases::Get(const std::string& name) const { return impl_->Get(name); }
 

@@ -45,7 +45,10 @@ struct Lease {
   std::chrono::microseconds ttl{0};
   UnixMicros expire_time = 0;  // from then on others may take it
   Metadata metadata;
-  Place place;  // up to where its holders are done; position 0: none was noted
+  Place place;       // up to where its holders are done; position 0: none was noted
+  std::string data;  // State::data
+  // Of Acquire: it was taken from a holder that had not released it, whose time was over then.
+  std::optional<UnixMicros> abandoned;
 };
 using LeaseCallback = std::function<void(absl::StatusOr<Lease>)>;
 
@@ -60,6 +63,8 @@ struct AcquireRequest {
   // Who waits for the answer; outlives the callback. No commit begins for one that is gone. Null:
   // nobody knows.
   const Waiter* waiter = nullptr;
+  // What else has to hold for it, or is written with it; null: nothing. Needs atomic batches.
+  versioning::JoinedPlan joined = nullptr;
 };
 
 struct RenewRequest {
@@ -74,6 +79,35 @@ struct ReleaseRequest {
   std::string name;
   store::Stamp token = 0;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+};
+
+// What a holder inside the server writes: the state of its lease as it sees fit, and more in the
+// same commit. Needs atomic batches.
+struct HeldWrite {
+  enum class End : uint8_t {
+    kNone,     // the lease lasts another ttl
+    kRelease,  // others may take it at once
+    kForget,   // both records go: for a name that never comes again
+  };
+
+  std::string name;
+  store::Stamp token = 0;
+  // Puts the place and the data into the state that is stored; false: that is all right as it is,
+  // and nothing is written. Called at each attempt, on any thread, with no lock held.
+  std::function<bool(State& state)> change;
+  versioning::JoinedPlan joined;  // null: nothing
+  End end = End::kNone;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+};
+struct HeldState {
+  State state;           // as it is stored now
+  bool written = false;  // by this call; false: `change` refused to
+};
+
+// Since the process began.
+struct LeaseCounts {
+  int64_t take_overs = 0;  // from a holder that had not released the lease
+  int64_t lost = 0;        // calls and writes refused with LEASE_LOST
 };
 
 // What a writer shows: that it holds a lease, and how far it comes with the write.
@@ -127,6 +161,14 @@ class Leases {
   // Others may take it at once; those who wait here hear of it. Its place stays. LEASE_LOST; else
   // as Acquire. Answers with the lease as it stands then.
   void Release(ReleaseRequest request, LeaseCallback done);
+
+  // Writes the state of a lease that is held under the token, expired or not, at that very moment.
+  // A place that `change` moves back stays where it is. LEASE_LOST; what `joined` refuses with;
+  // RETRIES_EXHAUSTED, DEADLINE_EXCEEDED, OUTCOME_UNKNOWN, STORE_UNAVAILABLE, DISK_FULL,
+  // RECORD_CORRUPT.
+  void Write(HeldWrite request, std::function<void(absl::StatusOr<HeldState>)> done);
+
+  LeaseCounts counts() const;
 
   // LEASE_NOT_FOUND, INVALID_NAME.
   absl::StatusOr<Lease> Get(const std::string& name) const;
