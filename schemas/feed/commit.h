@@ -1,10 +1,12 @@
 // What a commit did, as the feed keeps it in memory, and which of it a watcher wants.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schemas/store/ledger_block.h"
@@ -33,13 +35,36 @@ enum class EventType : uint8_t {
   kCollectionDeleted = 2,
 };
 
+// A number that whoever needs it first works out, for all threads. Copies know what it is.
+class LazyNumber {
+ public:
+  LazyNumber() = default;
+  LazyNumber(const LazyNumber& other) : number_(other.number_.load(std::memory_order_relaxed)) {}
+  LazyNumber& operator=(const LazyNumber& other) {
+    number_.store(other.number_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    return *this;
+  }
+
+  template <typename WorkOut>
+  uint64_t Get(const WorkOut& work_out) const {
+    uint64_t number = number_.load(std::memory_order_relaxed);
+    if (number == 0) number_.store(number = work_out(), std::memory_order_relaxed);
+    return number;
+  }
+
+ private:
+  mutable std::atomic<uint64_t> number_ = 0;  // 0: nobody knows
+};
+
 // An entry of the ledger.
 struct Entry {
   EventType type = EventType::kOther;
   std::string collection;
   int64_t incarnation = 0;
-  std::string id;                    // empty: it is of the collection
-  versioning::VersionHeader header;  // of a version, as the ledger has it: without hashes
+  std::string id;  // empty: it is of the collection
+  // Of a version, as the ledger has it: without hashes. Of what is none only the commit time.
+  versioning::VersionHeader header;
+  LazyNumber document_hash;  // HashOfDocument
 
   static Entry Of(const store::LedgerEntryView& entry);
   // Roughly what it takes in memory.
@@ -53,11 +78,17 @@ struct Commit {
 };
 using CommitPtr = std::shared_ptr<const Commit>;
 
+// The first 8 bytes of SHA-256(collection 0x00 id), big-endian.
+uint64_t HashOfDocument(std::string_view collection, std::string_view id);
+
 // Which entries are wanted.
 struct Selection {
   std::vector<std::string> collections;        // sorted; empty: all
   std::string id_prefix;                       // of documents
   std::vector<versioning::VersionKind> kinds;  // of versions; empty: all
+  // Of documents whose hash modulo `partitions` is `partition`; 0: of all.
+  int32_t partitions = 0;
+  int32_t partition = 0;
 
   // What is no version passes all but `collections`.
   bool Wants(const Entry& entry) const;

@@ -12,6 +12,7 @@
 #include "schemas/document/diff.h"
 #include "schemas/document/filter.h"
 #include "schemas/feed/commit.h"
+#include "schemas/lease/place.h"
 #include "schemas/versioning/copy.h"
 #include "schemas/versioning/version.h"
 
@@ -32,7 +33,11 @@ struct FromCopy {
   versioning::CopyPlace after;
   bool complete = false;  // nothing of the copy is left to do
 };
-using Start = std::variant<FromNow, FromPosition, FromTime, FromCopy>;
+// Behind an event of a commit, or the whole commit.
+struct FromPlace {
+  lease::Place behind;
+};
+using Start = std::variant<FromNow, FromPosition, FromTime, FromCopy, FromPlace>;
 
 inline constexpr std::chrono::seconds kBookmarkIntervalDefault{10};
 
@@ -52,8 +57,10 @@ struct Event {
   uint32_t index = 0;
   EventType type = EventType::kOther;
   std::string collection;
-  std::string id;                     // empty: it is of the collection
-  versioning::StoredVersion version;  // without hashes, unless with content
+  int64_t incarnation = 0;  // of the collection
+  std::string id;           // empty: it is of the collection
+  // Without hashes, unless with content. Of what is no version only the commit time is there.
+  versioning::StoredVersion version;
   std::optional<document::Content> before;
   document::Changes changes;
   bool left_filter = false;
@@ -77,7 +84,8 @@ class Sink {
   virtual bool closed() const = 0;
   // Whether the watcher may still have what it asked for. Asked before anything is read for it.
   virtual absl::Status Admit() = 0;
-  // Puts an event into the message to come; false: the message is full without it.
+  // Puts an event into the message to come; false: the message is full without it, and the event is
+  // offered again, after a message without events if none was taken.
   virtual bool Add(Event&& event) = 0;
   // The same for a document of a copy.
   virtual bool AddDocument(versioning::CopyCursor& document) = 0;

@@ -7,7 +7,7 @@
 
 namespace strata::feed {
 
-Watch::~Watch() { feed_.Close(*reader_); }
+Watch::~Watch() { feed_.Close(*reader_, counted_); }
 
 Feed::Feed(store::Store& store, versioning::Documents& documents, const Clock& clock,
            Executor& executor, const FeedOptions& options)
@@ -39,15 +39,23 @@ absl::StatusOr<std::unique_ptr<Watch>> Feed::Open(WatchQuery query, std::shared_
                                                " watchers, and can be no more")
         .With("limit", options_.watchers_max);
   }
-  tail_.Join();
-  auto reader = std::make_shared<Reader>(workshop_, std::move(query), std::move(sink));
-  return std::unique_ptr<Watch>(new Watch(*this, std::move(reader)));
+  return Begin(std::move(query), std::move(sink), /*counted=*/true);
 }
 
-void Feed::Close(Reader& reader) {
+std::unique_ptr<Watch> Feed::Follow(WatchQuery query, std::shared_ptr<Sink> sink) {
+  return Begin(std::move(query), std::move(sink), /*counted=*/false);
+}
+
+std::unique_ptr<Watch> Feed::Begin(WatchQuery query, std::shared_ptr<Sink> sink, bool counted) {
+  tail_.Join();
+  auto reader = std::make_shared<Reader>(workshop_, std::move(query), std::move(sink));
+  return std::unique_ptr<Watch>(new Watch(*this, std::move(reader), counted));
+}
+
+void Feed::Close(Reader& reader, bool counted) {
   reader.Close();
   tail_.Leave();
-  --watchers_;
+  if (counted) --watchers_;
 }
 
 absl::StatusOr<FeedState> Feed::GetState() const {

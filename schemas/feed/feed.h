@@ -56,11 +56,12 @@ class Watch {
 
  private:
   friend class Feed;
-  Watch(class Feed& feed, std::shared_ptr<Reader> reader)
-      : feed_(feed), reader_(std::move(reader)) {}
+  Watch(class Feed& feed, std::shared_ptr<Reader> reader, bool counted)
+      : feed_(feed), reader_(std::move(reader)), counted_(counted) {}
 
   class Feed& feed_;
   const std::shared_ptr<Reader> reader_;
+  const bool counted_;  // among the watchers
 };
 
 // Thread-safe. Watchers take turns on the executor, which needs a thread more than `turns_max` for
@@ -80,8 +81,14 @@ class Feed {
   // INVALID_FIELD for a start_time in the future.
   absl::StatusOr<std::unique_ptr<Watch>> Open(WatchQuery query, std::shared_ptr<Sink> sink);
 
+  // The same for somebody inside the server, who is no watcher to be counted. REQUIRES: commit
+  // positions; no start_time.
+  std::unique_ptr<Watch> Follow(WatchQuery query, std::shared_ptr<Sink> sink);
+
   // UNSUPPORTED_BY_ENGINE, RECORD_CORRUPT, STORE_UNAVAILABLE.
   absl::StatusOr<FeedState> GetState() const;
+
+  versioning::Collections& collections() { return workshop_.documents.collections(); }
 
   // For tests: how often anybody did anything.
   int64_t turns() const { return counters_.turns; }
@@ -90,7 +97,8 @@ class Feed {
  private:
   friend class Watch;
 
-  void Close(Reader& reader);
+  std::unique_ptr<Watch> Begin(WatchQuery query, std::shared_ptr<Sink> sink, bool counted);
+  void Close(Reader& reader, bool counted);
   void Schedule(std::shared_ptr<Reader> reader);
   void RunTurn();
 

@@ -119,9 +119,10 @@ absl::StatusOr<Reader::Outcome> Reader::Take() {
   if (copy_) return CopyOn();
   Window window;
   RETURN_IF_ERROR(Look(window));
-  ASSIGN_OR_RETURN(const int64_t events, Fill(window));
-  if (events == 0 && !BookmarkIsDue()) return Outcome::kSentNothing;
-  workshop_.counters.events_sent += events;
+  ASSIGN_OR_RETURN(const Filled filled, Fill(window));
+  // One who takes nothing is to say when it does, or it would be offered the same for ever.
+  if (filled.events == 0 && !filled.refused && !BookmarkIsDue()) return Outcome::kSentNothing;
+  workshop_.counters.events_sent += filled.events;
   SendMessage();
   return Outcome::kSentMessage;
 }
@@ -148,50 +149,24 @@ absl::Status Reader::Begin() {
   CommitPosition behind = workshop_.store.LastPosition();
   if (const auto* position = std::get_if<FromPosition>(&query_.start)) {
     behind = position->after;
-    RETURN_IF_ERROR(CheckPosition(kPositionField, behind));
+    RETURN_IF_ERROR(CheckPosition(workshop_.store, kPositionField, behind));
+  } else if (const auto* place = std::get_if<FromPlace>(&query_.start)) {
+    next_ = Place::Behind(place->behind.position);
+    if (place->behind.index) {
+      next_ = {place->behind.position, static_cast<uint32_t>(*place->behind.index) + 1};
+    }
+    return CheckPosition(workshop_.store, kPositionField, next_.whole());
   } else if (const auto* time = std::get_if<FromTime>(&query_.start)) {
-    ASSIGN_OR_RETURN(behind, PositionBefore(time->time));
+    ASSIGN_OR_RETURN(
+        behind, PositionBefore(workshop_.store, time->time, [this] { return sink_->closed(); }));
   } else if (const auto* copy = std::get_if<FromCopy>(&query_.start)) {
     if (copy->at > 0) behind = copy->at;
-    RETURN_IF_ERROR(CheckPosition("snapshot.at_position", behind));
+    RETURN_IF_ERROR(CheckPosition(workshop_.store, "snapshot.at_position", behind));
     copy_ = *copy;
     copy_->at = behind;
   }
   next_ = Place::Behind(behind);
   return absl::OkStatus();
-}
-
-absl::Status Reader::CheckPosition(std::string_view field, CommitPosition position) const {
-  const CommitPosition last = workshop_.store.LastPosition();
-  if (position > last) return versioning::PositionUnknown(field, position, last);
-  // In front of everything there was never anything.
-  const CommitPosition start = workshop_.store.StartPosition();
-  if (position != 0 && position < start) {
-    return versioning::PositionTrimmed(field, position, start);
-  }
-  ASSIGN_OR_RETURN(const versioning::LedgerFloor floor,
-                   versioning::ReadLedgerFloor(workshop_.store));
-  return versioning::CheckKept(floor, field, position);
-}
-
-// In front of the first commit of this time or later; behind the last commit if there is none.
-absl::StatusOr<CommitPosition> Reader::PositionBefore(UnixMicros time) const {
-  const CommitPosition last = workshop_.store.LastPosition();
-  ASSIGN_OR_RETURN(const CommitPosition first,
-                   versioning::FirstPositionSince(workshop_.store, time));
-  CommitPosition before = last;
-  versioning::LedgerCursor entries(workshop_.store, first, 0);
-  while (entries.Next()) {
-    if (sink_->closed()) return StoppedError();
-    if (entries.entry().time < time) continue;
-    before = entries.position() - 1;
-    break;
-  }
-  RETURN_IF_ERROR(entries.status());
-  ASSIGN_OR_RETURN(const versioning::LedgerFloor floor,
-                   versioning::ReadLedgerFloor(workshop_.store));
-  RETURN_IF_ERROR(versioning::CheckTimeKept(floor, "start_time", time));
-  return before;
 }
 
 // What was trimmed meanwhile would look as if it had never been: so the ledger is read first, and
@@ -204,7 +179,7 @@ absl::Status Reader::Look(Window& window) {
   }
   ++workshop_.counters.catch_up_reads;
   RETURN_IF_ERROR(ReadLedger(taken.end, window));
-  return CheckPosition(kPositionField, next_.whole());
+  return CheckPosition(workshop_.store, kPositionField, next_.whole());
 }
 
 void Reader::LookAt(const Tail::Taken& taken, Window& window) const {
@@ -248,71 +223,70 @@ absl::Status Reader::ReadLedger(CommitPosition end, Window& window) const {
   return absl::OkStatus();
 }
 
-bool Reader::needs_before() const {
-  return query_.include_before || query_.include_changes || query_.filter.has_value();
-}
-
-bool Reader::needs_contents() const { return query_.include_content || needs_before(); }
-
 // Moves the place behind what was looked at: to the first event that did not fit, or behind all.
-// How many events were added.
-absl::StatusOr<int64_t> Reader::Fill(const Window& window) {
-  Contents contents(
-      workshop_.store, workshop_.documents.collections(), [this] { return sink_->closed(); },
-      needs_before());
-  if (needs_contents()) {
-    for (const Candidate& candidate : window.candidates) {
-      if (candidate.entry->type == EventType::kVersion) contents.Expect(*candidate.entry);
-    }
-  }
-  turn_bytes_ = 0;
-  int64_t added = 0;
+absl::StatusOr<Reader::Filled> Reader::Fill(const Window& window) {
+  EventMaker events(workshop_.store, workshop_.documents.collections(), query_,
+                    [this] { return sink_->closed(); });
+  for (const Candidate& candidate : window.candidates) events.Expect(*candidate.entry);
+  Filled filled;
   for (const Candidate& candidate : window.candidates) {
     if (sink_->closed()) return StoppedError();
     const auto stop = [&] {
       next_ = candidate.place;
-      return added;
+      return filled;
     };
-    if (turn_bytes_ >= kTurnBytesMax) return stop();
-    Event event;
-    const absl::StatusOr<bool> wanted = FillEvent(candidate, contents, event);
-    if (!wanted.ok() && added == 0) return wanted.status();
+    if (events.bytes() >= kTurnBytesMax) return stop();
+    absl::StatusOr<std::optional<Event>> event = events.Make(candidate.place, *candidate.entry);
+    if (!event.ok() && filled.events == 0) return event.status();
     // What came before is sent; the next turn begins with this one, and fails of it.
-    if (!wanted.ok()) return stop();
-    if (!*wanted) continue;
-    if (!sink_->Add(std::move(event))) return stop();
-    ++added;
+    if (!event.ok()) return stop();
+    if (!*event) continue;
+    if (!sink_->Add(**std::move(event))) {
+      filled.refused = true;
+      return stop();
+    }
+    ++filled.events;
   }
   next_ = window.next;
-  return added;
+  return filled;
 }
 
-// False: the filter does not match.
-absl::StatusOr<bool> Reader::FillEvent(const Candidate& candidate, Contents& contents,
-                                       Event& event) {
-  const auto& [place, entry] = candidate;
+EventMaker::EventMaker(store::Store& store, versioning::Collections& collections,
+                       const WatchQuery& query, StopCheck stopped)
+    : query_(query),
+      stopped_(std::move(stopped)),
+      needs_before_(query.include_before || query.include_changes || query.filter.has_value()),
+      needs_contents_(query.include_content || needs_before_),
+      contents_(store, collections, stopped_, needs_before_) {}
+
+void EventMaker::Expect(const Entry& entry) {
+  if (needs_contents_ && entry.type == EventType::kVersion) contents_.Expect(entry);
+}
+
+absl::StatusOr<std::optional<Event>> EventMaker::Make(const Place& place, const Entry& entry) {
+  Event event;
   event.position = place.position;
   event.index = place.index;
-  event.type = entry->type;
-  event.collection = entry->collection;
-  event.id = entry->id;
-  if (entry->type != EventType::kVersion) return true;
-  event.version.header = entry->header;
-  if (needs_contents()) {
-    ASSIGN_OR_RETURN(const bool wanted, FillContents(*entry, contents, event));
-    if (!wanted) return false;
+  event.type = entry.type;
+  event.collection = entry.collection;
+  event.incarnation = entry.incarnation;
+  event.id = entry.id;
+  event.version.header = entry.header;
+  if (entry.type == EventType::kVersion && needs_contents_) {
+    ASSIGN_OR_RETURN(const bool wanted, FillContents(entry, event));
+    if (!wanted) return std::nullopt;
   }
   event.version.position = place.position;
-  return true;
+  return event;
 }
 
 // False: the filter does not match.
-absl::StatusOr<bool> Reader::FillContents(const Entry& entry, Contents& contents, Event& event) {
-  ASSIGN_OR_RETURN(std::optional<Contents::Pair> pair, contents.Read(entry));
+absl::StatusOr<bool> EventMaker::FillContents(const Entry& entry, Event& event) {
+  ASSIGN_OR_RETURN(std::optional<Contents::Pair> pair, contents_.Read(entry));
   event.content_missing = !pair;
   if (!pair) return true;
-  if (pair->version.content) turn_bytes_ += pair->version.content->size();
-  if (pair->before) turn_bytes_ += pair->before->size();
+  if (pair->version.content) bytes_ += pair->version.content->size();
+  if (pair->before) bytes_ += pair->before->size();
   if (query_.filter) {
     ASSIGN_OR_RETURN(const bool matches, Matches(pair->version.content));
     if (!matches) {
@@ -331,11 +305,10 @@ absl::StatusOr<bool> Reader::FillContents(const Entry& entry, Contents& contents
   return true;
 }
 
-absl::StatusOr<bool> Reader::Matches(const std::optional<document::Content>& content) const {
+absl::StatusOr<bool> EventMaker::Matches(const std::optional<document::Content>& content) const {
   if (query_.filter->empty()) return true;
   if (!content) return false;
-  const std::optional<bool> matches =
-      query_.filter->Matches(*content, [this] { return sink_->closed(); });
+  const std::optional<bool> matches = query_.filter->Matches(*content, stopped_);
   if (!matches) return StoppedError();
   return *matches;
 }
@@ -370,6 +343,37 @@ absl::StatusOr<Reader::Outcome> Reader::CopyOn() {
   // it.
   SendMessage();
   return Outcome::kSentMessage;
+}
+
+absl::Status CheckPosition(const store::Store& store, std::string_view field,
+                           CommitPosition position) {
+  const CommitPosition last = store.LastPosition();
+  if (position > last) return versioning::PositionUnknown(field, position, last);
+  // In front of everything there was never anything.
+  const CommitPosition start = store.StartPosition();
+  if (position != 0 && position < start) {
+    return versioning::PositionTrimmed(field, position, start);
+  }
+  ASSIGN_OR_RETURN(const versioning::LedgerFloor floor, versioning::ReadLedgerFloor(store));
+  return versioning::CheckKept(floor, field, position);
+}
+
+absl::StatusOr<CommitPosition> PositionBefore(const store::Store& store, UnixMicros time,
+                                              const StopCheck& stopped) {
+  const CommitPosition last = store.LastPosition();
+  ASSIGN_OR_RETURN(const CommitPosition first, versioning::FirstPositionSince(store, time));
+  CommitPosition before = last;
+  versioning::LedgerCursor entries(store, first, 0);
+  while (entries.Next()) {
+    if (Stopped(stopped)) return StoppedError();
+    if (entries.entry().time < time) continue;
+    before = entries.position() - 1;
+    break;
+  }
+  RETURN_IF_ERROR(entries.status());
+  ASSIGN_OR_RETURN(const versioning::LedgerFloor floor, versioning::ReadLedgerFloor(store));
+  RETURN_IF_ERROR(versioning::CheckTimeKept(floor, "start_time", time));
+  return before;
 }
 
 absl::StatusOr<CommitPosition> OldestPosition(const store::Reader& reader) {

@@ -100,18 +100,15 @@ class Reader final : public Follower, public std::enable_shared_from_this<Reader
 
   absl::StatusOr<Outcome> Take();
   absl::Status Begin();
-  absl::StatusOr<store::CommitPosition> PositionBefore(UnixMicros time) const;
-  absl::Status CheckPosition(std::string_view field, store::CommitPosition position) const;
   absl::Status Look(Window& window);
   void LookAt(const Tail::Taken& taken, Window& window) const;
   absl::Status ReadLedger(store::CommitPosition end, Window& window) const;
-  absl::StatusOr<int64_t> Fill(const Window& window);
+  struct Filled {
+    int64_t events = 0;
+    bool refused = false;  // the sink would not take the next one
+  };
+  absl::StatusOr<Filled> Fill(const Window& window);
   absl::StatusOr<Outcome> CopyOn();
-  absl::StatusOr<bool> FillEvent(const Candidate& candidate, Contents& contents, Event& event);
-  absl::StatusOr<bool> FillContents(const Entry& entry, Contents& contents, Event& event);
-  absl::StatusOr<bool> Matches(const std::optional<document::Content>& content) const;
-  bool needs_before() const;
-  bool needs_contents() const;
   bool BookmarkIsDue() const;
   void SendMessage();
   void Fail(const absl::Status& status);
@@ -130,10 +127,44 @@ class Reader final : public Follower, public std::enable_shared_from_this<Reader
   bool begun_ = false;
   std::optional<FromCopy> copy_;  // under way
   Place next_;
-  size_t turn_bytes_ = 0;  // of content that this turn has looked at
   Time last_sent_;
   store::CommitPosition told_ = 0;  // the place that the last message named
 };
+
+// Makes events of entries, as a query wants them.
+class EventMaker {
+ public:
+  // `query` outlives it.
+  EventMaker(store::Store& store, versioning::Collections& collections, const WatchQuery& query,
+             StopCheck stopped);
+
+  // As Contents::Expect.
+  void Expect(const Entry& entry);
+  // Nothing: the filter does not match. As Contents::Read.
+  absl::StatusOr<std::optional<Event>> Make(const Place& place, const Entry& entry);
+
+  // Of content that was looked at, sent or not.
+  size_t bytes() const { return bytes_; }
+
+ private:
+  absl::StatusOr<bool> FillContents(const Entry& entry, Event& event);
+  absl::StatusOr<bool> Matches(const std::optional<document::Content>& content) const;
+
+  const WatchQuery& query_;
+  const StopCheck stopped_;
+  const bool needs_before_;
+  const bool needs_contents_;
+  Contents contents_;
+  size_t bytes_ = 0;
+};
+
+// POSITION_UNKNOWN behind the last commit; POSITION_TRIMMED before what the ledger still has.
+absl::Status CheckPosition(const store::Store& store, std::string_view field,
+                           store::CommitPosition position);
+// In front of the first commit of this time or later; behind the last commit if there is none.
+// POSITION_TRIMMED, CANCELLED.
+absl::StatusOr<store::CommitPosition> PositionBefore(const store::Store& store, UnixMicros time,
+                                                     const StopCheck& stopped);
 
 // The first commit that the ledger still tells of; 0: there is none.
 absl::StatusOr<store::CommitPosition> OldestPosition(const store::Reader& reader);
