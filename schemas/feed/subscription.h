@@ -101,7 +101,14 @@ int32_t PartitionOf(std::string_view collection, std::string_view id, int32_t pa
 std::string PartitionLeaseName(int64_t incarnation, int32_t partition);
 // "$sub/INCARNATION/member/": leases of those who consume begin so.
 std::string MemberLeasePrefix(int64_t incarnation);
-// The incarnation that the lease of a partition is of; nothing: it is no such lease.
+// "$sub/INCARNATION/": all leases of a subscription begin so.
+std::string SubscriptionLeasePrefix(int64_t incarnation);
+// What the lease of a partition is of; nothing: it is no such lease.
+struct PartitionLease {
+  int64_t incarnation = 0;
+  int32_t partition = 0;
+};
+std::optional<PartitionLease> ParsePartitionLease(std::string_view lease_name);
 std::optional<int64_t> IncarnationOfPartitionLease(std::string_view lease_name);
 
 }  // namespace strata::feed

@@ -1,0 +1,480 @@
+#include "schemas/feed/subscription_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/feed/reader.h"
+#include "schemas/feed/subscription_requests.h"
+#include "schemas/lease/lease_record.h"
+#include "schemas/versioning/audit.h"
+#include "schemas/versioning/ledger.h"
+#include "schemas/versioning/names.h"
+#include "schemas/versioning/record_codec.h"
+
+namespace strata::feed {
+namespace {
+
+using lease::StoredLease;
+using store::CommitPosition;
+using store::CommitResult;
+using store::Keyspace;
+using store::WriteBatch;
+
+// Each lost race means that another has written what the task is about.
+constexpr int kAttemptsMax = 16;
+// So many records at most are written by one commit of many.
+constexpr size_t kChunkRecords = 256;
+
+absl::Status Draining() { return Error(ErrorReason::kDraining, "server is draining"); }
+
+absl::Status SubscriptionExists(const std::string& name) {
+  return Error(ErrorReason::kSubscriptionExists, "the subscription exists")
+      .With("subscription", name);
+}
+
+std::string Nothing() { return versioning::BsonBuilder().Take(); }
+
+// The first position that is still needed.
+CommitPosition NeededFrom(const lease::Place& place) {
+  return place.index ? place.position : place.position + 1;
+}
+
+}  // namespace
+
+absl::Status CheckCapabilities(const store::Store& store) {
+  const store::Capabilities capabilities = store.capabilities();
+  if (!capabilities.commit_positions) {
+    return versioning::NoLedger("there are no subscriptions to its changes");
+  }
+  if (capabilities.atomic_batches) return absl::OkStatus();
+  return Error(ErrorReason::kUnsupportedByEngine,
+               "this engine writes single records: there are no subscriptions to its changes")
+      .With("capability", "atomic_batches");
+}
+
+void SubscriptionStore::Run(const std::shared_ptr<Task>& task) {
+  WriteBatch batch;
+  {
+    const auto reader = workshop_->store.Snapshot();
+    const absl::StatusOr<bool> writes = task->plan(*reader, batch);
+    if (!writes.ok()) return task->done(writes.status());
+    if (!*writes) return task->done(absl::OkStatus());
+  }
+  batch.set_deadline(task->deadline);
+  ++task->attempts;
+  workshop_->store.Commit(
+      std::move(batch), [self = shared_from_this(), task](const CommitResult& result) {
+        if (!result.status.ok() || result.committed) return task->done(result.status);
+        if (task->attempts >= kAttemptsMax) {
+          return task->done(Error(ErrorReason::kRetriesExhausted,
+                                  "lost the race " + std::to_string(task->attempts) + " times")
+                                .With("attempts", int64_t{task->attempts}));
+        }
+        self->workshop_->Later(
+            std::chrono::microseconds(0), [self, task] { self->Run(task); },
+            [task] { task->done(Draining()); });
+      });
+}
+
+absl::StatusOr<CommitPosition> SubscriptionStore::PositionOf(const Start& start) const {
+  if (const auto* position = std::get_if<FromPosition>(&start)) {
+    RETURN_IF_ERROR(CheckPosition(workshop_->store, "after_position", position->after));
+    return position->after;
+  }
+  if (const auto* time = std::get_if<FromTime>(&start)) {
+    if (time->time > workshop_->clock.Now()) {
+      return Error(ErrorReason::kInvalidField,
+                   "start_time lies in the future; leave the start out to begin now")
+          .With("field", "start_time");
+    }
+    return PositionBefore(workshop_->store, time->time, {});
+  }
+  return workshop_->store.LastPosition();
+}
+
+// A start in what is trimmed meanwhile is found by the floor's stamp.
+absl::Status SubscriptionStore::PlanCreate(const Start& start, const store::Reader& reader,
+                                           Subscription& made, WriteBatch& batch) const {
+  ASSIGN_OR_RETURN(const std::optional<StoredSubscription> there,
+                   ReadSubscription(reader, made.name));
+  if (there) return SubscriptionExists(made.name);
+  ASSIGN_OR_RETURN(const versioning::LedgerFloor floor, versioning::ReadLedgerFloor(reader));
+  ASSIGN_OR_RETURN(const std::optional<store::Record> incarnations,
+                   reader.Get(Keyspace::kFeed, kIncarnationsKey));
+  int64_t last = 0;
+  if (incarnations) {
+    ASSIGN_OR_RETURN(last, DecodeIncarnations(incarnations->value));
+  }
+  ASSIGN_OR_RETURN(made.start_position, PositionOf(start));
+  // Above the last position, so that not even a backup that is restored brings one back.
+  made.incarnation = std::max(last, workshop_->store.LastPosition()) + 1;
+  made.create_time = workshop_->clock.Now();
+  if (incarnations) {
+    batch.Replace(Keyspace::kFeed, std::string(kIncarnationsKey),
+                  EncodeIncarnations(made.incarnation), incarnations->stamp);
+  } else {
+    batch.Insert(Keyspace::kFeed, std::string(kIncarnationsKey),
+                 EncodeIncarnations(made.incarnation));
+  }
+  batch.Insert(Keyspace::kFeed, IncarnationKey(made.incarnation), EncodeName(made.name));
+  batch.Insert(Keyspace::kFeed, SubscriptionKey(made.name), EncodeSubscription(made));
+  AddFloorHolder(floor, batch);
+  return absl::OkStatus();
+}
+
+void SubscriptionStore::Create(CreateSubscription request,
+                               std::function<void(absl::StatusOr<Subscription>)> done) {
+  absl::Status valid = CheckCapabilities(workshop_->store);
+  if (valid.ok()) valid = CheckCreate(request);
+  if (!valid.ok()) return done(std::move(valid));
+  const auto made = std::make_shared<Subscription>(std::move(request.subscription));
+  auto task = std::make_shared<Task>();
+  task->deadline = request.deadline;
+  task->plan = [this, made, start = std::move(request.start)](
+                   const store::Reader& reader, WriteBatch& batch) -> absl::StatusOr<bool> {
+    RETURN_IF_ERROR(PlanCreate(start, reader, *made, batch));
+    return true;
+  };
+  task->done = [self = shared_from_this(), made,
+                done = std::move(done)](const absl::Status& status) {
+    if (!status.ok()) return done(status);
+    self->CleanUp();
+    done(*made);
+  };
+  Run(task);
+}
+
+absl::StatusOr<Subscription> SubscriptionStore::Require(const store::Reader& reader,
+                                                        const std::string& name) const {
+  RETURN_IF_ERROR(CheckCapabilities(workshop_->store));
+  ASSIGN_OR_RETURN(std::optional<StoredSubscription> stored, ReadSubscription(reader, name));
+  if (!stored) return SubscriptionNotFound(name);
+  return std::move(stored->subscription);
+}
+
+absl::StatusOr<SubscriptionState> SubscriptionStore::Get(const std::string& name) const {
+  const auto reader = workshop_->store.Snapshot();
+  SubscriptionState state;
+  ASSIGN_OR_RETURN(state.subscription, Require(*reader, name));
+  state.last_position = workshop_->store.LastPosition();
+  const Subscription& subscription = state.subscription;
+  for (int32_t partition = 0; partition < subscription.partitions; ++partition) {
+    ASSIGN_OR_RETURN(PartitionState each, StateOf(subscription, partition, *reader));
+    state.partitions.push_back(std::move(each));
+  }
+  const auto parked = reader->Scan(Keyspace::kFeed, ParkedRange(subscription.incarnation));
+  for (; parked->Valid(); parked->Next()) {
+    ASSIGN_OR_RETURN(const StoredParked document,
+                     DecodeParked(parked->key(), parked->value(), parked->stamp()));
+    const auto partition = static_cast<size_t>(document.document.partition);
+    if (!document.discard && partition < state.partitions.size()) {
+      ++state.partitions[partition].parked;
+    }
+  }
+  RETURN_IF_ERROR(parked->status());
+  const UnixMicros now = workshop_->clock.Now();
+  std::string last;
+  const auto members = reader->Scan(
+      Keyspace::kLeases, lease::LeaseRange(MemberLeasePrefix(subscription.incarnation), ""));
+  for (; members->Valid(); members->Next()) {
+    ASSIGN_OR_RETURN(const std::string_view lease_name, lease::LeaseNameOf(members->key()));
+    if (lease_name == last) continue;
+    last = lease_name;
+    ASSIGN_OR_RETURN(const StoredLease stored, lease::ReadLease(*reader, lease_name));
+    if (stored.IsHeld(now)) ++state.consumers;
+  }
+  RETURN_IF_ERROR(members->status());
+  return state;
+}
+
+absl::StatusOr<PartitionState> SubscriptionStore::StateOf(const Subscription& subscription,
+                                                          int32_t partition,
+                                                          const store::Reader& reader) const {
+  PartitionState state;
+  state.partition = partition;
+  state.place.position = subscription.start_position;
+  ASSIGN_OR_RETURN(
+      const StoredLease stored,
+      lease::ReadLease(reader, PartitionLeaseName(subscription.incarnation, partition)));
+  PartitionData data;
+  if (stored.state) {
+    state.place = std::max(state.place, stored.state->place);
+    ASSIGN_OR_RETURN(data, PartitionData::Decode(stored.state->data));
+  }
+  state.token = stored.token;
+  if (data.failed > state.place) {
+    state.attempts = data.attempts;
+    state.reason = data.reason;
+    state.blocked = data.blocked;
+    if (data.retry_time > workshop_->clock.Now()) state.retry_time = data.retry_time;
+  }
+  if (stored.IsHeld(workshop_->clock.Now())) {
+    const auto& metadata = stored.owner->metadata;
+    const auto consumer = metadata.find(kConsumerMetadata);
+    state.consumer = consumer == metadata.end() ? stored.owner->holder : consumer->second;
+    state.in_flight = data.in_flight;
+    if (data.oldest_open_time != 0) state.oldest_open_time = data.oldest_open_time;
+    return state;
+  }
+  const uint32_t index = state.place.index ? static_cast<uint32_t>(*state.place.index) + 1 : 0;
+  versioning::LedgerCursor behind(reader, NeededFrom(state.place), index);
+  if (behind.Next()) state.oldest_open_time = behind.entry().time;
+  RETURN_IF_ERROR(behind.status());
+  return state;
+}
+
+absl::StatusOr<std::vector<Subscription>> SubscriptionStore::List(const std::string& prefix,
+                                                                  const std::string& after_name,
+                                                                  size_t most,
+                                                                  const StopCheck& stopped) const {
+  RETURN_IF_ERROR(CheckCapabilities(workshop_->store));
+  std::vector<Subscription> page;
+  const auto cursor = workshop_->store.Scan(Keyspace::kFeed, SubscriptionRange(prefix, after_name));
+  for (; cursor->Valid() && page.size() < most; cursor->Next()) {
+    if (Stopped(stopped)) return StoppedError();
+    ASSIGN_OR_RETURN(Subscription each, DecodeSubscription(cursor->key(), cursor->value()));
+    page.push_back(std::move(each));
+  }
+  RETURN_IF_ERROR(cursor->status());
+  return page;
+}
+
+// Every partition's lease is guarded, the free ones too: who acquires one meanwhile does so in
+// front of this commit, which then looks again, or behind it, where Acquire finds the subscription
+// gone.
+absl::Status SubscriptionStore::PlanDelete(const Subscription& subscription, store::Stamp stamp,
+                                           const store::Reader& reader, WriteBatch& batch) const {
+  const int64_t incarnation = subscription.incarnation;
+  batch.MarkAsRemoval();
+  batch.DeleteIf(Keyspace::kFeed, SubscriptionKey(subscription.name), stamp);
+  batch.Delete(Keyspace::kFeed, IncarnationKey(incarnation));
+  batch.Delete(Keyspace::kFeed, RequestsKey(incarnation));
+  batch.Put(Keyspace::kFeed, DeletedKey(incarnation), Nothing());
+  const UnixMicros now = workshop_->clock.Now();
+  for (int32_t partition = 0; partition < subscription.partitions; ++partition) {
+    const std::string name = PartitionLeaseName(incarnation, partition);
+    ASSIGN_OR_RETURN(const StoredLease stored, lease::ReadLease(reader, name));
+    if (!stored.owner) {
+      batch.CheckAbsent(Keyspace::kLeases, lease::OwnerKey(name));
+    } else if (stored.owner->holder.empty()) {
+      batch.Check(Keyspace::kLeases, lease::OwnerKey(name), stored.token);
+    } else {
+      lease::Owner released;
+      released.acquire_time = stored.owner->acquire_time;
+      released.release_time = std::max<UnixMicros>(now, 1);
+      batch.Replace(Keyspace::kLeases, lease::OwnerKey(name), released.Encode(), stored.token);
+    }
+  }
+  return absl::OkStatus();
+}
+
+void SubscriptionStore::Delete(const std::string& name, Time deadline,
+                               std::function<void(absl::Status)> done) {
+  if (absl::Status valid = CheckCapabilities(workshop_->store); !valid.ok()) {
+    return done(std::move(valid));
+  }
+  auto task = std::make_shared<Task>();
+  task->deadline = deadline;
+  task->plan = [this, name](const store::Reader& reader,
+                            WriteBatch& batch) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const std::optional<StoredSubscription> stored,
+                     ReadSubscription(reader, name));
+    if (!stored) return SubscriptionNotFound(name);
+    RETURN_IF_ERROR(PlanDelete(stored->subscription, stored->stamp, reader, batch));
+    return true;
+  };
+  task->done = [self = shared_from_this(), done = std::move(done)](const absl::Status& status) {
+    if (status.ok()) self->CleanUp();
+    done(status);
+  };
+  Run(task);
+}
+
+// Deletes what is left of subscriptions that were deleted, a chunk a commit. What a crash or an
+// error leaves, the next one finds: whoever makes or deletes a subscription begins one.
+void SubscriptionStore::CleanUp() {
+  workshop_->Later([self = shared_from_this()] {
+    auto task = std::make_shared<Task>();
+    const auto more = std::make_shared<bool>(false);
+    task->plan = [self = self.get(), more](const store::Reader& reader,
+                                           WriteBatch& batch) -> absl::StatusOr<bool> {
+      ASSIGN_OR_RETURN(*more, self->PlanCleanUp(reader, batch));
+      return *more;
+    };
+    task->done = [self, more](const absl::Status& status) {
+      if (status.ok() && *more) self->CleanUp();
+    };
+    self->Run(task);
+  });
+}
+
+absl::StatusOr<bool> SubscriptionStore::PlanCleanUp(const store::Reader& reader,
+                                                    WriteBatch& batch) const {
+  const auto deleted = reader.Scan(Keyspace::kFeed, DeletedRange());
+  RETURN_IF_ERROR(deleted->status());
+  if (!deleted->Valid()) return false;
+  ASSIGN_OR_RETURN(const int64_t incarnation, IncarnationOfDeletedKey(deleted->key()));
+  batch.MarkAsRemoval();
+  const auto add = [&](Keyspace keyspace, const store::Range& range) {
+    const auto cursor = reader.Scan(keyspace, range);
+    for (; cursor->Valid() && batch.writes().size() < kChunkRecords; cursor->Next()) {
+      batch.Delete(keyspace, std::string(cursor->key()));
+    }
+    return cursor->status();
+  };
+  RETURN_IF_ERROR(add(Keyspace::kFeed, ParkedRange(incarnation)));
+  RETURN_IF_ERROR(
+      add(Keyspace::kLeases, lease::LeaseRange(SubscriptionLeasePrefix(incarnation), "")));
+  if (batch.writes().size() < kChunkRecords) {
+    batch.Delete(Keyspace::kFeed, std::string(deleted->key()));
+  }
+  return true;
+}
+
+absl::StatusOr<std::vector<ParkedDocument>> SubscriptionStore::ListParked(
+    const std::string& name, const std::optional<ParkedDocument>& after, size_t most,
+    const StopCheck& stopped) const {
+  const auto reader = workshop_->store.Snapshot();
+  ASSIGN_OR_RETURN(const Subscription subscription, Require(*reader, name));
+  store::Range range = ParkedRange(subscription.incarnation);
+  if (after) {
+    range.begin =
+        ParkedKey(subscription.incarnation, after->partition, {after->collection, after->id}) +
+        '\0';
+  }
+  std::vector<ParkedDocument> page;
+  const auto cursor = reader->Scan(Keyspace::kFeed, range);
+  for (; cursor->Valid() && page.size() < most; cursor->Next()) {
+    if (Stopped(stopped)) return StoppedError();
+    ASSIGN_OR_RETURN(StoredParked parked,
+                     DecodeParked(cursor->key(), cursor->value(), cursor->stamp()));
+    if (!parked.discard) page.push_back(std::move(parked.document));
+  }
+  RETURN_IF_ERROR(cursor->status());
+  return page;
+}
+
+// A call of Request, a chunk of records at a time.
+struct SubscriptionStore::Asking {
+  std::string name;
+  Subscriptions::ParkedRequest request = Subscriptions::ParkedRequest::kReplay;
+  std::optional<DocumentToReplay> document;
+  Time deadline;
+  std::function<void(absl::StatusOr<int32_t>)> done;
+  std::function<void(int64_t)> asked;
+
+  int64_t incarnation = 0;  // 0: not known yet
+  std::string begin;        // of the part that is left
+  std::string next;         // behind the chunk under way
+  bool more = false;        // there is something behind that
+  int32_t documents = 0;    // that it concerns, of the chunks before
+  int32_t in_chunk = 0;
+};
+
+absl::StatusOr<bool> SubscriptionStore::PlanAsking(Asking& asking, const store::Reader& reader,
+                                                   WriteBatch& batch) const {
+  ASSIGN_OR_RETURN(const Subscription subscription, Require(reader, asking.name));
+  // One that was made meanwhile under the same name is not what was asked for.
+  if (asking.incarnation != 0 && asking.incarnation != subscription.incarnation) {
+    return SubscriptionNotFound(asking.name);
+  }
+  asking.incarnation = subscription.incarnation;
+  store::Range range = ParkedRange(asking.incarnation);
+  if (asking.document) {
+    const auto& [collection, id] = *asking.document;
+    range.begin = ParkedKey(asking.incarnation,
+                            PartitionOf(collection, id, subscription.partitions), {collection, id});
+    range.end = range.begin + '\0';
+  }
+  if (!asking.begin.empty()) range.begin = asking.begin;
+  const bool replay = asking.request == Subscriptions::ParkedRequest::kReplay;
+  asking.in_chunk = 0;
+  const auto cursor = reader.Scan(Keyspace::kFeed, range);
+  for (; cursor->Valid() && batch.writes().size() < kChunkRecords; cursor->Next()) {
+    asking.next = std::string(cursor->key()) + '\0';
+    ASSIGN_OR_RETURN(StoredParked parked,
+                     DecodeParked(cursor->key(), cursor->value(), cursor->stamp()));
+    if (parked.discard) continue;
+    ++asking.in_chunk;
+    if (replay && parked.document.replay) continue;
+    parked.document.replay = replay;
+    parked.discard = !replay;
+    batch.Replace(Keyspace::kFeed, std::string(cursor->key()), EncodeParked(parked), parked.stamp);
+  }
+  RETURN_IF_ERROR(cursor->status());
+  asking.more = cursor->Valid();
+  if (batch.writes().empty()) return false;
+  batch.Put(Keyspace::kFeed, RequestsKey(asking.incarnation), Nothing());
+  return true;
+}
+
+void SubscriptionStore::AskOn(const std::shared_ptr<Asking>& asking) {
+  auto task = std::make_shared<Task>();
+  task->deadline = asking->deadline;
+  task->plan = [this, asking](const store::Reader& reader, WriteBatch& batch) {
+    return PlanAsking(*asking, reader, batch);
+  };
+  task->done = [self = shared_from_this(), asking](const absl::Status& status) {
+    if (!status.ok()) return asking->done(status);
+    asking->documents += asking->in_chunk;
+    asking->begin = asking->next;
+    if (asking->more) {
+      return self->workshop_->Later(
+          std::chrono::microseconds(0), [self, asking] { self->AskOn(asking); },
+          [asking] { asking->done(Draining()); });
+    }
+    asking->asked(asking->incarnation);
+    asking->done(asking->documents);
+  };
+  Run(task);
+}
+
+void SubscriptionStore::Request(const std::string& name, Subscriptions::ParkedRequest request,
+                                std::optional<DocumentToReplay> document, Time deadline,
+                                std::function<void(absl::StatusOr<int32_t>)> done,
+                                std::function<void(int64_t)> asked) {
+  if (document) {
+    absl::Status valid = versioning::ValidateName({document->collection, document->id});
+    if (!valid.ok()) return done(std::move(valid));
+  }
+  auto asking = std::make_shared<Asking>();
+  asking->name = name;
+  asking->request = request;
+  asking->document = std::move(document);
+  asking->deadline = deadline;
+  asking->done = std::move(done);
+  asking->asked = std::move(asked);
+  AskOn(asking);
+}
+
+absl::StatusOr<std::optional<std::string>> SubscriptionStore::NameOf(int64_t incarnation) const {
+  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                   workshop_->store.Get(Keyspace::kFeed, IncarnationKey(incarnation)));
+  if (!record) return std::nullopt;
+  return DecodeName(record->value);
+}
+
+absl::StatusOr<std::optional<versioning::FloorHolder>> SubscriptionStore::LowestPlace(
+    const store::Reader& reader) const {
+  std::optional<versioning::FloorHolder> lowest;
+  const auto cursor = reader.Scan(Keyspace::kFeed, SubscriptionRange("", ""));
+  for (; cursor->Valid(); cursor->Next()) {
+    ASSIGN_OR_RETURN(const Subscription subscription,
+                     DecodeSubscription(cursor->key(), cursor->value()));
+    for (int32_t partition = 0; partition < subscription.partitions; ++partition) {
+      ASSIGN_OR_RETURN(
+          const StoredLease stored,
+          lease::ReadLease(reader, PartitionLeaseName(subscription.incarnation, partition)));
+      lease::Place place{subscription.start_position, std::nullopt};
+      if (stored.state) place = std::max(place, stored.state->place);
+      if (lowest && lowest->position <= NeededFrom(place)) continue;
+      lowest = versioning::FloorHolder{NeededFrom(place), "subscription/" + subscription.name};
+    }
+  }
+  RETURN_IF_ERROR(cursor->status());
+  return lowest;
+}
+
+}  // namespace strata::feed

@@ -1,0 +1,80 @@
+// What is stored of subscriptions: made, read and deleted. Internal to this folder.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/feed/consumer_workshop.h"
+#include "schemas/feed/subscription_record.h"
+#include "schemas/feed/subscriptions.h"
+
+namespace strata::feed {
+
+// As Subscriptions, which has the contract. Keep it in a shared_ptr: work in flight holds it.
+class SubscriptionStore : public std::enable_shared_from_this<SubscriptionStore> {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit SubscriptionStore(std::shared_ptr<ConsumerWorkshop> workshop)
+      : workshop_(std::move(workshop)) {}
+
+  void Create(CreateSubscription request, std::function<void(absl::StatusOr<Subscription>)> done);
+  absl::StatusOr<SubscriptionState> Get(const std::string& name) const;
+  absl::StatusOr<std::vector<Subscription>> List(const std::string& prefix,
+                                                 const std::string& after_name, size_t most,
+                                                 const StopCheck& stopped) const;
+  void Delete(const std::string& name, Time deadline, std::function<void(absl::Status)> done);
+
+  absl::StatusOr<std::vector<ParkedDocument>> ListParked(const std::string& name,
+                                                         const std::optional<ParkedDocument>& after,
+                                                         size_t most,
+                                                         const StopCheck& stopped) const;
+  // `asked` is called when it is written, with the subscription's incarnation, before `done`.
+  void Request(const std::string& name, Subscriptions::ParkedRequest request,
+               std::optional<DocumentToReplay> document, Time deadline,
+               std::function<void(absl::StatusOr<int32_t>)> done,
+               std::function<void(int64_t)> asked);
+
+  absl::StatusOr<std::optional<std::string>> NameOf(int64_t incarnation) const;
+  absl::StatusOr<std::optional<versioning::FloorHolder>> LowestPlace(
+      const store::Reader& reader) const;
+
+ private:
+  // A commit that is planned anew each time that it loses a race.
+  struct Task {
+    // False: there is nothing to write.
+    std::function<absl::StatusOr<bool>(const store::Reader& reader, store::WriteBatch& batch)> plan;
+    std::function<void(absl::Status)> done;
+    Time deadline = Time::max();
+    int attempts = 0;
+  };
+  struct Asking;
+
+  void Run(const std::shared_ptr<Task>& task);
+  absl::StatusOr<store::CommitPosition> PositionOf(const Start& start) const;
+  absl::Status PlanCreate(const Start& start, const store::Reader& reader, Subscription& made,
+                          store::WriteBatch& batch) const;
+  absl::Status PlanDelete(const Subscription& subscription, store::Stamp stamp,
+                          const store::Reader& reader, store::WriteBatch& batch) const;
+  absl::StatusOr<PartitionState> StateOf(const Subscription& subscription, int32_t partition,
+                                         const store::Reader& reader) const;
+  absl::StatusOr<Subscription> Require(const store::Reader& reader, const std::string& name) const;
+  void AskOn(const std::shared_ptr<Asking>& asking);
+  absl::StatusOr<bool> PlanAsking(Asking& asking, const store::Reader& reader,
+                                  store::WriteBatch& batch) const;
+  void CleanUp();
+  absl::StatusOr<bool> PlanCleanUp(const store::Reader& reader, store::WriteBatch& batch) const;
+
+  const std::shared_ptr<ConsumerWorkshop> workshop_;
+};
+
+// UNSUPPORTED_BY_ENGINE without commit positions and atomic batches.
+absl::Status CheckCapabilities(const store::Store& store);
+
+}  // namespace strata::feed
