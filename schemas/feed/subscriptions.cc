@@ -1,24 +1,180 @@
 #include "schemas/feed/subscriptions.h"
 
+#include <map>
+#include <mutex>
 #include <utility>
 
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/document/filter.h"
+#include "schemas/feed/consumer_core.h"
 #include "schemas/feed/consumer_workshop.h"
+#include "schemas/feed/subscription_requests.h"
 #include "schemas/feed/subscription_store.h"
 
 namespace strata::feed {
 
-class Subscriptions::Impl {
+namespace {
+
+class OpenConsumer final : public Consumer {
+ public:
+  explicit OpenConsumer(std::shared_ptr<ConsumerCore> core) : core_(std::move(core)) {}
+  ~OpenConsumer() override { core_->Abandon(); }
+
+  void Ready() override { core_->Ready(); }
+  absl::Status Ack(int32_t partition, const lease::Place& place) override {
+    return core_->Ack(partition, place);
+  }
+  absl::Status Nack(int32_t partition, const lease::Place& place, std::string_view reason,
+                    bool park) override {
+    return core_->Nack(partition, place, reason, park);
+  }
+  void Leave() override { core_->End(absl::OkStatus()); }
+
+ private:
+  const std::shared_ptr<ConsumerCore> core_;
+};
+
+// 128 bits of chance, as hexadecimal digits.
+std::string NewMember(Entropy& entropy) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string member;
+  for (const char byte : entropy.Bytes(16)) {
+    member += kDigits[static_cast<uint8_t>(byte) >> 4];
+    member += kDigits[static_cast<uint8_t>(byte) & 15];
+  }
+  return member;
+}
+
+absl::Status Draining() { return Error(ErrorReason::kDraining, "server is draining"); }
+
+}  // namespace
+
+class Subscriptions::Impl : public std::enable_shared_from_this<Impl> {
  public:
   explicit Impl(std::shared_ptr<ConsumerWorkshop> workshop)
       : workshop_(std::move(workshop)), store_(std::make_shared<SubscriptionStore>(workshop_)) {}
 
-  void Close() { workshop_->doors.Close(); }
   SubscriptionStore& store() { return *store_; }
 
+  // Returns when nothing touches any more what it was made with.
+  void Close() {
+    workshop_->doors.Close();
+    for (const CorePtr& core : Cores([](const ConsumerCore&) { return true; })) core->Drop();
+  }
+
+  absl::StatusOr<SubscriptionState> Get(const std::string& name) {
+    ASSIGN_OR_RETURN(SubscriptionState state, store_->Get(name));
+    const std::shared_ptr<ConsumerCounts> counts = CountsOf(state.subscription.incarnation);
+    state.events_acknowledged = counts->events_acknowledged;
+    state.acknowledging_commits = counts->acknowledging_commits;
+    state.take_overs = counts->take_overs;
+    return state;
+  }
+
+  absl::StatusOr<std::unique_ptr<Consumer>> Open(ConsumeQuery query,
+                                                 std::shared_ptr<ConsumerSink> sink);
+
+  // Those who consume a subscription here look again.
+  void Nudge(int64_t incarnation) {
+    const auto of_it = [&](const ConsumerCore& core) { return core.incarnation() == incarnation; };
+    for (const CorePtr& core : Cores(of_it)) core->LookSoon();
+  }
+
+  void StopConsumers() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    for (const CorePtr& core : Cores([](const ConsumerCore&) { return true; })) {
+      core->End(Draining());
+    }
+  }
+
  private:
+  using CorePtr = std::shared_ptr<ConsumerCore>;
+
+  template <typename Wanted>
+  std::vector<CorePtr> Cores(const Wanted& wanted) {
+    std::vector<CorePtr> cores;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, core] : cores_) {
+      if (wanted(*core)) cores.push_back(core);
+    }
+    return cores;
+  }
+
+  std::shared_ptr<ConsumerCounts> CountsOf(int64_t incarnation) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<ConsumerCounts>& counts = counts_[incarnation];
+    if (counts == nullptr) counts = std::make_shared<ConsumerCounts>();
+    return counts;
+  }
+
+  void Forget(ConsumerCore& core) {
+    CorePtr last;
+    const std::lock_guard lock(mutex_);
+    const auto found = cores_.find(&core);
+    if (found == cores_.end()) return;
+    last = std::move(found->second);  // goes when the lock does
+    cores_.erase(found);
+  }
+
   const std::shared_ptr<ConsumerWorkshop> workshop_;
   const std::shared_ptr<SubscriptionStore> store_;
+
+  std::mutex mutex_;  // guards what follows
+  bool stopping_ = false;
+  std::map<const ConsumerCore*, CorePtr> cores_;  // until all is given back
+  std::map<int64_t, std::shared_ptr<ConsumerCounts>> counts_;
 };
+
+absl::StatusOr<std::unique_ptr<Consumer>> Subscriptions::Impl::Open(
+    ConsumeQuery query, std::shared_ptr<ConsumerSink> sink) {
+  RETURN_IF_ERROR(CheckCapabilities(workshop_->store));
+  RETURN_IF_ERROR(CheckConsume(query));
+  ASSIGN_OR_RETURN(std::optional<StoredSubscription> subscription,
+                   ReadSubscription(workshop_->store, query.subscription));
+  if (!subscription) return SubscriptionNotFound(query.subscription);
+  PartitionSetup setup;
+  setup.workshop = workshop_;
+  setup.stream = std::make_shared<Stream>(workshop_, std::move(sink));
+  setup.counts = CountsOf(subscription->subscription.incarnation);
+  setup.query.selection = subscription->subscription.selection;
+  if (subscription->subscription.filter) {
+    ASSIGN_OR_RETURN(setup.query.filter,
+                     document::Filter::Compile(*subscription->subscription.filter));
+  }
+  setup.query.include_content = query.include_content;
+  setup.query.include_before = query.include_before;
+  setup.query.include_changes = query.include_changes;
+  setup.subscription = *std::move(subscription);
+  setup.window = query.window;
+  setup.member = NewMember(workshop_->entropy);
+  setup.consumer = std::move(query.consumer);
+  const std::weak_ptr<Impl> weak = weak_from_this();
+  const int64_t incarnation = setup.subscription.subscription.incarnation;
+  const auto core = std::make_shared<ConsumerCore>(
+      std::move(setup),
+      [weak, incarnation] {
+        if (const auto self = weak.lock()) self->Nudge(incarnation);
+      },
+      [weak](ConsumerCore& gone) {
+        if (const auto self = weak.lock()) self->Forget(gone);
+      });
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return Draining();
+    const int64_t most = workshop_->options.consumers_max;
+    if (static_cast<int64_t>(cores_.size()) >= most) {
+      return Error(ErrorReason::kOverloaded,
+                   "there are " + std::to_string(most) + " consumers, and can be no more")
+          .With("limit", most);
+    }
+    cores_.emplace(core.get(), core);
+  }
+  return std::make_unique<OpenConsumer>(core);
+}
 
 Subscriptions::Subscriptions(store::Store& store, Feed& feed, lease::Leases& leases,
                              const Clock& clock, Entropy& entropy, Executor& executor,
@@ -34,7 +190,7 @@ void Subscriptions::Create(CreateSubscription request,
 }
 
 absl::StatusOr<SubscriptionState> Subscriptions::Get(const std::string& name) const {
-  return impl_->store().Get(name);
+  return impl_->Get(name);
 }
 
 absl::StatusOr<std::vector<Subscription>> Subscriptions::List(const std::string& prefix,
@@ -60,8 +216,17 @@ void Subscriptions::Request(const std::string& name, ParkedRequest request,
                             std::chrono::steady_clock::time_point deadline,
                             std::function<void(absl::StatusOr<int32_t>)> done) {
   impl_->store().Request(name, request, std::move(document), deadline, std::move(done),
-                         [](int64_t) {});
+                         [impl = std::weak_ptr(impl_)](int64_t incarnation) {
+                           if (const auto alive = impl.lock()) alive->Nudge(incarnation);
+                         });
 }
+
+absl::StatusOr<std::unique_ptr<Consumer>> Subscriptions::Open(ConsumeQuery query,
+                                                              std::shared_ptr<ConsumerSink> sink) {
+  return impl_->Open(std::move(query), std::move(sink));
+}
+
+void Subscriptions::StopConsumers() { impl_->StopConsumers(); }
 
 absl::StatusOr<std::optional<std::string>> Subscriptions::NameOf(int64_t incarnation) const {
   return impl_->store().NameOf(incarnation);

@@ -1,0 +1,1121 @@
+#include "schemas/feed/partition.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/feed/subscription_requests.h"
+
+namespace strata::feed {
+namespace {
+
+using lease::HeldState;
+using lease::HeldWrite;
+using std::chrono::microseconds;
+using store::Keyspace;
+using store::WriteBatch;
+
+constexpr microseconds kLoadRetry = std::chrono::milliseconds(200);
+// Of an event without its contents, roughly.
+constexpr size_t kEventBytes = 256;
+
+size_t BytesOf(const Event& event) {
+  size_t bytes = kEventBytes + event.collection.size() + event.id.size();
+  if (event.version.content) bytes += event.version.content->size();
+  if (event.before) bytes += event.before->size();
+  return bytes;
+}
+
+absl::Status NotDelivered(std::string_view field, const lease::Place& place,
+                          const std::string& problem) {
+  return Error(ErrorReason::kInvalidField,
+               std::string(field) + " names event " + std::to_string(place.index.value_or(0)) +
+                   " of position " + std::to_string(place.position) + ", which " + problem)
+      .With("field", field);
+}
+
+// Which waits for the stream's turn: its events, or a replay.
+int32_t EventsOf(int32_t partition) { return partition; }
+int32_t ReplayOf(int32_t partition) { return -1 - partition; }
+
+}  // namespace
+
+versioning::JoinedPlan WhileItExists(const StoredSubscription& subscription) {
+  return [name = subscription.subscription.name, stamp = subscription.stamp](
+             const versioning::ReadContext& context, WriteBatch& batch) -> absl::Status {
+    const std::string key = SubscriptionKey(name);
+    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                     context.reader.Get(Keyspace::kFeed, key));
+    if (!record || record->stamp != stamp) return SubscriptionNotFound(name);
+    batch.Check(Keyspace::kFeed, key, stamp);
+    return absl::OkStatus();
+  };
+}
+
+// Takes events from one reader for the partition.
+class Partition::Source final : public Sink {
+ public:
+  Source(std::shared_ptr<Partition> partition) : partition_(std::move(partition)) {}
+
+  // While it fills a message it goes on to the end of its turn, where that is sent.
+  bool closed() const override {
+    return !filling && (detached || partition_->setup_->stream->closed());
+  }
+  absl::Status Admit() override {
+    const Doors::Visit visit(partition_->workshop().doors);
+    if (!visit.let_in()) return StoppedError();
+    return partition_->setup_->stream->Admit();
+  }
+  bool Add(Event&& event) override {
+    const Doors::Visit visit(partition_->workshop().doors);
+    return visit.let_in() && partition_->Offer(*this, std::move(event));
+  }
+  bool AddDocument(versioning::CopyCursor&) override { return false; }  // there is no copy
+  void Send(const Progress& progress) override {
+    const Doors::Visit visit(partition_->workshop().doors);
+    if (visit.let_in()) partition_->EndTurn(*this, progress);
+  }
+  void Finish(const absl::Status& status) override {
+    const Doors::Visit visit(partition_->workshop().doors);
+    if (!visit.let_in() || detached || partition_->setup_->stream->closed()) return;
+    partition_->setup_->failed(status);
+  }
+
+  std::atomic<bool> detached = false;  // the partition follows another one, or none
+  std::atomic<bool> filling = false;   // a message; changed in the reader's turn
+
+ private:
+  const std::shared_ptr<Partition> partition_;
+};
+
+Partition::Partition(std::shared_ptr<const PartitionSetup> setup, int32_t partition,
+                     const lease::Place& stale)
+    : setup_(std::move(setup)),
+      partition_(partition),
+      worker_(std::make_shared<Worker>(setup_->workshop)),
+      stale_(stale) {}
+
+Partition::~Partition() = default;
+
+bool Partition::leaving() const {
+  const std::lock_guard lock(mutex_);
+  return phase_ == Phase::kLeaving || phase_ == Phase::kEnding || end_asked_;
+}
+
+lease::Place Partition::highest_delivered() const {
+  const std::lock_guard lock(mutex_);
+  return std::max(highest_, stale_);
+}
+
+// Taking it -------------------------------------------------------------------------------------
+
+void Partition::Take() {
+  lease::AcquireRequest request;
+  request.name = LeaseName();
+  request.holder = setup_->member;
+  request.ttl = subscription().lease_ttl;
+  request.metadata = {{kConsumerMetadata, setup_->consumer}};
+  request.joined = WhileItExists(setup_->subscription);
+  worker_->Acquire(std::move(request),
+                   [self = shared_from_this()](const absl::StatusOr<lease::Lease>& lease) {
+                     self->OnTaken(lease);
+                   });
+}
+
+void Partition::OnTaken(const absl::StatusOr<lease::Lease>& lease) {
+  if (!lease.ok()) return Ended();
+  const absl::StatusOr<PartitionData> data = PartitionData::Decode(lease->data);
+  bool end = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const lease::Place start{subscription().start_position, std::nullopt};
+    window_.emplace(std::max(lease->place, start), lease->place);
+    acked_ = told_ = window_->done();
+    abandoned_ = lease->abandoned;
+    if (abandoned_) ++setup_->counts->take_overs;
+    if (data.ok() && data->failed > window_->done()) {
+      failed_ = *data;
+      failed_.in_flight = 0;
+      failed_.oldest_open_time = 0;
+      const UnixMicros now = workshop().clock.Now();
+      if (failed_.retry_time > now) {
+        hold_until_ = workshop().clock.SteadyNow() + microseconds(failed_.retry_time - now);
+      }
+    }
+    if (abandoned_ || failed_.attempts > 0) careful_ = setup_->window;
+    end = end_asked_ || !data.ok();
+    if (hold_until_) Arm(*hold_until_);
+  }
+  worker_->Begin(
+      [weak = weak_from_this()](lease::State& state) {
+        if (const auto self = weak.lock()) self->Refresh(state);
+      },
+      [weak = weak_from_this()](const absl::Status&) {
+        if (const auto self = weak.lock()) self->OnLost();
+      });
+  if (end) Release(RevokeReason::kBalance, false);
+  if (!data.ok()) return setup_->failed(data.status());
+  if (!end) Load();
+}
+
+// What is parked has to be known before anything is delivered.
+void Partition::Load() {
+  const absl::Status loaded = LoadParked();
+  if (ReasonOf(loaded) == ErrorReason::kRecordCorrupt) return setup_->failed(loaded);
+  if (!loaded.ok()) {
+    return workshop().Later(kLoadRetry, [self = shared_from_this()] { self->Load(); });
+  }
+  lease::Place place;
+  bool end = false;
+  std::optional<DocumentOfPartition> killed;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kTakes) return;
+    phase_ = Phase::kActive;
+    place = window_->done();
+    end = end_asked_;
+    tell_revoked_ = !end;
+    // A replay that nobody took to its end may be what ended its consumer.
+    if (abandoned_) {
+      for (const auto& [document, parked] : parked_) {
+        if (!parked.document.replay || parked.discard) continue;
+        killed = document;
+        break;
+      }
+    }
+  }
+  if (end) return Release(RevokeReason::kBalance, false);
+  setup_->stream->Tell([this_partition = partition_, token = worker_->token(), place](
+                           ConsumerSink& sink) { sink.Assigned(this_partition, token, place); });
+  if (killed) {
+    WriteParked(*killed, [](StoredParked& parked) {
+      ++parked.document.attempts;
+      parked.document.replay = false;
+      parked.document.reason = "its consumer was gone while it was delivered again";
+      return true;
+    });
+  }
+  OpenSource();
+  LookAtParked();
+}
+
+absl::Status Partition::LoadParked() {
+  uint64_t changes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    changes = parked_changes_;
+  }
+  Parked parked;
+  const auto cursor =
+      workshop().store.Scan(Keyspace::kFeed, ParkedRange(subscription().incarnation, partition_));
+  for (; cursor->Valid(); cursor->Next()) {
+    ASSIGN_OR_RETURN(StoredParked each,
+                     DecodeParked(cursor->key(), cursor->value(), cursor->stamp()));
+    const DocumentOfPartition document{each.document.collection, each.document.id};
+    parked.emplace(document, std::move(each));
+  }
+  RETURN_IF_ERROR(cursor->status());
+  {
+    const std::lock_guard lock(mutex_);
+    if (changes == parked_changes_) {
+      parked_ = std::move(parked);
+      reload_parked_ = false;
+      return absl::OkStatus();
+    }
+  }
+  return LoadParked();
+}
+
+// Following the feed ------------------------------------------------------------------------------
+
+void Partition::OpenSource() {
+  WatchQuery query = setup_->query;
+  query.selection.partitions = subscription().partitions;
+  query.selection.partition = partition_;
+  query.bookmark_interval = subscription().lease_ttl / 3;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kActive) return;
+    query.start = FromPlace{window_->done()};
+  }
+  auto source = std::make_shared<Source>(shared_from_this());
+  const std::shared_ptr<Watch> watch = workshop().feed.Follow(std::move(query), source);
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kActive || source_ != nullptr) {
+      source->detached = true;
+      return;
+    }
+    source_ = std::move(source);
+    watch_ = watch;
+    waits_ = false;
+  }
+  watch->Ready();
+}
+
+// With the lock held. The watch ends on the executor: that may wait for the store.
+void Partition::Retire() {
+  setup_->stream->Withdraw(EventsOf(partition_));
+  turn_asked_ = false;
+  if (source_ == nullptr) return;
+  source_->detached = true;
+  source_.reset();
+  retired_.push_back(std::exchange(watch_, nullptr));
+  workshop().Later([self = shared_from_this()] { self->DropRetired(); });
+}
+
+void Partition::DropRetired() {
+  std::vector<std::shared_ptr<Watch>> retired;
+  const std::lock_guard lock(mutex_);
+  retired.swap(retired_);
+}
+
+void Partition::Drop() {
+  std::vector<std::shared_ptr<Watch>> dropped;
+  std::shared_ptr<Source> source;
+  {
+    const std::lock_guard lock(mutex_);
+    dropped.swap(retired_);
+    if (watch_ != nullptr) dropped.push_back(std::exchange(watch_, nullptr));
+    if (source_ != nullptr) source_->detached = true;
+    source.swap(source_);
+  }
+}
+
+bool Partition::Offer(Source& source, Event&& event) {
+  OpenEvent known = OpenEvent::Of(event);
+  const lease::Place place = known.place;
+  Delivery delivery;
+  {
+    const std::lock_guard lock(mutex_);
+    if (source_.get() != &source || phase_ != Phase::kActive || failing_) return false;
+    const auto parked = parked_.find({known.collection, known.id});
+    if (parked != parked_.end() && parked->second.document.incarnation == known.incarnation &&
+        known.type == EventType::kVersion) {
+      // Whether it is still to be passed over is known when its record has gone, or not.
+      if (leaves_parked_ == parked->first) return false;
+      window_->Pass(place);
+      skipped_[parked->first] = place;
+      return true;
+    }
+    if (!Judge(source, known, BytesOf(event), delivery)) return false;
+  }
+  delivery.event = std::move(event);
+  if (setup_->stream->Add(partition_, std::move(delivery))) return true;
+  const std::lock_guard lock(mutex_);
+  if (source_.get() == &source && window_->open() > 0 && window_->last_delivered() == place) {
+    window_->TakeBack();
+  }
+  return false;
+}
+
+// With the lock held. Whether the event is to be delivered now: then it is open, and the message is
+// this partition's.
+bool Partition::Judge(Source& source, const OpenEvent& event, size_t bytes, Delivery& delivery) {
+  if (hold_until_) return false;
+  if (window_->open() == 0 && !JudgeFirst(event)) return false;
+  const size_t most = careful_ > 0 ? 1 : static_cast<size_t>(setup_->window);
+  if (!window_->HasRoom(most)) return false;
+  if (!source.filling) {
+    if (!setup_->stream->Begin(EventsOf(partition_),
+                               [self = shared_from_this()] { self->OnTurn(); })) {
+      turn_asked_ = true;
+      return false;
+    }
+    source.filling = true;
+  }
+  const bool first = window_->open() == 0;
+  if (first && failed_.failed == event.place) delivery.attempt = failed_.attempts + 1;
+  delivery.lease.name = LeaseName();
+  delivery.lease.token = worker_->token();
+  delivery.lease.place = event.place;
+  if (window_->last_delivered().position > 0) delivery.lease.after = window_->last_delivered();
+  window_->Deliver(event, bytes);
+  highest_ = std::max(highest_, event.place);
+  if (first) {
+    first_open_since_ = workshop().clock.SteadyNow();
+    Arm(first_open_since_ + subscription().ack_timeout);
+  }
+  return true;
+}
+
+// With the lock held. Whether the event, before which all is done, may be delivered at all.
+bool Partition::JudgeFirst(const OpenEvent& event) {
+  if (const std::optional<UnixMicros> abandoned = std::exchange(abandoned_, std::nullopt);
+      abandoned && event.commit_time < *abandoned) {
+    Failure failure;
+    failure.event = event;
+    failure.reason = "its consumer was gone before its lease was released";
+    failure.uncertain = true;
+    Fail(std::move(failure));
+    return false;
+  }
+  if (failed_.failed != event.place) {
+    wants_room_ = false;
+    return true;
+  }
+  if (!failed_.blocked || event.type != EventType::kVersion) return true;
+  if (parked_.size() >= static_cast<size_t>(workshop().options.parked_max)) {
+    wants_room_ = true;
+    return false;
+  }
+  Failure failure;
+  failure.event = event;
+  failure.reason = failed_.reason;
+  failure.park = true;
+  failure.again = true;
+  Fail(std::move(failure));
+  return false;
+}
+
+void Partition::EndTurn(Source& source, const Progress& progress) {
+  if (source.filling) {
+    setup_->stream->Send(partition_);
+    source.filling = false;
+  } else {
+    bool asked = false;
+    {
+      const std::lock_guard lock(mutex_);
+      asked = turn_asked_;
+    }
+    if (!asked) setup_->stream->Withdraw(EventsOf(partition_));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (source_.get() != &source) return;
+    window_->Pass({progress.resume_position, std::nullopt});
+    waits_ = true;
+  }
+  Resume();
+}
+
+// With the lock held.
+bool Partition::CanDeliver() const {
+  return phase_ == Phase::kActive && !failing_ && !hold_until_ && !wants_room_ && !leaves_parked_ &&
+         window_->HasRoom(careful_ > 0 ? 1 : static_cast<size_t>(setup_->window));
+}
+
+// Lets the reader go on, if there is something that it waits for and has come.
+void Partition::Resume() {
+  std::shared_ptr<Watch> watch;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!waits_ || turn_asked_ || !CanDeliver()) return;
+    waits_ = false;
+    watch = watch_;
+  }
+  if (watch != nullptr) watch->Ready();
+}
+
+// With the lock held; for threads that are not to go on themselves.
+void Partition::ResumeLater() {
+  if (!waits_ || turn_asked_ || !CanDeliver() || std::exchange(resumes_, true)) return;
+  workshop().Later([self = shared_from_this()] {
+    {
+      const std::lock_guard lock(self->mutex_);
+      self->resumes_ = false;
+    }
+    self->Resume();
+  });
+}
+
+// It is this partition's turn to fill a message.
+void Partition::OnTurn() {
+  std::shared_ptr<Watch> watch;
+  {
+    const std::lock_guard lock(mutex_);
+    turn_asked_ = false;
+    if (waits_ && CanDeliver()) {
+      waits_ = false;
+      watch = watch_;
+    }
+  }
+  if (watch == nullptr) return setup_->stream->Withdraw(EventsOf(partition_));
+  watch->Ready();
+}
+
+// Alarms ------------------------------------------------------------------------------------------
+
+// With the lock held. One that is due too early only finds that out.
+void Partition::Arm(Time time) {
+  if (alarm_ && *alarm_ <= time) return;
+  alarm_ = time;
+  const auto delay = std::max(Time::duration::zero(), time - workshop().clock.SteadyNow());
+  workshop().Later(std::chrono::ceil<microseconds>(delay), [weak = weak_from_this(), time] {
+    if (const auto self = weak.lock()) self->OnAlarm(time);
+  });
+}
+
+void Partition::OnAlarm(Time time) {
+  bool release = false;
+  bool replay_late = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (alarm_ != time) return;
+    alarm_.reset();
+    const Time now = workshop().clock.SteadyNow();
+    if (hold_until_ && now >= *hold_until_) hold_until_.reset();
+    if (hold_until_) Arm(*hold_until_);
+    const auto timeout = subscription().ack_timeout;
+    if (phase_ == Phase::kLeaving) {
+      release = !failing_ && now >= leave_by_;
+      if (!release) Arm(leave_by_);
+    } else if (phase_ == Phase::kActive && !failing_ && window_->open() > 0) {
+      if (now >= first_open_since_ + timeout) {
+        Failure failure;
+        failure.event = window_->first();
+        failure.reason = "it was not acknowledged in time";
+        failure.release = RevokeReason::kAckTimeout;
+        Fail(std::move(failure));
+      } else {
+        Arm(first_open_since_ + timeout);
+      }
+    }
+    if (replay_ && replay_->delivered) {
+      replay_late = now >= replay_->since + timeout;
+      if (!replay_late) Arm(replay_->since + timeout);
+    }
+  }
+  if (release) Release(RevokeReason::kBalance, true);
+  if (replay_late) ReplayFailed("it was not acknowledged in time");
+  Resume();
+}
+
+// Acknowledgements --------------------------------------------------------------------------------
+
+absl::Status Partition::Ack(const lease::Place& place) {
+  bool replayed = false;
+  bool release = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded || end_asked_) return absl::OkStatus();
+    if (replay_ && replay_->delivered && replay_->place == place) {
+      replayed = true;
+    } else {
+      Window::Acknowledgement acknowledgement;
+      if (window_) acknowledgement = window_->Acknowledge(place);
+      if (acknowledgement.what == Window::Acknowledged::kUnknown) {
+        if (place <= stale_) return absl::OkStatus();
+        return NotDelivered("ack", place, "is not delivered to this consumer");
+      }
+      Acknowledged(acknowledgement.events);
+      acked_ = std::max(acked_, place);
+      if (acked_ > told_) WriteAcksLater();
+      release = phase_ == Phase::kLeaving && !failing_ && window_->open() == 0;
+      ResumeLater();
+    }
+  }
+  // Not by this thread, which may be in a call of the sink's.
+  if (replayed) workshop().Later([self = shared_from_this()] { self->ReplayDone(); });
+  if (release) {
+    workshop().Later([self = shared_from_this()] { self->Release(RevokeReason::kBalance, true); });
+  }
+  return absl::OkStatus();
+}
+
+// With the lock held. So many events are not open any more.
+void Partition::Acknowledged(size_t events) {
+  if (events == 0) return;
+  setup_->counts->events_acknowledged += static_cast<int64_t>(events);
+  careful_ = std::max<int32_t>(0, careful_ - static_cast<int32_t>(events));
+  first_open_since_ = workshop().clock.SteadyNow();
+}
+
+// With the lock held.
+void Partition::WriteAcksLater() {
+  if (std::exchange(writing_acks_, true)) return;
+  const Time now = workshop().clock.SteadyNow();
+  const auto pause = std::max(Time::duration::zero(), last_ack_write_ + kAckPause - now);
+  workshop().Later(std::chrono::ceil<microseconds>(pause), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->WriteAcks();
+  });
+}
+
+void Partition::WriteAcks() {
+  const auto target = std::make_shared<lease::Place>();
+  {
+    const std::lock_guard lock(mutex_);
+    last_ack_write_ = workshop().clock.SteadyNow();
+  }
+  Worker::Write write;
+  // As late as can be: what has come by then goes with it.
+  write.change = [self = shared_from_this(), target](lease::State& state) {
+    {
+      const std::lock_guard lock(self->mutex_);
+      *target = self->acked_;
+    }
+    // The write that was the effect has moved it already.
+    if (state.place >= *target) return false;
+    self->Refresh(state);
+    return true;
+  };
+  write.done = [self = shared_from_this(), target](const absl::StatusOr<HeldState>& result) {
+    self->EndAcks(*target, result);
+  };
+  worker_->Submit(std::move(write));
+}
+
+void Partition::EndAcks(const lease::Place& target, const absl::StatusOr<HeldState>& result) {
+  if (!result.ok()) {
+    const auto reason = ReasonOf(result.status());
+    if (reason == ErrorReason::kLeaseLost || reason == ErrorReason::kCancelled) return;
+    return setup_->failed(result.status());
+  }
+  if (result->written) ++setup_->counts->acknowledging_commits;
+  bool tell = false;
+  {
+    const std::lock_guard lock(mutex_);
+    writing_acks_ = false;
+    tell = target > told_;
+    told_ = std::max(told_, target);
+    if (acked_ > told_) WriteAcksLater();
+  }
+  if (!tell) return;
+  setup_->stream->Tell([partition = partition_, target](ConsumerSink& sink) {
+    sink.Acknowledged(partition, target);
+  });
+}
+
+// What a renewal writes along, and every write of acknowledgements. A write that was an effect may
+// have moved the place meanwhile: what it did is acknowledged.
+void Partition::Refresh(lease::State& state) {
+  const std::lock_guard lock(mutex_);
+  if (!failing_) Acknowledged(window_->AcknowledgeUpTo(state.place));
+  state.place = std::max(state.place, window_->done());
+  state.data = Data().Encode();
+  ResumeLater();
+}
+
+// With the lock held.
+PartitionData Partition::Data() const {
+  PartitionData data;
+  if (failed_.failed > window_->done()) data = failed_;
+  data.in_flight = static_cast<int32_t>(window_->open());
+  if (window_->open() > 0) data.oldest_open_time = window_->first().commit_time;
+  return data;
+}
+
+// Failures ----------------------------------------------------------------------------------------
+
+absl::Status Partition::Nack(const lease::Place& place, std::string_view reason, bool park) {
+  bool replayed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded || end_asked_) return absl::OkStatus();
+    if (replay_ && replay_->delivered && replay_->place == place) {
+      replayed = true;
+    } else {
+      if (!window_ || !window_->IsOpen(place)) {
+        if (place <= stale_ || place == last_replay_) return absl::OkStatus();
+        return NotDelivered("nack", place, "is not delivered to this consumer");
+      }
+      if (window_->first().place != place) {
+        return NotDelivered("nack", place, "comes behind others that are not acknowledged");
+      }
+      Failure failure;
+      failure.event = window_->first();
+      failure.reason = reason;
+      failure.park = park;
+      Fail(std::move(failure));
+    }
+  }
+  if (replayed) {
+    workshop().Later(
+        [self = shared_from_this(), reason = std::string(reason)] { self->ReplayFailed(reason); });
+  }
+  return absl::OkStatus();
+}
+
+// With the lock held. What is delivered is void: it begins anew when the failure is written down.
+void Partition::Fail(Failure failure) {
+  failing_ = true;
+  window_->Void();
+  Retire();
+  workshop().Later([self = shared_from_this(), shared = std::make_shared<Failure>(std::move(
+                                                   failure))] { self->WriteFailure(shared); });
+}
+
+microseconds Partition::Backoff(int32_t attempts) const {
+  microseconds backoff = subscription().backoff_first;
+  for (int32_t i = 1; i < attempts && backoff < subscription().backoff_max; ++i) backoff *= 2;
+  return std::min(backoff, subscription().backoff_max);
+}
+
+void Partition::WriteFailure(const std::shared_ptr<Failure>& failure) {
+  {
+    const std::lock_guard lock(mutex_);
+    const bool before = failed_.failed == failure->event.place;
+    PartitionData& next = failure->next;
+    next.failed = failure->event.place;
+    next.attempts = (before ? failed_.attempts : 0) + (failure->again ? 0 : 1);
+    next.reason = failure->reason;
+    bool often = next.attempts >= subscription().max_attempts;
+    if (failure->uncertain && next.attempts == 1) often = false;
+    if (failure->park || often) {
+      failure->parks = failure->event.type == EventType::kVersion &&
+                       parked_.size() < static_cast<size_t>(workshop().options.parked_max);
+      next.blocked = !failure->parks;
+    }
+    next.retry_time = workshop().clock.Now() + Backoff(next.attempts).count();
+  }
+  Worker::Write write;
+  write.change = [failure, self = shared_from_this()](lease::State& state) {
+    // The write that was its effect came after all.
+    if (state.place >= failure->event.place) return false;
+    const std::lock_guard lock(self->mutex_);
+    state.place = std::max(state.place, self->window_->done());
+    if (failure->parks) state.place = failure->event.place;
+    state.data = failure->parks ? "" : failure->next.Encode();
+    return true;
+  };
+  if (failure->parks) {
+    write.joined = [failure, self = shared_from_this()](const versioning::ReadContext& context,
+                                                        WriteBatch& batch) {
+      return self->Park(*failure, context, batch);
+    };
+  }
+  if (failure->release) write.end = HeldWrite::End::kRelease;
+  write.done = [failure, self = shared_from_this()](const absl::StatusOr<HeldState>& result) {
+    self->EndFailure(failure, result);
+  };
+  worker_->Submit(std::move(write));
+}
+
+absl::Status Partition::Park(const Failure& failure, const versioning::ReadContext& context,
+                             WriteBatch& batch) const {
+  const OpenEvent& event = failure.event;
+  std::string key = ParkedKey(subscription().incarnation, partition_, {event.collection, event.id});
+  StoredParked parked;
+  parked.document.incarnation = event.incarnation;
+  parked.document.from_version = event.version;
+  parked.document.place = event.place;
+  parked.document.attempts = failure.next.attempts;
+  parked.document.reason = failure.next.reason;
+  parked.document.park_time = workshop().clock.Now();
+  // One that stands there is of a collection that was deleted.
+  ASSIGN_OR_RETURN(const std::optional<store::Record> there,
+                   context.reader.Get(Keyspace::kFeed, key));
+  if (there) {
+    batch.Replace(Keyspace::kFeed, std::move(key), EncodeParked(parked), there->stamp);
+  } else {
+    batch.Insert(Keyspace::kFeed, std::move(key), EncodeParked(parked));
+  }
+  return absl::OkStatus();
+}
+
+void Partition::EndFailure(const std::shared_ptr<Failure>& failure,
+                           const absl::StatusOr<HeldState>& result) {
+  if (!result.ok()) {
+    const auto reason = ReasonOf(result.status());
+    if (reason == ErrorReason::kLeaseLost || reason == ErrorReason::kCancelled) return;
+    return setup_->failed(result.status());
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    failing_ = false;
+    // Even parked, perhaps, by an attempt of which that was not known.
+    reload_parked_ |= failure->parks;
+    ++parked_changes_;
+    failed_ = result->written && !failure->parks ? failure->next : PartitionData();
+    if (result->written) careful_ = setup_->window;
+    window_->AcknowledgeUpTo(result->state.place);
+    if (result->written && failure->parks) setup_->counts->events_acknowledged += 1;
+    if (failed_.attempts > 0) {
+      hold_until_ = workshop().clock.SteadyNow() + Backoff(failed_.attempts);
+      Arm(*hold_until_);
+    }
+    if (result->written && failure->release) {
+      phase_ = Phase::kEnding;
+      revoke_ = *failure->release;
+    }
+  }
+  if (result->written && failure->release) return Ended();
+  GoOn();
+}
+
+// After a failure: ends what was to end, or begins anew at the place.
+void Partition::GoOn() {
+  bool release = false;
+  bool reload = false;
+  {
+    const std::lock_guard lock(mutex_);
+    release = end_asked_ || phase_ == Phase::kLeaving;
+    reload = reload_parked_;
+  }
+  if (release) return Release(RevokeReason::kBalance, true);
+  if (reload) {
+    const absl::Status loaded = LoadParked();
+    if (ReasonOf(loaded) == ErrorReason::kRecordCorrupt) return setup_->failed(loaded);
+    if (!loaded.ok()) {
+      return workshop().Later(kLoadRetry, [self = shared_from_this()] { self->GoOn(); });
+    }
+  }
+  OpenSource();
+}
+
+// Giving it back ----------------------------------------------------------------------------------
+
+void Partition::Look(bool asked) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kActive) return;
+    wants_room_ = false;
+    reload_parked_ |= asked;
+  }
+  LookAtParked();
+  Resume();
+}
+
+void Partition::LetGo() {
+  bool release = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::kTakes) {
+      end_asked_ = true;
+      return;
+    }
+    if (phase_ != Phase::kActive) return;
+    phase_ = Phase::kLeaving;
+    Retire();
+    leave_by_ = workshop().clock.SteadyNow() + kLetGoWait;
+    release = !failing_ && window_->open() == 0;
+    if (!release) Arm(leave_by_);
+  }
+  if (release) Release(RevokeReason::kBalance, true);
+}
+
+void Partition::End(bool broken) {
+  if (broken) ReplayFailed("its consumer was gone before it was acknowledged");
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded || end_asked_) return;
+    end_asked_ = true;
+    Retire();
+    if (phase_ == Phase::kTakes || failing_) return;  // it ends when that has come to its end
+    if (broken && window_->open() > 0) {
+      Failure open;
+      open.event = window_->first();
+      open.reason = "its consumer was gone before it was acknowledged";
+      open.uncertain = window_->open() > 1;
+      open.release = RevokeReason::kBalance;
+      Fail(std::move(open));
+      return;
+    }
+  }
+  Release(RevokeReason::kBalance, true);
+}
+
+void Partition::Release(RevokeReason reason, bool told) {
+  const auto target = std::make_shared<lease::Place>();
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
+    phase_ = Phase::kEnding;
+    revoke_ = reason;
+    tell_revoked_ &= told;
+    Retire();
+  }
+  Worker::Write write;
+  write.end = HeldWrite::End::kRelease;
+  write.change = [self = shared_from_this(), target](lease::State& state) {
+    const std::lock_guard lock(self->mutex_);
+    *target = self->acked_;
+    self->Acknowledged(self->window_->AcknowledgeUpTo(state.place));
+    state.place = std::max(state.place, self->window_->done());
+    self->window_->Void();
+    state.data = self->Data().Encode();
+    return true;
+  };
+  write.done = [self = shared_from_this(), target](const absl::StatusOr<HeldState>& result) {
+    self->EndRelease(*target, result);
+  };
+  worker_->Submit(std::move(write));
+}
+
+void Partition::EndRelease(const lease::Place& target, const absl::StatusOr<HeldState>& result) {
+  bool tell = false;
+  {
+    const std::lock_guard lock(mutex_);
+    tell = result.ok() && target > told_;
+    told_ = std::max(told_, target);
+  }
+  if (tell) {
+    ++setup_->counts->acknowledging_commits;
+    setup_->stream->Tell([partition = partition_, target](ConsumerSink& sink) {
+      sink.Acknowledged(partition, target);
+    });
+  }
+  Ended();
+}
+
+void Partition::OnLost() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kEnding) revoke_ = RevokeReason::kLeaseLost;
+  }
+  Ended();
+}
+
+void Partition::Ended() {
+  bool tell = false;
+  RevokeReason reason{};
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(phase_, Phase::kEnded) == Phase::kEnded) return;
+    tell = tell_revoked_;
+    reason = revoke_;
+    Retire();
+    setup_->stream->Withdraw(ReplayOf(partition_));
+  }
+  DropRetired();
+  worker_->Stop();
+  if (tell) {
+    setup_->stream->Tell(
+        [partition = partition_, reason](ConsumerSink& sink) { sink.Revoked(partition, reason); });
+  }
+  setup_->ended(partition_);
+}
+
+// Parked documents --------------------------------------------------------------------------------
+
+// Goes on with what was asked of them, one step at a time: first the place is written, so that all
+// in front of it counts.
+void Partition::LookAtParked() {
+  bool reload = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kActive || replaying_) return;
+    reload = reload_parked_;
+  }
+  if (reload && !LoadParked().ok()) return;  // the next look tries again
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kActive || replaying_ || replay_ || failing_) return;
+    const bool wanted = std::any_of(parked_.begin(), parked_.end(), [](const auto& parked) {
+      return parked.second.document.replay || parked.second.discard;
+    });
+    if (!wanted) return;
+    replaying_ = true;
+  }
+  Worker::Write write;
+  write.change = [self = shared_from_this()](lease::State& state) {
+    const lease::Place before = state.place;
+    self->Refresh(state);
+    return state.place > before;
+  };
+  write.done = [self = shared_from_this()](const absl::StatusOr<HeldState>& result) {
+    if (result.ok()) return self->StepReplay(result->state.place);
+    const std::lock_guard lock(self->mutex_);
+    self->replaying_ = false;
+  };
+  worker_->Submit(std::move(write));
+}
+
+// `stored`: the place as it is stored.
+void Partition::StepReplay(const lease::Place& stored) {
+  std::optional<StoredParked> next;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [document, parked] : parked_) {
+      if (!parked.document.replay && !parked.discard) continue;
+      // One that has passed versions behind the place waits until that has come there.
+      const auto skipped = skipped_.find(document);
+      const bool behind = skipped != skipped_.end() && skipped->second > stored;
+      if (parked.discard && behind) continue;
+      next = parked;
+      break;
+    }
+    if (!next || phase_ != Phase::kActive || failing_) {
+      replaying_ = false;
+      return;
+    }
+  }
+  const DocumentOfPartition document{next->document.collection, next->document.id};
+  if (next->discard) return RemoveParked(document, stored);
+  absl::StatusOr<ReplayStep> step =
+      FindReplay(workshop().store, workshop().feed.collections(), setup_->query, next->document,
+                 stored, [stream = setup_->stream] { return stream->closed(); });
+  if (!step.ok()) {
+    {
+      const std::lock_guard lock(mutex_);
+      replaying_ = false;
+    }
+    if (ReasonOf(step.status()) == ErrorReason::kRecordCorrupt) setup_->failed(step.status());
+    return;
+  }
+  if (step->event) {
+    {
+      const std::lock_guard lock(mutex_);
+      replay_.emplace();
+      replay_->document = document;
+      replay_->place = OpenEvent::Of(*step->event).place;
+      replay_->next_version = step->next_version;
+      replay_event_ = std::move(step->event);
+    }
+    return DeliverReplay();
+  }
+  if (step->more) {
+    // None of those is wanted.
+    return WriteParked(document, [version = step->next_version](StoredParked& parked) {
+      parked.document.from_version = std::max(parked.document.from_version, version);
+      return true;
+    });
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    const auto skipped = skipped_.find(document);
+    if (skipped != skipped_.end() && skipped->second > stored) {
+      replaying_ = false;
+      return;  // a later look finds the place farther on
+    }
+  }
+  RemoveParked(document, stored);
+}
+
+void Partition::DeliverReplay() {
+  Delivery delivery;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kActive || !replay_ || !replay_event_) {
+      replay_.reset();
+      replay_event_.reset();
+      replaying_ = false;
+      setup_->stream->Withdraw(ReplayOf(partition_));
+      return;
+    }
+    if (!setup_->stream->Begin(ReplayOf(partition_),
+                               [self = shared_from_this()] { self->DeliverReplay(); })) {
+      return;
+    }
+    const auto parked = parked_.find(replay_->document);
+    delivery.attempt = parked == parked_.end() ? 1 : parked->second.document.attempts + 1;
+    delivery.replay = true;
+    delivery.lease.name = LeaseName();
+    delivery.lease.token = worker_->token();
+    delivery.event = *std::move(replay_event_);
+    replay_event_.reset();
+    replay_->delivered = true;
+    replay_->since = workshop().clock.SteadyNow();
+    replaying_ = false;
+    highest_ = std::max(highest_, replay_->place);
+    Arm(replay_->since + subscription().ack_timeout);
+  }
+  setup_->stream->Add(partition_, std::move(delivery));
+  setup_->stream->Send(partition_);
+}
+
+void Partition::ReplayDone() {
+  DocumentOfPartition document;
+  int64_t version = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!replay_ || !replay_->delivered || replaying_) return;
+    replaying_ = true;
+    document = replay_->document;
+    version = replay_->next_version;
+  }
+  WriteParked(document, [version](StoredParked& parked) {
+    parked.document.from_version = std::max(parked.document.from_version, version);
+    return true;
+  });
+}
+
+void Partition::ReplayFailed(std::string_view reason) {
+  DocumentOfPartition document;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!replay_ || !replay_->delivered || replaying_) return;
+    replaying_ = true;
+    document = replay_->document;
+    last_replay_ = replay_->place;
+  }
+  WriteParked(document, [reason = std::string(reason)](StoredParked& parked) {
+    ++parked.document.attempts;
+    parked.document.replay = false;
+    parked.document.reason = reason;
+    return true;
+  });
+}
+
+// Changes a record of what is parked, as its owner, and goes on with what is asked of others.
+void Partition::WriteParked(const DocumentOfPartition& document,
+                            std::function<bool(StoredParked& parked)> change) {
+  const auto written = std::make_shared<std::optional<StoredParked>>();
+  Worker::Write write;
+  write.change = [](lease::State&) { return true; };
+  write.joined = [self = shared_from_this(), document, change = std::move(change), written](
+                     const versioning::ReadContext& context, WriteBatch& batch) -> absl::Status {
+    written->reset();
+    std::string key = ParkedKey(self->subscription().incarnation, self->partition_, document);
+    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                     context.reader.Get(Keyspace::kFeed, key));
+    if (!record) return absl::OkStatus();
+    ASSIGN_OR_RETURN(StoredParked parked, DecodeParked(key, record->value, record->stamp));
+    if (!change(parked)) return absl::OkStatus();
+    batch.Replace(Keyspace::kFeed, std::move(key), EncodeParked(parked), record->stamp);
+    *written = std::move(parked);
+    return absl::OkStatus();
+  };
+  write.done = [self = shared_from_this(), document,
+                written](const absl::StatusOr<HeldState>& result) {
+    {
+      const std::lock_guard lock(self->mutex_);
+      self->replay_.reset();
+      self->replaying_ = false;
+      ++self->parked_changes_;
+      if (result.ok() && *written) {
+        self->parked_[document] = **written;
+      } else {
+        self->reload_parked_ = true;
+      }
+    }
+    self->LookAtParked();
+  };
+  worker_->Submit(std::move(write));
+}
+
+// Nothing of the document is left in front of the place, and nothing was passed over behind it: so
+// it is as if it had never been parked.
+void Partition::RemoveParked(const DocumentOfPartition& document, const lease::Place& stored) {
+  {
+    const std::lock_guard lock(mutex_);
+    // Until it is gone the reader is not to pass over its versions.
+    leaves_parked_ = document;
+    const auto skipped = skipped_.find(document);
+    if (skipped != skipped_.end() && skipped->second > stored) {
+      leaves_parked_.reset();
+      replaying_ = false;
+      return;
+    }
+  }
+  Worker::Write write;
+  write.change = [stored](lease::State& state) { return state.place == stored; };
+  write.joined = [self = shared_from_this(), document](const versioning::ReadContext& context,
+                                                       WriteBatch& batch) -> absl::Status {
+    std::string key = ParkedKey(self->subscription().incarnation, self->partition_, document);
+    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                     context.reader.Get(Keyspace::kFeed, key));
+    if (record) batch.DeleteIf(Keyspace::kFeed, std::move(key), record->stamp);
+    return absl::OkStatus();
+  };
+  write.done = [self = shared_from_this(), document](const absl::StatusOr<HeldState>& result) {
+    {
+      const std::lock_guard lock(self->mutex_);
+      self->leaves_parked_.reset();
+      self->replaying_ = false;
+      if (result.ok() && result->written) {
+        ++self->parked_changes_;
+        self->parked_.erase(document);
+        self->skipped_.erase(document);
+        self->wants_room_ = false;
+      }
+    }
+    self->LookAtParked();
+    self->Resume();
+  };
+  worker_->Submit(std::move(write));
+}
+
+}  // namespace strata::feed

@@ -1,0 +1,223 @@
+// One partition of a subscription in the hands of one consumer.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/feed/consumer.h"
+#include "schemas/feed/consumer_workshop.h"
+#include "schemas/feed/event.h"
+#include "schemas/feed/feed.h"
+#include "schemas/feed/replay.h"
+#include "schemas/feed/stream.h"
+#include "schemas/feed/subscription_record.h"
+#include "schemas/feed/window.h"
+#include "schemas/feed/worker.h"
+
+namespace strata::feed {
+
+// So long who gives a partition to another waits for what has been delivered of it.
+inline constexpr std::chrono::seconds kLetGoWait{5};
+// Between two writes of acknowledgements: what comes meanwhile goes with the second.
+inline constexpr std::chrono::milliseconds kAckPause{10};
+
+// What all partitions of a consumer have in common.
+struct PartitionSetup {
+  std::shared_ptr<ConsumerWorkshop> workshop;
+  std::shared_ptr<Stream> stream;
+  std::shared_ptr<ConsumerCounts> counts;
+  StoredSubscription subscription;
+  WatchQuery query;  // but for partition and start
+  int32_t window = kWindowDefault;
+  std::string member;    // holds the leases
+  std::string consumer;  // for people
+  // It is over, whyever; on the executor.
+  std::function<void(int32_t partition)> ended;
+  // The consumer cannot go on; on the executor.
+  std::function<void(const absl::Status&)> failed;
+};
+
+// That the subscription is there, for a commit that acquires one of its leases.
+versioning::JoinedPlan WhileItExists(const StoredSubscription& subscription);
+
+// Takes the partition's lease, follows its part of the feed from the lease's place, delivers, and
+// writes down what became of it: what is done moves the place, what fails is counted, and what
+// fails too often is parked with its document.
+//
+// Deliveries come from a Reader of the feed, which holds no events: one that is not wanted now is
+// refused, and offered again when the partition says so. What has to begin anew (a failure, what
+// was parked) closes it and opens another one at the place. Thread-safe. Keep it in a shared_ptr:
+// work in flight holds it.
+class Partition : public std::enable_shared_from_this<Partition> {
+ public:
+  // `stale`: up to there the consumer had events delivered when it had the partition before.
+  Partition(std::shared_ptr<const PartitionSetup> setup, int32_t partition,
+            const lease::Place& stale);
+  ~Partition();
+
+  // Tries to take it; `ended` if another has it.
+  void Take();
+
+  // As Consumer.
+  absl::Status Ack(const lease::Place& place);
+  absl::Status Nack(const lease::Place& place, std::string_view reason, bool park);
+
+  // To be called now and then: goes on with what waits for others, and reads again what is parked
+  // if something was `asked` of it.
+  void Look(bool asked);
+  // Another gets it: no more is delivered, and what has been is waited for, but not for long.
+  void LetGo();
+  // Gives it back at once. `broken`: with an attempt counted of what is open.
+  void End(bool broken);
+  // Follows the feed no more; for when nothing that was begun comes to its end.
+  void Drop();
+
+  bool leaving() const;
+  // The last event that was delivered.
+  lease::Place highest_delivered() const;
+
+ private:
+  class Source;
+  using Time = std::chrono::steady_clock::time_point;
+  using Parked = std::map<DocumentOfPartition, StoredParked>;
+  enum class Phase : uint8_t {
+    kTakes,  // the lease, and what is parked
+    kActive,
+    kLeaving,  // waits for what has been delivered
+    kEnding,   // the release is under way
+    kEnded,
+  };
+
+  // An event that failed.
+  struct Failure {
+    OpenEvent event;
+    std::string reason;
+    bool park = false;       // at once
+    bool uncertain = false;  // it may have been one behind it: the first time does not park it
+    bool again = false;      // no attempt more: it has failed often enough, and there was no room
+    std::optional<RevokeReason> release;  // in the same commit
+    PartitionData next;                   // what it comes to
+    bool parks = false;
+  };
+  // A parked document's version on its way.
+  struct Replay {
+    DocumentOfPartition document;
+    lease::Place place;
+    int64_t next_version = 0;
+    bool delivered = false;
+    Time since;
+  };
+
+  void OnTaken(const absl::StatusOr<lease::Lease>& lease);
+  void Load();
+  absl::Status LoadParked();
+  void OpenSource();
+  void Retire();
+  void DropRetired();
+
+  bool Offer(Source& source, Event&& event);
+  bool Judge(Source& source, const OpenEvent& event, size_t bytes, Delivery& delivery);
+  bool JudgeFirst(const OpenEvent& event);
+  void EndTurn(Source& source, const Progress& progress);
+  bool CanDeliver() const;
+  void Resume();
+  void ResumeLater();
+  void OnTurn();
+
+  void Arm(Time time);
+  void OnAlarm(Time time);
+
+  void Acknowledged(size_t events);
+  void WriteAcksLater();
+  void WriteAcks();
+  void EndAcks(const lease::Place& target, const absl::StatusOr<lease::HeldState>& result);
+  void Refresh(lease::State& state);
+  PartitionData Data() const;
+
+  void Fail(Failure failure);
+  void WriteFailure(const std::shared_ptr<Failure>& failure);
+  void EndFailure(const std::shared_ptr<Failure>& failure,
+                  const absl::StatusOr<lease::HeldState>& result);
+  std::chrono::microseconds Backoff(int32_t attempts) const;
+  absl::Status Park(const Failure& failure, const versioning::ReadContext& context,
+                    store::WriteBatch& batch) const;
+
+  void GoOn();
+  void Release(RevokeReason reason, bool told);
+  void EndRelease(const lease::Place& target, const absl::StatusOr<lease::HeldState>& result);
+  void OnLost();
+  void Ended();
+
+  void LookAtParked();
+  void StepReplay(const lease::Place& stored);
+  void DeliverReplay();
+  void ReplayDone();
+  void ReplayFailed(std::string_view reason);
+  void WriteParked(const DocumentOfPartition& document,
+                   std::function<bool(StoredParked& parked)> change);
+  void RemoveParked(const DocumentOfPartition& document, const lease::Place& stored);
+
+  std::string LeaseName() const {
+    return PartitionLeaseName(setup_->subscription.subscription.incarnation, partition_);
+  }
+  const Subscription& subscription() const { return setup_->subscription.subscription; }
+  ConsumerWorkshop& workshop() const { return *setup_->workshop; }
+
+  const std::shared_ptr<const PartitionSetup> setup_;
+  const int32_t partition_;
+  const std::shared_ptr<Worker> worker_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  Phase phase_ = Phase::kTakes;
+  bool end_asked_ = false;        // while something is under way that has to come to its end first
+  std::optional<Window> window_;  // none: the lease is not held yet
+  lease::Place stale_;            // acknowledgements of unknown events up to here are of before
+  lease::Place highest_;          // that was delivered
+
+  std::shared_ptr<Source> source_;  // null: none is followed now
+  std::shared_ptr<Watch> watch_;
+  std::vector<std::shared_ptr<Watch>> retired_;
+  bool waits_ = false;       // the reader, for the partition to be ready
+  bool turn_asked_ = false;  // of the stream
+  bool resumes_ = false;     // Resume is to come
+
+  PartitionData failed_;                 // of the first open event, if that is failed_.failed
+  std::optional<UnixMicros> abandoned_;  // taken from one whose time was over then
+  bool failing_ = false;                 // a failure is being written
+  int32_t careful_ = 0;                  // so many events come one by one
+  std::optional<Time> hold_until_;       // after a failure
+  bool wants_room_ = false;              // an event waits to be parked
+  Time first_open_since_;
+
+  lease::Place acked_;  // the last event that was acknowledged
+  lease::Place told_;   // of which the consumer was told
+  bool writing_acks_ = false;
+  Time last_ack_write_;
+
+  Parked parked_;
+  std::map<DocumentOfPartition, lease::Place> skipped_;  // the last event of each
+  std::optional<DocumentOfPartition> leaves_parked_;     // its record is being deleted
+  bool reload_parked_ = false;
+  uint64_t parked_changes_ = 0;  // here, so that what was read before does not undo them
+  std::optional<Replay> replay_;
+  std::optional<Event> replay_event_;  // to be delivered
+  lease::Place last_replay_;           // the last that failed
+  bool replaying_ = false;             // a step is under way
+
+  std::optional<Time> alarm_;
+  Time leave_by_;
+  RevokeReason revoke_ = RevokeReason::kBalance;
+  bool tell_revoked_ = false;
+};
+
+}  // namespace strata::feed
