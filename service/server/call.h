@@ -143,6 +143,13 @@ class StreamHandler {
   // something sent to have left; so a caller that does not read is not read either. Always the
   // same.
   virtual int64_t unanswered_max() const { return 1; }
+  // Whether each message is answered by one. If not, a message counts as answered once the handler
+  // has taken it in, and no more are taken in while unanswered_max of those sent have not left.
+  // Always the same.
+  virtual bool answers_each() const { return true; }
+  // Whether the end of the messages has to be told from that of their caller: then OnLastMessage
+  // comes a moment later, and not to one whose caller is found to be gone. Always the same.
+  virtual bool tells_last_from_gone() const { return false; }
   // The largest message, in bytes, where that is less than any request may have. Always the same.
   virtual size_t message_bytes_max() const { return std::numeric_limits<size_t>::max(); }
   // A message of the type that the method's row makes, until this returns.

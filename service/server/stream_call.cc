@@ -11,6 +11,9 @@ namespace {
 // What a stream costs besides its messages, gRPC's part included.
 constexpr size_t kStreamBytes = size_t{16} << 10;
 
+// For it to be found that a caller is gone.
+constexpr std::chrono::milliseconds kGoneMoment{20};
+
 // A message of more bytes is not kept for the next one to be decoded into.
 constexpr size_t kToldBytesMax = size_t{8} << 10;
 
@@ -62,6 +65,7 @@ void StreamCall::OnStart(bool ok) {
   if (!admitted.ok()) return Finish(admitted);
   handler_ = endpoint_.method.open(*this);
   unanswered_max_ = handler_->unanswered_max();
+  answers_each_ = handler_->answers_each();
   const Lock lock(mutex_);
   ReadNext();
 }
@@ -99,6 +103,7 @@ void StreamCall::GiveUpIfStuck(std::chrono::steady_clock::time_point now) {
 void StreamCall::ReadNext() {
   if (reading_ || read_all_ || end_ || done_) return;
   if (unanswered_ >= unanswered_max_) return;
+  if (!answers_each_ && static_cast<int64_t>(outbox_.size()) >= unanswered_max_) return;
   reading_ = true;
   stream_.Read(&message_, &read_event_);
 }
@@ -123,6 +128,7 @@ void StreamCall::OnRead(bool ok) {
   reading_ = false;
   if (!ok) {
     read_all_ = true;
+    if (handler_->tells_last_from_gone()) return TellLastLater();
     return Tell(std::move(lock), [this] { handler_->OnLastMessage(); });
   }
   ++unanswered_;
@@ -135,23 +141,55 @@ void StreamCall::OnRead(bool ok) {
   unanswered_sizes_.push_back(admitted.ok() ? size : 0);
   if (!admitted.ok()) {
     message_.Clear();
-    return Tell(std::move(lock), [this, admitted = std::move(admitted)] {
-      if (!handler_->OnRefused(admitted)) Finish(admitted);
-    });
+    return Tell(std::move(lock), [this, admitted = std::move(admitted)] { TellRefusal(admitted); });
   }
   grpc::Slice bytes;
   if (!message_.DumpToSingleSlice(&bytes).ok()) return EndIfOver(std::move(lock));
   Tell(std::move(lock), [this, bytes = std::move(bytes)] { TellMessage(bytes); });
 }
 
+// What is read last looks alike whether the caller says so or is gone; that it is gone comes with
+// another event, at about the same time.
+void StreamCall::TellLastLater() {
+  telling_last_ = true;
+  const auto due = std::chrono::system_clock::now() + kGoneMoment;
+  last_read_alarm_.emplace().Set(&queue_.queue(), due, &last_read_event_);
+}
+
+void StreamCall::OnLastRead(bool /*ok*/) {
+  Lock lock(mutex_);
+  telling_last_ = false;
+  if (done_) return EndIfOver(std::move(lock));
+  Tell(std::move(lock), [this] { handler_->OnLastMessage(); });
+}
+
 void StreamCall::TellMessage(const grpc::Slice& bytes) {
-  const absl::Status understood = Understand(bytes);
-  if (understood.ok()) {
+  if (const absl::Status understood = Understand(bytes); !understood.ok()) {
+    TellRefusal(understood);
+  } else {
     handler_->OnMessage(*told_);
-  } else if (!handler_->OnRefused(understood)) {
-    Finish(understood);
+    CountTold();
   }
   if (bytes.size() > kToldBytesMax) told_.reset();
+}
+
+void StreamCall::TellRefusal(const absl::Status& refusal) {
+  if (!handler_->OnRefused(refusal)) Finish(refusal);
+  CountTold();
+}
+
+void StreamCall::CountTold() {
+  if (answers_each_) return;
+  const Lock lock(mutex_);
+  in_flight_.SetTo(in_flight_.bytes() - TakeAnswered());
+}
+
+size_t StreamCall::TakeAnswered() {
+  --unanswered_;
+  if (unanswered_sizes_.empty()) return 0;
+  const size_t bytes = unanswered_sizes_.front();
+  unanswered_sizes_.pop_front();
+  return bytes;
 }
 
 absl::Status StreamCall::Understand(const grpc::Slice& bytes) {
@@ -165,13 +203,9 @@ absl::Status StreamCall::Understand(const grpc::Slice& bytes) {
 void StreamCall::OnWritten(bool ok) {
   Lock lock(mutex_);
   writing_ = false;
-  --unanswered_;
   size_t left = outbox_.front().Length();
   outbox_.pop_front();
-  if (!unanswered_sizes_.empty()) {
-    left += unanswered_sizes_.front();
-    unanswered_sizes_.pop_front();
-  }
+  if (answers_each_) left += TakeAnswered();
   in_flight_.SetTo(in_flight_.bytes() - left);
   if (!ok) outbox_.clear();
   WriteNext();
@@ -245,7 +279,8 @@ void StreamCall::TellNext() {
 }
 
 bool StreamCall::Over() const {
-  return done_ && !reading_ && !writing_ && !telling_ && (finished_ || !finishing_);
+  return done_ && !reading_ && !writing_ && !telling_ && !telling_last_ &&
+         (finished_ || !finishing_);
 }
 
 // Only one event finds the stream over: those that could be the last change its state and look

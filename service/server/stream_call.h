@@ -1,6 +1,8 @@
 // One stream from its registration to its end. Private to the event loop.
 #pragma once
 
+#include <grpcpp/alarm.h>
+
 #include <deque>
 #include <functional>
 #include <memory>
@@ -33,14 +35,21 @@ class StreamCall final : public Stream {
   void OnWritten(bool ok);
   void OnFinished(bool ok);
   void OnDone(bool ok);
+  void OnLastRead(bool ok);
 
   // With the lock held.
   void ReadNext();
   void WriteNext();
+  void TellLastLater();
   bool Over() const;
+
+  // Of the oldest message that is not answered yet: it is now. Its bytes.
+  size_t TakeAnswered();
 
   // Tells the handler of a message, or that it is refused.
   void TellMessage(const grpc::Slice& bytes);
+  void TellRefusal(const absl::Status& refusal);
+  void CountTold();
   absl::Status Understand(const grpc::Slice& bytes);
 
   // Lets `work` tell the handler something, here or on the executor, without the lock; then as
@@ -67,6 +76,7 @@ class StreamCall final : public Stream {
   // What the handler is told of, one after the other; made with the first.
   std::unique_ptr<google::protobuf::MessageLite> told_;
   int64_t unanswered_max_ = 0;
+  bool answers_each_ = true;
 
   mutable std::mutex mutex_;  // guards what follows
   std::deque<grpc::ByteBuffer> outbox_;
@@ -75,10 +85,11 @@ class StreamCall final : public Stream {
   QuotaUse quota_;
   size_t request_bytes_ = 0;
   size_t response_bytes_ = 0;
-  int64_t unanswered_ = 0;           // messages taken in, less those that have left
+  int64_t unanswered_ = 0;           // messages taken in, less those answered
   std::optional<absl::Status> end_;  // how the stream is to end
   bool reading_ = false;
   bool read_all_ = false;
+  bool telling_last_ = false;  // a moment later
   bool writing_ = false;
   std::chrono::steady_clock::time_point writing_since_;
   bool finishing_ = false;
@@ -92,6 +103,8 @@ class StreamCall final : public Stream {
   EventOf<StreamCall, &StreamCall::OnWritten> written_event_{*this};
   EventOf<StreamCall, &StreamCall::OnFinished> finished_event_{*this};
   EventOf<StreamCall, &StreamCall::OnDone> done_event_{*this};
+  EventOf<StreamCall, &StreamCall::OnLastRead> last_read_event_{*this};
+  std::optional<grpc::Alarm> last_read_alarm_;
 };
 
 }  // namespace strata::server
