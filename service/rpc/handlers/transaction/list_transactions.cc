@@ -1,9 +1,8 @@
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "schemas/base/status_macros.h"
+#include "service/rpc/batched_cursor.h"
 #include "service/rpc/handlers/transaction/permitted.h"
 #include "service/rpc/page.h"
 #include "service/rpc/page_token.h"
@@ -12,40 +11,6 @@ namespace strata::rpc::transaction_service {
 namespace {
 
 constexpr std::string_view kMethod = "ListTransactions";
-constexpr size_t kReadAtOnce = 100;
-
-// The transactions of a query one after the other.
-class Cursor {
- public:
-  Cursor(const transaction::Transactions& transactions, transaction::TransactionQuery query)
-      : transactions_(transactions), query_(std::move(query)) {}
-
-  bool Next() {
-    if (++at_ < read_.size()) return true;
-    if (at_end_) return false;
-    auto read = transactions_.List(query_, kReadAtOnce);
-    status_ = read.status();
-    read_ = read.ok() ? *std::move(read) : std::vector<transaction::Transaction>();
-    at_end_ = read_.size() < kReadAtOnce;
-    if (!read_.empty()) query_.after_id = read_.back().id;
-    at_ = 0;
-    return !read_.empty();
-  }
-
-  // Of the transaction moved to.
-  const transaction::Transaction& transaction() const { return read_[at_]; }
-  // Whether the walk ended because there are no more.
-  bool done() const { return at_end_ && at_ >= read_.size(); }
-  const absl::Status& status() const { return status_; }
-
- private:
-  const transaction::Transactions& transactions_;
-  transaction::TransactionQuery query_;
-  std::vector<transaction::Transaction> read_;
-  size_t at_ = 0;
-  bool at_end_ = false;
-  absl::Status status_;
-};
 
 absl::StatusOr<std::optional<transaction::TransactionStatus>> ToStatus(
     wire::TransactionStatus status) {
@@ -70,12 +35,16 @@ absl::Status ListTransactions(const Context& context, const wire::ListTransactio
     ASSIGN_OR_RETURN(after_id, ReadPageToken(kMethod, PageScope(request), request.page_token()));
   }
   query.after_id = after_id;
-  Cursor transactions(context.services.transactions, std::move(query));
+  BatchedCursor<transaction::Transaction> transactions(
+      [&](const transaction::Transaction* last, size_t most) {
+        if (last != nullptr) query.after_id = last->id;
+        return context.services.transactions.List(query, most);
+      });
   const auto may_read = [&] {
-    return Permits(context, security::Permission::kRead, transactions.transaction());
+    return Permits(context, security::Permission::kRead, transactions.item());
   };
   const auto fill = [&](wire::Transaction& filled) {
-    FillTransaction(transactions.transaction(), filled);
+    FillTransaction(transactions.item(), filled);
   };
   RETURN_IF_ERROR(FillPage(transactions, context.call, page_size, *response.mutable_transactions(),
                            fill, may_read));
