@@ -48,7 +48,8 @@ class ConsumerSink {
 
   virtual void Assigned(int32_t partition, store::Stamp token, const lease::Place& place) = 0;
   virtual void Revoked(int32_t partition, RevokeReason reason) = 0;
-  // All up to the event at `place` is acknowledged, durably.
+  // All up to the event at `place` is acknowledged, durably; or it is the one that failed, and its
+  // document is parked.
   virtual void Acknowledged(int32_t partition, const lease::Place& place) = 0;
   // Adds to the partition's message to come, of which there is one at a time; false: the message is
   // full without it.
@@ -65,6 +66,9 @@ class ConsumerSink {
 class Consumer {
  public:
   virtual ~Consumer() = default;
+
+  // What it consumes, as it was opened.
+  virtual const Subscription& subscription() const = 0;
 
   // There is room for a message of deliveries. Once at the beginning, and after each one.
   virtual void Ready() = 0;

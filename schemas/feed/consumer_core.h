@@ -36,7 +36,8 @@ class ConsumerCore : public std::enable_shared_from_this<ConsumerCore> {
                std::function<void(ConsumerCore&)> gone);
   ~ConsumerCore();
 
-  int64_t incarnation() const { return setup_->subscription.subscription.incarnation; }
+  const Subscription& subscription() const { return setup_->subscription.subscription; }
+  int64_t incarnation() const { return subscription().incarnation; }
 
   // As Consumer.
   void Ready();

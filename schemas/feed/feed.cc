@@ -70,6 +70,9 @@ absl::StatusOr<FeedState> Feed::GetState() const {
   state.events_sent = counters_.events_sent;
   state.catch_up_reads = counters_.catch_up_reads;
   state.retention = options_.retention;
+  if (options_.floor_holders != nullptr) {
+    ASSIGN_OR_RETURN(state.held_by, options_.floor_holders->Lowest(store_));
+  }
   return state;
 }
 

@@ -20,6 +20,7 @@
 #include "schemas/feed/tail.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/documents.h"
+#include "schemas/versioning/ledger_floor.h"
 
 namespace strata::feed {
 
@@ -32,6 +33,8 @@ struct FeedOptions {
   RingLimits ring;
   // How long entries of the ledger are kept, for those who ask; nothing: for ever.
   std::optional<std::chrono::seconds> retention;
+  // Who keeps them beyond that, for those who ask; null: nobody. Outlives the feed.
+  const versioning::FloorHolders* floor_holders = nullptr;
 };
 
 struct FeedState {
@@ -42,6 +45,7 @@ struct FeedState {
   int64_t events_sent = 0;
   int64_t catch_up_reads = 0;
   std::optional<std::chrono::seconds> retention;
+  std::optional<versioning::FloorHolder> held_by;  // of those who need the ledger, the lowest
 };
 
 // An open watch; it ends with its last holder.

@@ -712,9 +712,14 @@ void Partition::EndFailure(const std::shared_ptr<Failure>& failure,
     if (reason == ErrorReason::kLeaseLost || reason == ErrorReason::kCancelled) return;
     return setup_->failed(result.status());
   }
+  const lease::Place& place = result->state.place;
+  bool tell = false;
   {
     const std::lock_guard lock(mutex_);
     failing_ = false;
+    // It does not come again, which its consumer has to know: what comes next counts.
+    tell = place >= failure->event.place && place > told_;
+    if (tell) told_ = place;
     // Even parked, perhaps, by an attempt of which that was not known.
     reload_parked_ |= failure->parks;
     ++parked_changes_;
@@ -730,6 +735,11 @@ void Partition::EndFailure(const std::shared_ptr<Failure>& failure,
       phase_ = Phase::kEnding;
       revoke_ = *failure->release;
     }
+  }
+  if (tell) {
+    setup_->stream->Tell([partition = partition_, place](ConsumerSink& sink) {
+      sink.Acknowledged(partition, place);
+    });
   }
   if (result->written && failure->release) return Ended();
   GoOn();

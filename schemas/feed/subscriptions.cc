@@ -1,5 +1,6 @@
 #include "schemas/feed/subscriptions.h"
 
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -21,6 +22,7 @@ class OpenConsumer final : public Consumer {
   explicit OpenConsumer(std::shared_ptr<ConsumerCore> core) : core_(std::move(core)) {}
   ~OpenConsumer() override { core_->Abandon(); }
 
+  const Subscription& subscription() const override { return core_->subscription(); }
   void Ready() override { core_->Ready(); }
   absl::Status Ack(int32_t partition, const lease::Place& place) override {
     return core_->Ack(partition, place);
@@ -91,6 +93,11 @@ class Subscriptions::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
+  bool AwaitGone(std::chrono::milliseconds patience) {
+    std::unique_lock lock(mutex_);
+    return gone_.wait_for(lock, patience, [this] { return cores_.empty(); });
+  }
+
  private:
   using CorePtr = std::shared_ptr<ConsumerCore>;
 
@@ -118,12 +125,14 @@ class Subscriptions::Impl : public std::enable_shared_from_this<Impl> {
     if (found == cores_.end()) return;
     last = std::move(found->second);  // goes when the lock does
     cores_.erase(found);
+    if (cores_.empty()) gone_.notify_all();
   }
 
   const std::shared_ptr<ConsumerWorkshop> workshop_;
   const std::shared_ptr<SubscriptionStore> store_;
 
   std::mutex mutex_;  // guards what follows
+  std::condition_variable gone_;
   bool stopping_ = false;
   std::map<const ConsumerCore*, CorePtr> cores_;  // until all is given back
   std::map<int64_t, std::shared_ptr<ConsumerCounts>> counts_;
@@ -227,6 +236,10 @@ absl::StatusOr<std::unique_ptr<Consumer>> Subscriptions::Open(ConsumeQuery query
 }
 
 void Subscriptions::StopConsumers() { impl_->StopConsumers(); }
+
+bool Subscriptions::AwaitGone(std::chrono::milliseconds patience) {
+  return impl_->AwaitGone(patience);
+}
 
 absl::StatusOr<std::optional<std::string>> Subscriptions::NameOf(int64_t incarnation) const {
   return impl_->store().NameOf(incarnation);

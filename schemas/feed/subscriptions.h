@@ -103,6 +103,8 @@ class Subscriptions {
   // No consumer is taken in from now on, and those there are end: their partitions are given back,
   // their sinks finished with DRAINING.
   void StopConsumers();
+  // Waits until all that consumers had here is given back. False: it is not, after so long.
+  bool AwaitGone(std::chrono::milliseconds patience);
 
  private:
   class Impl;
