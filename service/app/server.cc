@@ -14,6 +14,7 @@
 #include "schemas/base/strings.h"
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/feed/feed.h"
+#include "schemas/feed/subscriptions.h"
 #include "schemas/lease/leases.h"
 #include "schemas/store/single_record_store.h"
 #include "schemas/versioning/documents.h"
@@ -173,10 +174,12 @@ constexpr int kPromptThreads = 2;
 // Where the engine's reads block: these wait for them.
 constexpr int kPromptThreadsWhereReadsBlock = 64;
 // Threads for those who follow the feed: neither do scans keep them waiting nor they anybody's
-// writes. One is the tail's.
-constexpr int kFeedThreads = feed::FeedOptions().turns_max + 1;
+// writes. One is the tail's, one is for those who consume.
+constexpr int kFeedThreads = feed::FeedOptions().turns_max + 2;
 
 constexpr std::chrono::minutes kTrimInterval{1};
+// For what those who consumed had, at the end.
+constexpr std::chrono::seconds kGiveBackPatience{5};
 
 // In the order of making; each is used by those below it. The executors come first because work
 // that the store finishes late may still schedule more, which a stopped executor drops. There are
@@ -209,6 +212,7 @@ struct Server::Parts {
   std::optional<versioning::LedgerTrimmer> trimmer;
   std::optional<lease::Leases> leases;
   std::optional<feed::Feed> feed;
+  std::optional<feed::Subscriptions> subscriptions;
   std::optional<observability::Health> health;
   std::optional<rpc::Reflection> reflection;
   std::optional<rpc::Services> services;
@@ -262,11 +266,16 @@ absl::Status Server::Parts::Serve() {
   leases.emplace(*store, *options.clock, prompt);
   feed::FeedOptions feed_options;
   feed_options.retention = options.ledger_retention;
+  feed_options.floor_holders = &floor_holders;
   feed.emplace(*store, *documents, *options.clock, feed_threads, feed_options);
+  subscriptions.emplace(*store, *feed, *leases, *options.clock, *options.entropy, feed_threads);
+  floor_holders.Add(
+      [this](const store::Reader& reader) { return subscriptions->LowestPlace(reader); });
   const std::vector<std::string> names = rpc::ServiceNames(options.reflection);
   health.emplace(names);
   reflection.emplace(names);
   services.emplace(rpc::Services{*documents, *enrollments, *transactions, *leases, *feed,
+                                 *subscriptions,
                                  *versioning::FindStrategy(options.default_strategy), *health,
                                  *reflection, access, options.loop.unary_deadline});
   // What cannot be counted now keeps nobody from reading; whoever makes a collection tries again.
@@ -307,7 +316,12 @@ void Server::Parts::Drain() {
   if (loop != nullptr) {
     health->SetServing(false);
     leases->StopWaiting();
+    subscriptions->StopConsumers();
     loop->Shutdown(options.grace);
+    if (!subscriptions->AwaitGone(kGiveBackPatience)) {
+      Log(LogLevel::kWarning,
+          "partitions of subscriptions are not given back; others wait for them");
+    }
   }
   stopping = true;
   executor.Stop();
@@ -317,6 +331,7 @@ void Server::Parts::Drain() {
 
 void Server::Parts::Close() {
   Drain();
+  subscriptions.reset();
   feed.reset();
   leases.reset();
   transactions.reset();

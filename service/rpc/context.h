@@ -5,6 +5,7 @@
 
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/feed/feed.h"
+#include "schemas/feed/subscriptions.h"
 #include "schemas/lease/leases.h"
 #include "schemas/transaction/transactions.h"
 #include "schemas/versioning/documents.h"
@@ -28,6 +29,7 @@ struct Services {
   transaction::Transactions& transactions;
   lease::Leases& leases;
   feed::Feed& feed;
+  feed::Subscriptions& subscriptions;
   const versioning::StrategyEntry& default_strategy;
   observability::Health& health;
   const Reflection& reflection;

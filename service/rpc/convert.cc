@@ -188,8 +188,12 @@ absl::StatusOr<std::vector<document::Path>> ToPaths(
 
 namespace {
 
-absl::StatusOr<document::Filter> CompileFilter(std::string_view field,
-                                               std::string_view struct_wire) {
+struct ParsedFilter {
+  document::Content content;
+  document::Filter compiled;
+};
+
+absl::StatusOr<ParsedFilter> ParseFilter(std::string_view field, std::string_view struct_wire) {
   absl::StatusOr<document::Content> content =
       document::ContentFromStruct(struct_wire, kFilterLimits);
   if (!content.ok()) {
@@ -199,7 +203,7 @@ absl::StatusOr<document::Filter> CompileFilter(std::string_view field,
   }
   absl::StatusOr<document::Filter> filter = document::Filter::Compile(*content);
   if (!filter.ok()) return InField(filter.status(), field);
-  return filter;
+  return ParsedFilter{*std::move(content), *std::move(filter)};
 }
 
 }  // namespace
@@ -207,7 +211,15 @@ absl::StatusOr<document::Filter> CompileFilter(std::string_view field,
 absl::StatusOr<std::optional<document::Filter>> ToFilter(std::string_view field,
                                                          std::string_view struct_wire) {
   if (struct_wire.empty()) return std::nullopt;
-  return CompileFilter(field, struct_wire);
+  ASSIGN_OR_RETURN(ParsedFilter filter, ParseFilter(field, struct_wire));
+  return std::move(filter.compiled);
+}
+
+absl::StatusOr<std::optional<document::Content>> ToFilterContent(std::string_view field,
+                                                                 std::string_view struct_wire) {
+  if (struct_wire.empty()) return std::nullopt;
+  ASSIGN_OR_RETURN(ParsedFilter filter, ParseFilter(field, struct_wire));
+  return std::move(filter.content);
 }
 
 absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
@@ -225,7 +237,9 @@ absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
       made.exists = precondition.exists();
       break;
     case wire::Precondition::kFilter: {
-      ASSIGN_OR_RETURN(made.filter, CompileFilter(Member(field, "filter"), precondition.filter()));
+      ASSIGN_OR_RETURN(ParsedFilter filter,
+                       ParseFilter(Member(field, "filter"), precondition.filter()));
+      made.filter = std::move(filter.compiled);
       break;
     }
     case wire::Precondition::kNewer: {

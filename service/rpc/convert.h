@@ -50,6 +50,9 @@ absl::StatusOr<std::vector<document::Path>> ToPaths(
 // A google.protobuf.Struct on the wire; no bytes: no filter. INVALID_FILTER.
 absl::StatusOr<std::optional<document::Filter>> ToFilter(std::string_view field,
                                                          std::string_view struct_wire);
+// The same as what it is made of, for those who keep it.
+absl::StatusOr<std::optional<document::Content>> ToFilterContent(std::string_view field,
+                                                                 std::string_view struct_wire);
 absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
                                                         const wire::Precondition& precondition);
 // Whoever calls is the actor; where nobody is vouched for, whom the change names. A change may name

@@ -4,7 +4,9 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/feed/subscriptions.h"
 #include "schemas/versioning/names.h"
+#include "service/rpc/resources.h"
 
 namespace strata::rpc {
 namespace {
@@ -57,7 +59,9 @@ absl::StatusOr<lease::LeaseToken> ToLeaseToken(const wire::LeaseToken& lease) {
   const auto index_of = [](bool has, int32_t index) {
     return has ? std::optional<int32_t>(index) : std::nullopt;
   };
-  RETURN_IF_ERROR(CheckLeaseName("lease.name", lease.name()));
+  if (!feed::IncarnationOfPartitionLease(lease.name())) {
+    RETURN_IF_ERROR(CheckLeaseName("lease.name", lease.name()));
+  }
   if (lease.token() < 1) {
     return FieldError("lease.token", "is required: that of the lease's Acquire, from 1");
   }
@@ -85,9 +89,30 @@ absl::StatusOr<lease::LeaseToken> ToLeaseToken(const wire::LeaseToken& lease) {
   return made;
 }
 
+namespace {
+
+// Who may not write the subscription is not told its name, nor whether there is one.
+absl::Status AuthorizePartition(int64_t incarnation, const Context& context) {
+  security::Access& access = context.services.access;
+  const server::CallInfo& info = context.call.info();
+  ASSIGN_OR_RETURN(const std::optional<std::string> name,
+                   context.services.subscriptions.NameOf(incarnation));
+  if (name && access.Permits(*info.identity, security::Permission::kWrite,
+                             {security::ResourceKind::kSubscription, *name})) {
+    return absl::OkStatus();
+  }
+  const security::Demands every = {OnSubscription(security::Permission::kWrite, security::kEvery)};
+  return access.Authorize(*info.identity, every, info.peer);
+}
+
+}  // namespace
+
 absl::Status JoinFence(const wire::LeaseToken& lease, const Context& context,
                        std::vector<versioning::JoinedPlan>& joined) {
   ASSIGN_OR_RETURN(lease::LeaseToken token, ToLeaseToken(lease));
+  if (const std::optional<int64_t> of = feed::IncarnationOfPartitionLease(token.name)) {
+    RETURN_IF_ERROR(AuthorizePartition(*of, context));
+  }
   joined.push_back(context.services.leases.Fence(std::move(token)));
   return absl::OkStatus();
 }
@@ -95,6 +120,19 @@ absl::Status JoinFence(const wire::LeaseToken& lease, const Context& context,
 void FillDuration(std::chrono::microseconds duration, google::protobuf::Duration& wire_duration) {
   wire_duration.set_seconds(duration.count() / 1'000'000);
   wire_duration.set_nanos(static_cast<int32_t>(duration.count() % 1'000'000) * 1000);
+}
+
+void FillLeaseToken(const lease::LeaseToken& token, wire::LeaseToken& wire_token) {
+  wire_token.set_name(token.name);
+  wire_token.set_token(token.token);
+  if (token.place) {
+    wire_token.set_position(token.place->position);
+    if (token.place->index) wire_token.set_index(*token.place->index);
+  }
+  if (token.after) {
+    wire_token.set_after_position(token.after->position);
+    if (token.after->index) wire_token.set_after_index(*token.after->index);
+  }
 }
 
 void FillLease(const lease::Lease& lease, wire::Lease& wire_lease) {

@@ -20,10 +20,12 @@ absl::Status CheckLeaseName(std::string_view field, std::string_view name);
 absl::StatusOr<std::chrono::microseconds> ToDuration(std::string_view field,
                                                      const google::protobuf::Duration& duration);
 
-// INVALID_NAME, INVALID_FIELD, naming the field inside `lease`.
+// As a write shows it: of a client's lease, or of a subscription's partition. INVALID_NAME,
+// INVALID_FIELD, naming the field inside `lease`.
 absl::StatusOr<lease::LeaseToken> ToLeaseToken(const wire::LeaseToken& lease);
 
 void FillDuration(std::chrono::microseconds duration, google::protobuf::Duration& wire_duration);
+void FillLeaseToken(const lease::LeaseToken& token, wire::LeaseToken& wire_token);
 void FillLease(const lease::Lease& lease, wire::Lease& wire_lease);
 
 // Answers with the lease as it stands.

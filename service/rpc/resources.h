@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "schemas/enrollment/enrollments.h"
+#include "schemas/feed/subscription.h"
 #include "schemas/transaction/transactions.h"
 #include "service/security/permission.h"
 
@@ -58,6 +59,15 @@ concept OfALease =
     std::same_as<Request, wire::AcquireRequest> || std::same_as<Request, wire::RenewRequest> ||
     std::same_as<Request, wire::ReleaseRequest> || std::same_as<Request, wire::GetLeaseRequest>;
 
+// Requests about one subscription: by its own name, or as that which they are a part of.
+template <typename Request>
+concept OfASubscription = std::same_as<Request, wire::GetSubscriptionRequest> ||
+    std::same_as<Request, wire::DeleteSubscriptionRequest>;
+template <typename Request>
+concept OfWhatIsParked = std::same_as<Request, wire::ListParkedRequest> ||
+    std::same_as<Request, wire::ReplayParkedRequest> ||
+    std::same_as<Request, wire::DiscardParkedRequest>;
+
 // Requests that concern nothing that anybody could be kept from.
 template <typename Request>
 concept OfNothing = std::same_as<Request, grpc::health::v1::HealthCheckRequest> ||
@@ -71,6 +81,18 @@ inline security::Demand OnLease(security::Permission permission, std::string_vie
   return {permission, {security::ResourceKind::kLease, name}};
 }
 
+inline security::Demand OnSubscription(security::Permission permission, std::string_view name) {
+  return {permission, {security::ResourceKind::kSubscription, name}};
+}
+
+// What a write needs besides, to show that it holds a lease. Whose a lease of a subscription's
+// partition is, is known only when it has been read: JoinFence asks for that.
+inline void AddFenced(const wire::LeaseToken& lease, security::Permission permission,
+                      security::Demands& demands) {
+  if (feed::IncarnationOfPartitionLease(lease.name())) return;
+  demands.push_back(OnLease(permission, lease.name()));
+}
+
 inline std::string_view CollectionOr(std::string_view collection) {
   return collection.empty() ? std::string_view(enrollment::kDefaultCollection) : collection;
 }
@@ -80,7 +102,7 @@ void ResourcesOf(const Request& request, security::Permission permission,
                  security::Demands& demands) {
   demands.push_back(OnCollection(permission, request.collection()));
   if constexpr (requires { request.has_lease(); }) {
-    if (request.has_lease()) demands.push_back(OnLease(permission, request.lease().name()));
+    if (request.has_lease()) AddFenced(request.lease(), permission, demands);
   }
 }
 
@@ -154,7 +176,7 @@ inline void ResourcesOf(const wire::CommitRequest& request, security::Permission
   for (int i = 0; i < reads; ++i) {
     AddDemand(OnCollection(security::Permission::kRead, request.reads(i).collection()), demands);
   }
-  if (request.has_lease()) AddDemand(OnLease(permission, request.lease().name()), demands);
+  if (request.has_lease()) AddFenced(request.lease(), permission, demands);
 }
 
 // As many as Read takes.
@@ -168,10 +190,13 @@ inline void ResourcesOf(const wire::ReadRequest& request, security::Permission p
   }
 }
 
-// Transactions, leases and collections that may not be read are left out of the answer instead.
+// Transactions, leases, subscriptions and collections that may not be read are left out of the
+// answer instead.
 inline void ResourcesOf(const wire::ListTransactionsRequest& /*request*/,
                         security::Permission /*permission*/, security::Demands& /*demands*/) {}
 inline void ResourcesOf(const wire::ListLeasesRequest& /*request*/,
+                        security::Permission /*permission*/, security::Demands& /*demands*/) {}
+inline void ResourcesOf(const wire::ListSubscriptionsRequest& /*request*/,
                         security::Permission /*permission*/, security::Demands& /*demands*/) {}
 inline void ResourcesOf(const wire::ListCollectionsRequest& /*request*/,
                         security::Permission /*permission*/, security::Demands& /*demands*/) {}
@@ -190,13 +215,45 @@ inline void ResourcesOf(const wire::GetLedgerHeadRequest& /*request*/,
 // As many as Watch takes.
 inline constexpr int kWatchedCollectionsMax = 100;
 
-inline void ResourcesOf(const wire::WatchRequest& request, security::Permission permission,
-                        security::Demands& demands) {
-  const int collections = std::min(request.collections_size(), kWatchedCollectionsMax);
-  for (int i = 0; i < collections; ++i) {
-    AddDemand(OnCollection(permission, request.collections(i)), demands);
+// What it takes to follow the events of these collections; of all, if there are none.
+inline void AddWatched(const google::protobuf::RepeatedPtrField<std::string>& collections,
+                       security::Demands& demands) {
+  const int count = std::min(collections.size(), kWatchedCollectionsMax);
+  for (int i = 0; i < count; ++i) {
+    AddDemand(OnCollection(security::Permission::kRead, collections[i]), demands);
   }
-  if (collections == 0) demands.push_back(OnCollection(permission, security::kEvery));
+  if (count == 0) demands.push_back(OnCollection(security::Permission::kRead, security::kEvery));
+}
+
+inline void ResourcesOf(const wire::WatchRequest& request, security::Permission /*permission*/,
+                        security::Demands& demands) {
+  AddWatched(request.collections(), demands);
+}
+
+inline void ResourcesOf(const wire::CreateSubscriptionRequest& request,
+                        security::Permission permission, security::Demands& demands) {
+  demands.push_back(OnSubscription(permission, request.name()));
+  AddWatched(request.collections(), demands);
+}
+
+template <OfASubscription Request>
+void ResourcesOf(const Request& request, security::Permission permission,
+                 security::Demands& demands) {
+  demands.push_back(OnSubscription(permission, request.name()));
+}
+
+template <OfWhatIsParked Request>
+void ResourcesOf(const Request& request, security::Permission permission,
+                 security::Demands& demands) {
+  demands.push_back(OnSubscription(permission, request.subscription()));
+}
+
+// Only the first message says of what; for the others the handler asks again, and for what the
+// subscription's events are of.
+inline void ResourcesOf(const wire::ConsumeRequest& request, security::Permission /*permission*/,
+                        security::Demands& demands) {
+  if (!request.has_open()) return;
+  demands.push_back(OnSubscription(security::Permission::kWrite, request.open().subscription()));
 }
 
 inline void ResourcesOf(const wire::GetFeedRequest& /*request*/, security::Permission permission,

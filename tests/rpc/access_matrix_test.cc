@@ -31,7 +31,8 @@ namespace {
 using security::Permission;
 using test_support::TestCa;
 
-// What a method asks for, with a request to ask by: $C stands for a collection's name.
+// What a method asks for, with a request to ask by: $C stands for a collection's name, $I for the
+// incarnation of the subscription of that name.
 struct Asked {
   std::string_view method;
   Permission permission;
@@ -42,8 +43,10 @@ struct Asked {
     kCollectionOrStudents,
     kCollectionOrAll,
     kAll,
-    kLease,        // the lease of that name
-    kTransaction,  // one about a document of the collection; of none where $C is empty
+    kLease,         // the lease of that name
+    kSubscription,  // the subscription of that name
+    kPartition,     // the same, found by the lease of its partition
+    kTransaction,   // one about a document of the collection; of none where $C is empty
   } about = About::kCollection;
 };
 
@@ -51,6 +54,8 @@ constexpr auto kOrStudents = Asked::About::kCollectionOrStudents;
 constexpr auto kOrAll = Asked::About::kCollectionOrAll;
 constexpr auto kAll = Asked::About::kAll;
 constexpr auto kLease = Asked::About::kLease;
+constexpr auto kSubscription = Asked::About::kSubscription;
+constexpr auto kPartition = Asked::About::kPartition;
 constexpr auto kTransaction = Asked::About::kTransaction;
 
 constexpr Asked kAsked[] = {
@@ -143,6 +148,42 @@ constexpr Asked kAsked[] = {
     {"strata.v1.FeedService/Watch", Permission::kRead, R"({"collections": ["$C"]})"},
     {"strata.v1.FeedService/Watch", Permission::kRead, "{}", kAll},
     {"strata.v1.FeedService/GetFeed", Permission::kRead, "{}", kAll},
+    {"strata.v1.FeedService/CreateSubscription", Permission::kManage,
+     R"({"name": "$C", "collections": ["own"]})", kSubscription},
+    // What it is to follow, besides.
+    {"strata.v1.FeedService/CreateSubscription", Permission::kManage,
+     R"({"name": "own", "collections": ["$C"]})"},
+    {"strata.v1.FeedService/CreateSubscription", Permission::kManage, R"({"name": "own"})", kAll},
+    {"strata.v1.FeedService/GetSubscription", Permission::kRead, R"({"name": "$C"})",
+     kSubscription},
+    {"strata.v1.FeedService/ListSubscriptions", Permission::kPrincipal, "{}"},
+    {"strata.v1.FeedService/Consume", Permission::kWrite,
+     R"({"open": {"subscription": "$C", "consumer": "c"}})", kSubscription},
+    {"strata.v1.FeedService/ListParked", Permission::kRead, R"({"subscription": "$C"})",
+     kSubscription},
+    {"strata.v1.FeedService/ReplayParked", Permission::kManage, R"({"subscription": "$C"})",
+     kSubscription},
+    {"strata.v1.FeedService/DiscardParked", Permission::kManage, R"({"subscription": "$C"})",
+     kSubscription},
+    // The lease of a delivery, besides the collection.
+    {"strata.v1.DocumentService/Create", Permission::kWrite,
+     R"({"collection": "own", "content": {"json": {}}, "lease": {"name": "$sub/$I/0", "token": 1}})",
+     kPartition},
+    {"strata.v1.DocumentService/Update", Permission::kWrite,
+     R"({"collection": "own", "id": "a", "patch": {}, "lease": {"name": "$sub/$I/0", "token": 1}})",
+     kPartition},
+    {"strata.v1.DocumentService/Delete", Permission::kWrite,
+     R"({"collection": "own", "id": "a", "lease": {"name": "$sub/$I/0", "token": 1}})", kPartition},
+    {"strata.v1.DocumentService/Restore", Permission::kWrite,
+     R"({"collection": "own", "id": "a", "version": 1,
+         "lease": {"name": "$sub/$I/0", "token": 1}})",
+     kPartition},
+    {"strata.v1.TransactionService/Commit", Permission::kWrite,
+     R"({"writes": [{"update": {"collection": "own", "id": "a", "patch": {}}}],
+         "lease": {"name": "$sub/$I/0", "token": 1}})",
+     kPartition},
+    {"strata.v1.FeedService/DeleteSubscription", Permission::kManage, R"({"name": "$C"})",
+     kSubscription},
     {"grpc.health.v1.Health/Check", Permission::kOpen, "{}"},
     {"grpc.health.v1.Health/Watch", Permission::kOpen, "{}"},
     {"grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Permission::kOpen,
@@ -154,23 +195,24 @@ constexpr Asked kAsked[] = {
 // What the grants of the policy below let a caller do, and where.
 struct Caller {
   std::string_view name;
-  std::set<Permission> permissions;  // on "own" and "students"; of the lease "own" too
+  // On "own" and "students"; on the lease and the subscription "own" too.
+  std::set<Permission> permissions;
   // How every call of it ends, unless it asks for nothing; kept apart from those who never get as
   // far as a call.
   std::optional<std::string_view> refusal = std::nullopt;
   bool connects = true;
-  bool leases = true;
+  bool collections_only = false;
 };
 
 constexpr char kGrants[] = R"(
   {"principals": ["spiffe://test/reader"], "role": "reader",
-   "resources": ["collection/own", "collection/students", "lease/own"]},
+   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own"]},
   {"principals": ["spiffe://test/auditor"], "role": "auditor",
-   "resources": ["collection/own", "collection/students", "lease/own"]},
+   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own"]},
   {"principals": ["spiffe://test/writer", "user:batch", "user:late"], "role": "writer",
-   "resources": ["collection/own", "collection/students", "lease/own"]},
+   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own"]},
   {"principals": ["spiffe://test/admin"], "role": "admin",
-   "resources": ["collection/own", "collection/students", "lease/own"]},
+   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own"]},
   {"principals": ["spiffe://test/scribe"], "role": "writer",
    "resources": ["collection/own", "collection/students"]},
   {"principals": ["spiffe://test/operator"], "role": "operator", "resources": ["server"]})";
@@ -184,26 +226,34 @@ const std::vector<Caller>& Callers() {
       {"reader", {Permission::kRead}},
       {"auditor", {Permission::kRead, Permission::kAudit}},
       {"writer", {Permission::kRead, Permission::kWrite}},
-      {"admin",
-       {Permission::kRead, Permission::kAudit, Permission::kWrite, Permission::kManage,
-        Permission::kErase}},
-      {"scribe", {Permission::kRead, Permission::kWrite}, std::nullopt, true, false},
+      {"scribe", {Permission::kRead, Permission::kWrite}, std::nullopt, true, true},
       {"operator", {}},
       {"token", {Permission::kRead, Permission::kWrite}},
       {"expired token", {}, "CREDENTIALS_INVALID"},
       {"wrong token beside a good certificate", {}, "CREDENTIALS_INVALID"},
       {"two SPIFFE ids", {}, "CREDENTIALS_MISSING"},
       {"common name only", {}, "CREDENTIALS_MISSING"},
+      // Last, as it deletes the subscription.
+      {"admin",
+       {Permission::kRead, Permission::kAudit, Permission::kWrite, Permission::kManage,
+        Permission::kErase}},
   };
   return callers;
 }
 
-std::string For(std::string_view collection, std::string_view json) {
-  std::string made(json);
-  for (size_t at = 0; (at = made.find("$C", at)) != std::string::npos; at += collection.size()) {
-    made.replace(at, 2, collection);
+std::string Replaced(std::string text, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
   }
-  return made;
+  return text;
+}
+
+// Subscriptions are numbered in the order of their making.
+std::string For(std::string_view collection, std::string_view json) {
+  const char* incarnation = "99";  // of none
+  if (collection == "own") incarnation = "1";
+  if (collection == "other") incarnation = "2";
+  return Replaced(Replaced(std::string(json), "$C", collection), "$I", incarnation);
 }
 
 // How one call ended.
@@ -234,6 +284,8 @@ std::string_view ResourceOf(const Asked& asked, std::string_view collection) {
   switch (asked.about) {
     case Asked::About::kCollection:
     case Asked::About::kLease:
+    case Asked::About::kSubscription:
+    case Asked::About::kPartition:
     case Asked::About::kTransaction:
       return collection;
     case Asked::About::kCollectionOrStudents:
@@ -255,8 +307,11 @@ std::optional<End> Expected(const Asked& asked, const Caller& caller, std::strin
   }
   if (asked.permission == Permission::kPrincipal) return std::nullopt;
   const std::string_view resource = ResourceOf(asked, collection);
+  const bool of_collection = asked.about != Asked::About::kLease &&
+                             asked.about != Asked::About::kSubscription &&
+                             asked.about != Asked::About::kPartition;
   const bool granted = (resource == "own" || resource == "students") &&
-                       (caller.leases || asked.about != Asked::About::kLease) &&
+                       (of_collection || !caller.collections_only) &&
                        caller.permissions.count(asked.permission) != 0;
   if (granted) return std::nullopt;
   // What is not the caller's is to it as if it were not there.
@@ -269,6 +324,10 @@ std::optional<End> Expected(const Asked& asked, const Caller& caller, std::strin
 class AccessMatrix : public testing::Test {
  protected:
   AccessMatrix() {
+    for (const std::string_view name : {"own", "other"}) {
+      Fill(name, "strata.v1.FeedService/CreateSubscription",
+           R"({"name": "$C", "partitions": 1, "collections": ["own"]})");
+    }
     for (const std::string_view collection : {"own", "other", "students"}) {
       Fill(collection, "strata.v1.DocumentService/Create",
            R"({"collection": "$C", "id": "a", "content": {"json": {"n": 1}}})");

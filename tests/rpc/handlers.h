@@ -10,6 +10,7 @@
 
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/feed/feed.h"
+#include "schemas/feed/subscriptions.h"
 #include "schemas/lease/leases.h"
 #include "schemas/transaction/transactions.h"
 #include "service/observability/health.h"
@@ -27,6 +28,8 @@ struct Handlers {
                                          Entropy::System(), executor,           {}};
   lease::Leases leases{world->store(), Clock::System(), executor};
   feed::Feed feed{world->store(), world->documents(), Clock::System(), executor};
+  feed::Subscriptions subscriptions{world->store(),    feed,    leases, Clock::System(),
+                                    Entropy::System(), executor};
   observability::Health health{{}};
   const rpc::Reflection reflection{{}};
   security::Access access;
@@ -35,6 +38,7 @@ struct Handlers {
                                transactions,
                                leases,
                                feed,
+                               subscriptions,
                                *versioning::FindStrategy("deltas"),
                                health,
                                reflection,

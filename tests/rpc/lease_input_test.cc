@@ -148,7 +148,8 @@ TEST_P(LeaseInput, NamesAreNames) {
            {"", "is empty"},
            {std::string(257, 'x'), "has 257 bytes, at most 256"},
            {R"(a\nb)", "control character at byte 1"},
-           {"$sub/1/0", "begins with \"$\""},
+           {"$view/1", "begins with \"$\""},
+           {"$sub/1/member/0", "begins with \"$\""},
        }) {
     const std::string start = R"({"name": ")" + name + "\"";
     Check({
@@ -164,6 +165,12 @@ TEST_P(LeaseInput, NamesAreNames) {
     if (name.empty()) continue;
     Check({{"ListLeases", R"({"prefix": ")" + name + "\"}", kName, "prefix", says}});
   }
+  // Only writes take the lease of a subscription's partition.
+  Check({{"Acquire", R"({"name": "$sub/1/0", "holder": "anna"})", kName, "name", "with \"$\""},
+         {"Renew", R"({"name": "$sub/1/0", "token": 1})", kName, "name", "with \"$\""},
+         {"Release", R"({"name": "$sub/1/0", "token": 1})", kName, "name", "with \"$\""},
+         {"GetLease", R"({"name": "$sub/1/0"})", kName, "name", "with \"$\""}});
+  CheckWrites(Token("$sub/1/0", "1"), kLost, "", "was never acquired");
 }
 
 TEST_P(LeaseInput, TimesAreWithinTheirLimits) {

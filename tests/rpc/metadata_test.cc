@@ -328,8 +328,12 @@ void Metadata::DriveCallers() {
   Saw(status);
 }
 
-// Places in the feed that there are no more, and not yet.
+// Places in the feed that there are no more, and not yet; subscriptions.
 void Metadata::DriveFeed() {
+  const std::string mail = R"({"name": "mail"})";
+  SawCall("FeedService/GetSubscription", mail);
+  Must(server_->CreateSubscription(mail));
+  SawCall("FeedService/CreateSubscription", mail);
   for (const char* const place : {"1", "9223372036854775807"}) {
     Watching watching(*server_, R"({"after_position": ")" + std::string(place) + "\"}");
     Saw(watching.AwaitEnd());

@@ -92,6 +92,7 @@ void TestServer::Open() {
   collections_ = v1::CollectionService::NewStub(channel_);
   transactions_ = v1::TransactionService::NewStub(channel_);
   leases_ = v1::LeaseService::NewStub(channel_);
+  feed_ = v1::FeedService::NewStub(channel_);
 }
 
 std::shared_ptr<grpc::Channel> TestServer::Connect() const {

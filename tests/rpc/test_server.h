@@ -14,6 +14,7 @@
 #include "service/app/server.h"
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
+#include "strata/v1/feed_service.grpc.pb.h"
 #include "strata/v1/lease_service.grpc.pb.h"
 #include "strata/v1/transaction_service.grpc.pb.h"
 #include "tests/rpc/documented_metadata.h"
@@ -70,6 +71,7 @@ class TestServer {
   v1::CollectionService::Stub& collections() { return *collections_; }
   v1::TransactionService::Stub& transactions() { return *transactions_; }
   v1::LeaseService::Stub& leases() { return *leases_; }
+  v1::FeedService::Stub& feed() { return *feed_; }
 
   // Calls the method of a service with a request in JSON.
 #define STRATA_TEST_CALL(service, Method)                                                  \
@@ -103,6 +105,14 @@ class TestServer {
   STRATA_TEST_CALL(leases_, Release)
   STRATA_TEST_CALL(leases_, GetLease)
   STRATA_TEST_CALL(leases_, ListLeases)
+  STRATA_TEST_CALL(feed_, GetFeed)
+  STRATA_TEST_CALL(feed_, CreateSubscription)
+  STRATA_TEST_CALL(feed_, GetSubscription)
+  STRATA_TEST_CALL(feed_, ListSubscriptions)
+  STRATA_TEST_CALL(feed_, DeleteSubscription)
+  STRATA_TEST_CALL(feed_, ListParked)
+  STRATA_TEST_CALL(feed_, ReplayParked)
+  STRATA_TEST_CALL(feed_, DiscardParked)
 #undef STRATA_TEST_CALL
 
   template <typename Response, typename Stub, typename Method, typename Request>
@@ -138,6 +148,7 @@ class TestServer {
   std::unique_ptr<v1::CollectionService::Stub> collections_;
   std::unique_ptr<v1::TransactionService::Stub> transactions_;
   std::unique_ptr<v1::LeaseService::Stub> leases_;
+  std::unique_ptr<v1::FeedService::Stub> feed_;
 };
 
 template <typename Message>

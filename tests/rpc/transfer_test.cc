@@ -1,4 +1,4 @@
-// The transfers and the leases of the README, run as somebody would paste them.
+// The transfers, the leases and the subscriptions of the README, run as somebody would paste them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,6 +105,29 @@ TEST(Leases, AreHeldByTheCommandsThatAreWrittenDown) {
   EXPECT_THAT(finished.output, HasSubstr("nightly  worker-2"));
   EXPECT_THAT(errors, HasSubstr("LEASE_HELD"));
   EXPECT_THAT(errors, HasSubstr("LEASE_LOST"));
+}
+
+int CountOf(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++count;
+  return count;
+}
+
+TEST(Listener, GoesOnByTheCommandsThatAreWrittenDown) {
+  const auto [finished, errors] = Paste("#### A listener", "strata-listener");
+  ASSERT_EQ(finished.status, 0) << finished.output << errors;
+  EXPECT_EQ(CountOf(finished.output, "moby        1  created"), 1) << finished.output;
+  EXPECT_EQ(CountOf(finished.output, "moby        2  updated"), 1) << finished.output;
+}
+
+TEST(Subscriptions, AreConsumedByTheCommandsThatAreWrittenDown) {
+  const auto [finished, errors] = Paste("### Subscriptions", "strata-mail");
+  ASSERT_EQ(finished.status, 0) << finished.output << errors;
+  EXPECT_EQ(CountOf(finished.output, "updated sums all, version"), 3) << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr("\"orders\": 3"));
+  EXPECT_THAT(errors, HasSubstr("no ink"));
+  EXPECT_EQ(CountOf(finished.output, "VERSION_KIND_UPDATED"), 1) << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr("DONE UP TO"));
 }
 
 }  // namespace

@@ -16,6 +16,13 @@ absl::Status GetFeed(const Context& context, const wire::GetFeedRequest& /*reque
   response.set_events_sent(state.events_sent);
   response.set_catch_up_reads(state.catch_up_reads);
   if (state.retention) response.mutable_retention()->set_seconds(state.retention->count());
+  if (state.held_by) {
+    response.set_held_by(state.held_by->name);
+    response.set_held_position(state.held_by->position);
+  }
+  const lease::LeaseCounts leases = context.services.leases.counts();
+  response.set_take_overs(leases.take_overs);
+  response.set_lease_lost(leases.lost);
   return absl::OkStatus();
 }
 

@@ -8,10 +8,27 @@ namespace strata::rpc::feed_service {
 
 OpensStream<wire::WatchRequest> OpenWatch;
 Answers<wire::GetFeedRequest, wire::GetFeedResponse> GetFeed;
+AnswersLater<wire::CreateSubscriptionRequest, wire::CreateSubscriptionResponse> CreateSubscription;
+Answers<wire::GetSubscriptionRequest, wire::GetSubscriptionResponse> GetSubscription;
+Answers<wire::ListSubscriptionsRequest, wire::ListSubscriptionsResponse> ListSubscriptions;
+AnswersLater<wire::DeleteSubscriptionRequest, wire::DeleteSubscriptionResponse> DeleteSubscription;
+OpensStream<wire::ConsumeRequest> OpenConsume;
+Answers<wire::ListParkedRequest, wire::ListParkedResponse> ListParked;
+AnswersLater<wire::ReplayParkedRequest, wire::ReplayParkedResponse> ReplayParked;
+AnswersLater<wire::DiscardParkedRequest, wire::DiscardParkedResponse> DiscardParked;
 
+// ListSubscriptions leaves out what may not be read. Consume asks for *write* on what it opens.
 std::vector<server::Method> Methods(Rows rows) {
   rows.Read("Watch", Permission::kRead, OpenWatch);
-  rows.Read("GetFeed", Permission::kRead, GetFeed);
+  rows.Scan("GetFeed", Permission::kRead, GetFeed);
+  rows.Write("CreateSubscription", Permission::kManage, CreateSubscription);
+  rows.Scan("GetSubscription", Permission::kRead, GetSubscription);
+  rows.Scan("ListSubscriptions", Permission::kPrincipal, ListSubscriptions);
+  rows.Write("DeleteSubscription", Permission::kManage, DeleteSubscription);
+  rows.Write("Consume", Permission::kPrincipal, OpenConsume);
+  rows.Scan("ListParked", Permission::kRead, ListParked);
+  rows.Write("ReplayParked", Permission::kManage, ReplayParked);
+  rows.Write("DiscardParked", Permission::kManage, DiscardParked);
   return rows.Take();
 }
 
