@@ -22,6 +22,8 @@ void AddEnrollmentCommands(CLI::App& app, Session& session);
 void AddTransactionCommands(CLI::App& app, Session& session);  // commit, transactions
 void AddLeaseCommands(CLI::App& app, Session& session);        // lease
 void AddWatchCommand(CLI::App& app, Session& session);
+void AddSubscriptionCommands(CLI::App& app, Session& session);  // subscriptions
+void AddConsumeCommand(CLI::App& app, Session& session);
 void AddApplyCommand(CLI::App& app, Session& session);
 void AddVerifyCommand(CLI::App& app, Session& session);
 void AddImportCommand(CLI::App& app, Session& session);

@@ -146,6 +146,23 @@ absl::Status FilterOption::Fill(google::protobuf::Struct& filter) const {
   return absl::OkStatus();
 }
 
+void EventOptions::AddTo(CLI::App& command) {
+  command.add_option("--from", from, "Begin behind this commit")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  command.add_flag("--beginning", beginning, "Begin with the first commit");
+  command.add_option("--since", since, "Begin with the first commit of this time or later")
+      ->type_name("TIME");
+  AddRepeated(command, "--kind", kinds,
+              "Only created, updated, deleted or restored; may be repeated")
+      ->type_name("KIND");
+  filter.AddTo(command, "--where", "the content, or the one before,");
+}
+
+int EventOptions::starts() const {
+  return (from ? 1 : 0) + (beginning ? 1 : 0) + (since.empty() ? 0 : 1);
+}
+
 void PreconditionOptions::AddTo(CLI::App& command, bool with_if_missing) {
   if_version_option = command.add_option("--if-version", if_version,
                                          "Only if this is the document's current version");

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,6 +110,40 @@ struct FilterOption {
   absl::Status Fill(google::protobuf::Struct& filter) const;
 };
 
+// Reads a time given as an option into a protobuf timestamp; `option` names it in the usage error.
+absl::Status FillTime(const std::string& option, const std::string& text,
+                      google::protobuf::Timestamp* time);
+
+// Which events, and from where on.
+struct EventOptions {
+  std::vector<std::string> kinds;
+  FilterOption filter;
+  std::optional<int64_t> from;
+  bool beginning = false;
+  std::string since;
+
+  void AddTo(CLI::App& command);
+  // How many of the options that say where to begin are given; more than one make no sense.
+  int starts() const;
+  // A usage error for a kind, a filter or a time that is none.
+  template <typename Request>
+  absl::Status FillRequest(Request& request) const {
+    for (const std::string& name : kinds) {
+      const auto kind = ParseKind(name);
+      if (!kind.ok()) return kind.status();
+      request.add_kinds(*kind);
+    }
+    if (filter.given()) {
+      const absl::Status status = filter.Fill(*request.mutable_filter());
+      if (!status.ok()) return status;
+    }
+    if (from) request.set_after_position(*from);
+    if (beginning) request.set_after_position(0);
+    if (since.empty()) return absl::OkStatus();
+    return FillTime("--since", since, request.mutable_start_time());
+  }
+};
+
 // What must hold, and how often the server tries.
 struct PreconditionOptions {
   int64_t if_version = 0;
@@ -154,10 +189,6 @@ CLI::Option* AddRepeated(CLI::App& command, const std::string& name,
 // error.
 absl::Status FillDuration(const std::string& option, const std::string& text,
                           google::protobuf::Duration* duration);
-
-// Reads a time given as an option into a protobuf timestamp; `option` names it in the usage error.
-absl::Status FillTime(const std::string& option, const std::string& text,
-                      google::protobuf::Timestamp* time);
 
 // Help texts that more than one command needs.
 inline constexpr char kConditionsHelp[] =

@@ -98,6 +98,7 @@ class Session {
     return *connection().transactions;
   }
   v1::LeaseService::Stub& StubOf(v1::LeaseService::Stub*) { return *connection().leases; }
+  v1::FeedService::Stub& StubOf(v1::FeedService::Stub*) { return *connection().feed; }
 
   Terminal terminal_;
   int64_t timeout_ms_ = 30'000;

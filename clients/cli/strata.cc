@@ -88,6 +88,8 @@ int RunStrata(const std::vector<std::string>& arguments, Terminal terminal) {
   AddTransactionCommands(app, session);
   AddLeaseCommands(app, session);
   AddWatchCommand(app, session);
+  AddSubscriptionCommands(app, session);
+  AddConsumeCommand(app, session);
   AddApplyCommand(app, session);
   AddVerifyCommand(app, session);
   AddImportCommand(app, session);

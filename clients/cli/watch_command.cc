@@ -1,5 +1,4 @@
 // strata watch: what happens, as it happens.
-#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -8,10 +7,9 @@
 
 #include "clients/cli/arguments.h"
 #include "clients/cli/commands.h"
+#include "clients/cli/event_table.h"
 #include "clients/cli/interruption.h"
-#include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
-#include "clients/cli/version_cells.h"
 #include "clients/client/repetition.h"
 #include "clients/client/time_text.h"
 
@@ -21,25 +19,13 @@ namespace {
 struct WatchOptions {
   std::string collection;
   std::string prefix;
-  std::optional<int64_t> from;
-  bool beginning = false;
-  std::string since;
+  EventOptions events;
   bool snapshot = false;
-  std::vector<std::string> kinds;
-  FilterOption filter;
   bool content = false;
   bool changes = false;
   int64_t count = 0;  // 0: for ever
   std::string retry_for = "60s";
 };
-
-absl::Status FillStart(const WatchOptions& options, v1::WatchRequest& request) {
-  if (options.from) request.set_after_position(*options.from);
-  if (options.beginning) request.set_after_position(0);
-  if (options.snapshot) request.mutable_snapshot();
-  if (options.since.empty()) return absl::OkStatus();
-  return FillTime("--since", options.since, request.mutable_start_time());
-}
 
 absl::Status FillRequest(const WatchOptions& options, v1::WatchRequest& request) {
   if (!options.collection.empty()) request.add_collections(options.collection);
@@ -47,16 +33,8 @@ absl::Status FillRequest(const WatchOptions& options, v1::WatchRequest& request)
   request.set_include_content(options.content);
   request.set_include_changes(options.changes);
   request.set_encoding(v1::ENCODING_BSON);
-  for (const std::string& name : options.kinds) {
-    const auto kind = ParseKind(name);
-    if (!kind.ok()) return kind.status();
-    request.add_kinds(*kind);
-  }
-  if (options.filter.given()) {
-    const absl::Status status = options.filter.Fill(*request.mutable_filter());
-    if (!status.ok()) return status;
-  }
-  return FillStart(options, request);
+  if (options.snapshot) request.mutable_snapshot();
+  return options.events.FillRequest(request);
 }
 
 // A watch over as many streams as it takes: each goes on where the one before broke off.
@@ -68,11 +46,7 @@ class Watching {
         left_(count),
         endless_(count == 0),
         repetition_(retry_ms),
-        table_({"COMMIT", "TIME", "COLLECTION", "ID", "VERSION", "KIND", "ACTOR", "REASON"},
-               session.palette()) {
-    table_.AlignRight(0);
-    table_.AlignRight(4);
-  }
+        table_(session) {}
 
   int Run() {
     const Interruption interruption([this] { Interrupt(); });
@@ -151,7 +125,7 @@ class Watching {
     bool all = true;
     for (const v1::Document& document : response.documents()) {
       all = all && Take();
-      if (all) ShowDocument(document, response.snapshot().at_position());
+      if (all) table_.Add(document, response.snapshot().at_position());
     }
     for (const v1::Event& event : response.events()) {
       const std::pair place(event.position(), event.index());
@@ -162,10 +136,9 @@ class Watching {
         break;
       }
       shown_ = place;
-      ShowEvent(event);
+      table_.Add(event);
     }
-    table_.Flush(session_.out());
-    session_.out().flush();
+    table_.Flush();
     return all;
   }
 
@@ -178,43 +151,12 @@ class Watching {
     return true;
   }
 
-  void ShowDocument(const v1::Document& document, int64_t position) {
-    if (session_.json) {
-      session_.out() << MessageJson(document) << "\n";
-      return;
-    }
-    table_.AddRow(
-        {std::to_string(position), TimeCell(document.has_update_time(), document.update_time()),
-         document.collection(), document.id(), std::to_string(document.version()), "copy", "", ""});
-  }
-
-  void ShowEvent(const v1::Event& event) {
-    if (session_.json) {
-      session_.out() << MessageJson(event) << "\n";
-      return;
-    }
-    const std::string place = PlaceCell(event.position(), event.index());
-    if (event.type() != v1::EVENT_TYPE_VERSION) {
-      table_.AddRow({place, "-", event.collection(), "-", "-", "collection deleted", "", ""});
-      return;
-    }
-    const std::vector<std::string> version = VersionCells(event.version());
-    table_.AddRow({place, version[2], event.collection(), event.id(), version[0], version[1],
-                   version[3], version[4]});
-    if (event.left_filter()) table_.AddNote({"(left the filter)"});
-    if (event.content_missing()) table_.AddNote({"(its collection has been deleted)"});
-    if (event.truncated()) table_.AddNote({"(too large to be shown: strata get has it)"});
-    table_.AddNote(TransactionNote(event.version()));
-    table_.AddNote(ContentLines(event.version()));
-    table_.AddNote(ChangeNotes(event.version(), session_.palette()));
-  }
-
   Session& session_;
   v1::WatchRequest request_;
   int64_t left_;  // lines, unless endless
   const bool endless_;
   client::Repetition repetition_;
-  Table table_;
+  EventTable table_;
   std::pair<int64_t, int32_t> shown_{0, -1};  // the last event
   bool heard_ = false;                        // the server is there: it answered something
   int attempts_ = 0;                          // since the last message
@@ -228,9 +170,7 @@ class Watching {
 int RunWatch(Session& session, const WatchOptions& options) {
   const absl::StatusOr<int64_t> retry_ms = client::ParseDurationMs(options.retry_for);
   if (!retry_ms.ok()) return session.Usage(retry_ms.status());
-  const int starts = (options.from ? 1 : 0) + (options.beginning ? 1 : 0) +
-                     (options.since.empty() ? 0 : 1) + (options.snapshot ? 1 : 0);
-  if (starts > 1) {
+  if (options.events.starts() + (options.snapshot ? 1 : 0) > 1) {
     return session.Usage("--from, --beginning, --since and --snapshot: name one of them");
   }
   v1::WatchRequest request;
@@ -246,21 +186,9 @@ void AddWatchCommand(CLI::App& app, Session& session) {
   auto options = std::make_shared<WatchOptions>();
   command.add_option("COLLECTION", options->collection, "Only this collection");
   command.add_option("PREFIX", options->prefix, "Only documents whose id begins with this");
-  command
-      .add_option("--from", options->from,
-                  "Begin behind this commit, as the last run said when it ended")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
-  command.add_flag("--beginning", options->beginning, "Begin with the first commit");
-  command
-      .add_option("--since", options->since, "Begin with the first commit of this time or later")
-      ->type_name("TIME");
+  options->events.AddTo(command);
   command.add_flag("--snapshot", options->snapshot,
                    "Begin with a copy of the documents as they are, a line each");
-  AddRepeated(command, "--kind", options->kinds,
-              "Only created, updated, deleted or restored; may be repeated")
-      ->type_name("KIND");
-  options->filter.AddTo(command, "--where", "the content, or the one before,");
   command.add_flag("--content", options->content, "With the content of each version");
   command.add_flag("--changes", options->changes, "With what changed in each version");
   command.add_option("--count", options->count, "End after so many lines")

@@ -1,0 +1,302 @@
+// strata consume: the events of a subscription, each until it is done.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "clients/cli/commands.h"
+#include "clients/cli/deliveries.h"
+#include "clients/cli/event_command.h"
+#include "clients/cli/event_table.h"
+#include "clients/cli/interruption.h"
+#include "clients/cli/message_json.h"
+#include "clients/cli/options.h"
+#include "clients/client/printable.h"
+#include "clients/client/repetition.h"
+#include "clients/client/time_text.h"
+
+namespace strata::cli {
+namespace {
+
+using ConsumeStream = grpc::ClientReaderWriter<v1::ConsumeRequest, v1::ConsumeResponse>;
+
+constexpr size_t kReasonBytesMax = 1024;
+
+struct ConsumeOptions {
+  std::string subscription;
+  std::vector<std::string> command;
+  std::string consumer;
+  int32_t window = 0;
+  bool content = false;
+  bool changes = false;
+  int64_t count = 0;  // 0: for ever
+  std::string retry_for = "60s";
+};
+
+std::string ThisProcess() {
+  char host[HOST_NAME_MAX + 1] = "";
+  gethostname(host, sizeof host - 1);
+  return client::Printable(host) + "/" + std::to_string(getpid());
+}
+
+v1::ConsumeRequest OpenRequest(const ConsumeOptions& options) {
+  v1::ConsumeRequest request;
+  v1::ConsumeRequest::Open& open = *request.mutable_open();
+  open.set_subscription(options.subscription);
+  open.set_consumer(options.consumer.empty() ? ThisProcess() : options.consumer);
+  open.set_window(options.window);
+  open.set_include_content(options.content);
+  open.set_include_changes(options.changes);
+  open.set_encoding(v1::ENCODING_BSON);
+  return request;
+}
+
+// As much of a text as a reason may have, whole characters.
+std::string AsReason(const std::string& text) {
+  std::string reason = client::Printable(text);
+  if (reason.size() <= kReasonBytesMax) return reason;
+  size_t end = kReasonBytesMax;
+  while (end > 0 && (static_cast<unsigned char>(reason[end]) & 0xC0) == 0x80) --end;
+  return reason.substr(0, end);
+}
+
+// A subscription's events over as many streams as it takes.
+class Consuming {
+ public:
+  Consuming(Session& session, const ConsumeOptions& options, int64_t retry_ms)
+      : session_(session),
+        open_(OpenRequest(options)),
+        left_(options.count),
+        endless_(options.count == 0),
+        repetition_(retry_ms),
+        table_(session) {
+    if (!options.command.empty()) command_.emplace(options.command, session.err());
+  }
+
+  int Run() {
+    const Interruption interruption([this] { Interrupt(); });
+    grpc::Status status = OneStream();
+    while (!deliveries_.stopped() && IsBroken(status) && heard_ && AwaitNextTry(status)) {
+      status = OneStream();
+    }
+    if (!failure_.empty()) return session_.Fail(failure_);
+    return deliveries_.stopped() || status.ok() ? kExitOk : session_.Refuse(status);
+  }
+
+ private:
+  using Taken = Deliveries::Taken;
+
+  static constexpr size_t kPrintedAtOnce = 100;
+  // For the server to take the partitions back and to say so.
+  static constexpr std::chrono::seconds kLeavePatience{15};
+
+  // A server that ends may end its calls so too.
+  static bool IsBroken(const grpc::Status& status) {
+    return status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+           status.error_code() == grpc::StatusCode::CANCELLED;
+  }
+
+  // What is under way is finished, and the partitions are given back; the second time not even
+  // that.
+  void Interrupt() {
+    const bool again = deliveries_.stopped();
+    deliveries_.Stop();
+    if (!again) return;
+    if (command_) command_->Terminate();
+    const std::lock_guard lock(mutex_);
+    if (context_ != nullptr) context_->TryCancel();
+  }
+
+  // Until the stream ends, however it does, or enough has come.
+  grpc::Status OneStream() {
+    grpc::ClientContext context;
+    session_.SetLongDeadline(context);
+    SetContext(&context);
+    deliveries_.Begin();
+    const auto stream = session_.connection().feed->Consume(&context);
+    stream->Write(open_);
+    std::thread reader([&] { Listen(*stream); });
+    Work(*stream);
+    stream->WritesDone();
+    if (!deliveries_.AwaitEnd(kLeavePatience)) context.TryCancel();
+    reader.join();
+    const grpc::Status status = stream->Finish();
+    SetContext(nullptr);
+    return status;
+  }
+
+  void SetContext(grpc::ClientContext* context) {
+    const std::lock_guard lock(mutex_);
+    context_ = context;
+  }
+
+  void Listen(ConsumeStream& stream) {
+    v1::ConsumeResponse response;
+    while (stream.Read(&response)) {
+      {
+        const std::lock_guard lock(mutex_);
+        heard_ = true;
+        attempts_ = 0;
+      }
+      deliveries_.Add(response);
+    }
+    deliveries_.End();
+  }
+
+  // False: it has been tried for long enough without hearing anything.
+  bool AwaitNextTry(const grpc::Status& status) {
+    if (attempts_++ == 0) trouble_since_ = client::Repetition::Clock::now();
+    const auto next = repetition_.Next(client::RefusalOf(status), attempts_, trouble_since_);
+    if (next) std::this_thread::sleep_until(*next);
+    return next.has_value();
+  }
+
+  void Work(ConsumeStream& stream) {
+    const size_t at_once = command_ ? 1 : kPrintedAtOnce;
+    for (;;) {
+      if (!endless_ && left_ == 0) return deliveries_.Stop();
+      const size_t most = endless_ ? at_once : std::min(at_once, static_cast<size_t>(left_));
+      const std::vector<Taken> taken = deliveries_.Await(most);
+      if (taken.empty()) return;
+      if (!(command_ ? RunCommand(taken.front(), stream) : Print(taken, stream))) {
+        return deliveries_.Stop();
+      }
+      left_ -= static_cast<int64_t>(taken.size());
+    }
+  }
+
+  // Lines that are out are done. False: they cannot be printed.
+  bool Print(const std::vector<Taken>& taken, ConsumeStream& stream) {
+    for (const Taken& each : taken) {
+      std::vector<std::string> notes;
+      if (each.delivery.attempt() > 1) {
+        notes.push_back("(attempt " + std::to_string(each.delivery.attempt()) + ")");
+      }
+      if (each.delivery.replay()) notes.emplace_back("(was parked)");
+      table_.Add(each.delivery.event(), std::move(notes));
+    }
+    table_.Flush();
+    if (!session_.out()) return false;
+    std::map<int32_t, const Taken*> last;  // all up to it is done
+    for (const Taken& each : taken) {
+      if (!deliveries_.Holds(each)) continue;
+      if (each.delivery.replay()) {
+        Acknowledge(each, stream);
+      } else {
+        last[each.partition] = &each;
+      }
+    }
+    for (const auto& [partition, each] : last) Acknowledge(*each, stream);
+    return true;
+  }
+
+  // False: it cannot be run.
+  bool RunCommand(const Taken& taken, ConsumeStream& stream) {
+    const auto ended =
+        command_->Run(MessageJson(taken.delivery.event()) + "\n",
+                      {{"STRATA_LEASE", MessageJson(taken.delivery.lease())},
+                       {"STRATA_ATTEMPT", std::to_string(taken.delivery.attempt())}});
+    if (!ended.ok()) {
+      failure_ = std::string(ended.status().message());
+      return false;
+    }
+    if (!deliveries_.Holds(taken)) return true;
+    if (ended->well) {
+      Acknowledge(taken, stream);
+      return true;
+    }
+    if (!taken.delivery.replay()) deliveries_.Fail(taken);
+    v1::ConsumeRequest request;
+    v1::ConsumeRequest::Nack& nack = *request.mutable_nack();
+    nack.set_partition(taken.partition);
+    nack.set_position(taken.place().position);
+    nack.set_index(taken.place().index);
+    nack.set_reason(AsReason(ended->reason));
+    stream.Write(request);
+    return true;
+  }
+
+  // What a stream that has broken is not told any more comes again.
+  static void Acknowledge(const Taken& taken, ConsumeStream& stream) {
+    v1::ConsumeRequest request;
+    v1::ConsumeRequest::Ack& ack = *request.mutable_ack();
+    ack.set_partition(taken.partition);
+    ack.set_position(taken.place().position);
+    ack.set_index(taken.place().index);
+    stream.Write(request);
+  }
+
+  Session& session_;
+  const v1::ConsumeRequest open_;
+  int64_t left_;  // events, unless endless
+  const bool endless_;
+  client::Repetition repetition_;
+  EventTable table_;
+  std::optional<EventCommand> command_;
+  Deliveries deliveries_;
+  std::string failure_;  // of the command, before it began
+  client::Repetition::Clock::time_point trouble_since_;
+
+  std::mutex mutex_;                        // guards what follows, while a stream is open
+  bool heard_ = false;                      // the server is there: it answered something
+  int attempts_ = 0;                        // since the last message
+  grpc::ClientContext* context_ = nullptr;  // of the stream that is open
+};
+
+int RunConsume(Session& session, const ConsumeOptions& options) {
+  const absl::StatusOr<int64_t> retry_ms = client::ParseDurationMs(options.retry_for);
+  if (!retry_ms.ok()) return session.Usage(retry_ms.status());
+  return Consuming(session, options, *retry_ms).Run();
+}
+
+}  // namespace
+
+void AddConsumeCommand(CLI::App& app, Session& session) {
+  CLI::App& command =
+      *app.add_subcommand("consume", "The events of a subscription, each until it is done");
+  auto options = std::make_shared<ConsumeOptions>();
+  command.add_option("NAME", options->subscription, "The subscription")->required();
+  command.add_option("COMMAND", options->command,
+                     "Behind --: run for each event, which it reads on standard input");
+  command.add_option("--consumer", options->consumer,
+                     "Who consumes, for those who look; this machine and process unless given");
+  command
+      .add_option("--window", options->window,
+                  "So many events of each partition are on their way at once; 100 unless given")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command.add_flag("--content", options->content, "With the content of each version");
+  command.add_flag("--changes", options->changes, "With what changed in each version");
+  command.add_option("--count", options->count, "End after so many events")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command
+      .add_option("--retry-for", options->retry_for,
+                  "How long to try to go on when the stream breaks; 60s unless given")
+      ->type_name("TIME");
+  command.footer(
+      "COMMAND gets the event as one line of JSON, and in its environment STRATA_LEASE, which\n"
+      "strata's writes take so that they take effect once, and STRATA_ATTEMPT, from 1. Exit "
+      "status\n"
+      "0: the event is done; else it has failed, with the last line of standard error as reason,\n"
+      "and comes again. Without COMMAND events are lines, done when they are printed. Ctrl-C lets\n"
+      "the command under way end, then gives the partitions back; a second one ends it.\n"
+      "Examples:\n"
+      "  strata consume mail -- ./send-mail\n"
+      "  strata consume copy --content -- sh -c 'strata update copies x @- --allow-missing'\n"
+      "  strata consume mail --json --count 10");
+  command.callback([&session, options] {
+    session.run = [&session, options] { return RunConsume(session, *options); };
+  });
+}
+
+}  // namespace strata::cli
