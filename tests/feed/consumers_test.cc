@@ -1,0 +1,543 @@
+// Consumers of a subscription over the engines: who gets which partition, what is delivered, and
+// what an acknowledgement, a failure and an end do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "schemas/feed/subscription_record.h"
+#include "tests/feed/consumers_world.h"
+#include "tests/support/hooked_store.h"
+
+namespace strata::feed::testing {
+namespace {
+
+using test_support::HasReason;
+using test_support::IsOk;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class ConsumersTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  ConsumersTest() {
+    if (GetParam() == "memory") world.patience = microseconds(0);
+    world.Watch(*server);
+  }
+
+  Subscription Make(CreateSubscription request) {
+    const auto made = server->Create(std::move(request));
+    EXPECT_THAT(made, IsOk());
+    return made.ok() ? *made : Subscription();
+  }
+  Subscription Make(int32_t partitions = 1, int32_t max_attempts = 5) {
+    CreateSubscription request = Wanted("mail", FromPosition{0}, partitions);
+    request.subscription.max_attempts = max_attempts;
+    request.subscription.selection.collections = {"things"};
+    return Make(std::move(request));
+  }
+  std::unique_ptr<TestConsumer> Open(Server& on, int32_t window = kWindowDefault,
+                                     size_t message = 1000) {
+    auto consumer = std::make_unique<TestConsumer>(on, "mail", window, "worker", message);
+    world.Watch(*consumer);
+    return consumer;
+  }
+  std::unique_ptr<TestConsumer> Open(int32_t window = kWindowDefault, size_t message = 1000) {
+    return Open(*server, window, message);
+  }
+  void Close(std::unique_ptr<TestConsumer>& consumer) {
+    world.Forget(*consumer);
+    consumer.reset();
+  }
+  PartitionState StateOf(int32_t partition = 0) {
+    const auto state = (*server)->Get("mail");
+    EXPECT_THAT(state, IsOk());
+    return state.ok() ? state->partitions[static_cast<size_t>(partition)] : PartitionState();
+  }
+  SubscriptionState State() { return *(*server)->Get("mail"); }
+  // Until it has so many deliveries that nobody has looked at.
+  void AwaitDeliveries(TestConsumer& consumer, size_t deliveries) {
+    EXPECT_TRUE(world.RunUntil([&] { return consumer.told().deliveries.size() >= deliveries; }))
+        << consumer.told().deliveries.size() << " of " << deliveries;
+  }
+  void AwaitAssigned(TestConsumer& consumer, size_t partitions) {
+    EXPECT_TRUE(world.RunUntil([&] { return consumer.told().assigned.size() == partitions; }))
+        << consumer.told().assigned.size() << " of " << partitions;
+  }
+
+  ConsumersWorld world{GetParam()};
+  std::unique_ptr<Server> server = world.NewServer(1);
+};
+INSTANTIATE_TEST_SUITE_P(Engines, ConsumersTest, ::testing::Values("memory", "rocksdb"),
+                         [](const auto& engine) { return engine.param; });
+
+TEST_P(ConsumersTest, OneGetsEveryPartitionAndEveryEventInOrder) {
+  std::map<std::string, int64_t> versions;
+  for (int i = 0; i < 40; ++i) {
+    world.Put(std::to_string(i % 10), i);
+    world.Put("not wanted", i, "other");
+  }
+  Make(8);
+  auto consumer = Open();
+  AwaitAssigned(*consumer, 8);
+  AwaitDeliveries(*consumer, 40);
+  world.Settle();
+  EXPECT_THAT(consumer->told().deliveries, SizeIs(40));
+  std::map<int32_t, lease::Place> last;
+  while (auto next = consumer->Next()) {
+    const auto& [partition, delivery] = *next;
+    EXPECT_EQ(partition, PartitionOf("things", delivery.event.id, 8));
+    EXPECT_EQ(delivery.event.version.header.version, ++versions[delivery.event.id]);
+    EXPECT_EQ(delivery.attempt, 1);
+    EXPECT_FALSE(delivery.replay);
+    EXPECT_EQ(delivery.lease.name, PartitionLeaseName(State().subscription.incarnation, partition));
+    EXPECT_EQ(delivery.lease.token, consumer->told().assigned.at(partition).token);
+    EXPECT_EQ(delivery.lease.place, PlaceOf(delivery.event));
+    EXPECT_GT(PlaceOf(delivery.event), last[partition]);
+    last[partition] = PlaceOf(delivery.event);
+    EXPECT_THAT(consumer->Ack(*next), IsOk());
+  }
+  EXPECT_TRUE(world.RunUntil([&] { return consumer->told().acknowledged == last; }));
+  for (const auto& [partition, place] : last) EXPECT_GE(StateOf(partition).place, place);
+  EXPECT_EQ(State().events_acknowledged, 40);
+  EXPECT_EQ(State().consumers, 1);
+}
+
+TEST_P(ConsumersTest, AWindowIsNotExceededAndAnAckMakesRoom) {
+  for (int i = 0; i < 10; ++i) world.Put("a", i);
+  Make();
+  auto consumer = Open(3);
+  AwaitDeliveries(*consumer, 3);
+  world.Settle();
+  ASSERT_THAT(consumer->told().deliveries, SizeIs(3));
+  EXPECT_EQ(consumer->told().messages, 1);
+  const auto first = consumer->Next();
+  const auto second = consumer->Next();
+  EXPECT_THAT(consumer->Ack(*second), IsOk());  // both
+  AwaitDeliveries(*consumer, 3);
+  world.Settle();
+  EXPECT_THAT(consumer->TakeAll(), ElementsAre("things/a@3", "things/a@4", "things/a@5"));
+}
+
+TEST_P(ConsumersTest, AFullMessageIsFollowedByAnotherAndLosesNothing) {
+  for (int i = 0; i < 25; ++i) world.Put("a" + std::to_string(i % 3), i);
+  Make(4);
+  auto consumer = Open(100, 2);
+  AwaitDeliveries(*consumer, 25);
+  world.Settle();
+  EXPECT_THAT(consumer->TakeAll(), SizeIs(25));
+  EXPECT_GE(consumer->told().messages, 13);
+}
+
+TEST_P(ConsumersTest, WhatComesLaterIsDelivered) {
+  Make(2);
+  auto consumer = Open();
+  AwaitAssigned(*consumer, 2);
+  for (int i = 0; i < 20; ++i) {
+    world.Put("a" + std::to_string(i));
+    AwaitDeliveries(*consumer, 1);
+    EXPECT_THAT(consumer->TakeAll(), ElementsAre("things/a" + std::to_string(i) + "@1"));
+  }
+}
+
+TEST_P(ConsumersTest, OnlyWhatWasDeliveredIsAcknowledged) {
+  world.Put("a");
+  world.Put("a", 2);
+  Make();
+  auto consumer = Open(1);
+  AwaitDeliveries(*consumer, 1);
+  const auto first = *consumer->Next();
+  const store::CommitPosition position = first.second.event.position;
+  for (const auto& place : {lease::Place{position, 1}, lease::Place{position + 1, 0}}) {
+    EXPECT_THAT(consumer->consumer->Ack(0, place), HasReason(ErrorReason::kInvalidField));
+    EXPECT_THAT(consumer->consumer->Nack(0, place, "", false),
+                HasReason(ErrorReason::kInvalidField));
+  }
+  EXPECT_THAT(consumer->consumer->Ack(1, {position, 0}), HasReason(ErrorReason::kInvalidField));
+  EXPECT_THAT(consumer->consumer->Nack(0, {position, 0}, std::string(1025, 'x'), false),
+              HasReason(ErrorReason::kInvalidField));
+  EXPECT_THAT(consumer->Ack(first), IsOk());
+  EXPECT_THAT(consumer->Ack(first), IsOk());  // once more
+  AwaitDeliveries(*consumer, 1);
+  EXPECT_THAT(consumer->TakeAll(), ElementsAre("things/a@2"));
+}
+
+TEST_P(ConsumersTest, WhoComesNextGoesOnBehindWhatWasAcknowledged) {
+  for (int i = 0; i < 6; ++i) world.Put("a", i);
+  Make();
+  auto first = Open();
+  AwaitDeliveries(*first, 6);
+  const auto one = *first->Next();
+  const auto two = *first->Next();
+  EXPECT_THAT(first->Ack(two), IsOk());
+  first->consumer->Leave();
+  EXPECT_TRUE(world.RunUntil([&] { return first->told().finished.has_value(); }));
+  EXPECT_THAT(*first->told().finished, IsOk());
+  EXPECT_EQ(first->told().acknowledged[0], PlaceOf(two.second.event));
+  EXPECT_EQ(State().consumers, 0);
+  EXPECT_EQ(StateOf().attempts, 0);
+  Close(first);
+  auto second = Open();
+  AwaitDeliveries(*second, 4);
+  EXPECT_EQ(second->told().deliveries.front().second.attempt, 1);
+  EXPECT_THAT(second->TakeAll(),
+              ElementsAre("things/a@3", "things/a@4", "things/a@5", "things/a@6"));
+}
+
+TEST_P(ConsumersTest, ABrokenStreamGivesBackAtOnceAndCountsAnAttempt) {
+  for (int i = 0; i < 3; ++i) world.Put("a", i);
+  Make();
+  auto first = Open();
+  AwaitDeliveries(*first, 3);
+  const auto one = *first->Next();
+  EXPECT_THAT(first->Ack(one), IsOk());
+  Close(first);
+  EXPECT_TRUE(world.RunUntil([&] { return StateOf().consumer.empty(); }));
+  EXPECT_EQ(StateOf().attempts, 1);
+  EXPECT_EQ(StateOf().place, PlaceOf(one.second.event));
+  auto second = Open();
+  AwaitDeliveries(*second, 1);
+  world.Settle();
+  // One by one, so that the one that kills is the one that counts.
+  ASSERT_THAT(second->told().deliveries, SizeIs(1));
+  EXPECT_EQ(second->told().deliveries.front().second.attempt, 2);
+  EXPECT_THAT(second->TakeAll(), ElementsAre("things/a@2"));
+  AwaitDeliveries(*second, 1);
+  EXPECT_EQ(second->told().deliveries.front().second.attempt, 1);
+}
+
+TEST_P(ConsumersTest, AStreamThatBreaksWithNothingOpenCountsNothing) {
+  world.Put("a");
+  Make();
+  auto first = Open();
+  AwaitDeliveries(*first, 1);
+  first->TakeAll();
+  EXPECT_TRUE(world.RunUntil([&] { return !first->told().acknowledged.empty(); }));
+  Close(first);
+  EXPECT_TRUE(world.RunUntil([&] { return StateOf().consumer.empty(); }));
+  EXPECT_EQ(StateOf().attempts, 0);
+}
+
+TEST_P(ConsumersTest, ANackComesAgainAfterTheBackoffAndThePartitionWaits) {
+  for (int i = 0; i < 3; ++i) world.Put("a", i);
+  Make();
+  auto consumer = Open();
+  AwaitDeliveries(*consumer, 3);
+  const auto first = *consumer->Next();
+  const auto second = *consumer->Next();
+  EXPECT_THAT(consumer->Nack(second), HasReason(ErrorReason::kInvalidField));
+  EXPECT_THAT(consumer->Nack(first, "no such mailbox"), IsOk());
+  consumer->told().deliveries.clear();
+  // What was delivered behind it is void.
+  EXPECT_THAT(consumer->Ack(second), HasReason(ErrorReason::kInvalidField));
+  EXPECT_TRUE(world.RunUntil([&] { return StateOf().attempts == 1; }));
+  EXPECT_EQ(StateOf().reason, "no such mailbox");
+  EXPECT_TRUE(StateOf().retry_time.has_value());
+  EXPECT_THAT(consumer->told().deliveries, IsEmpty());
+  const UnixMicros failed = world.world.clock().Now();
+  AwaitDeliveries(*consumer, 1);
+  EXPECT_GE(world.world.clock().Now() - failed, 900'000);
+  EXPECT_EQ(consumer->told().deliveries.front().second.attempt, 2);
+  for (const char* name : {"things/a@1", "things/a@2", "things/a@3"}) {
+    AwaitDeliveries(*consumer, 1);
+    EXPECT_THAT(consumer->TakeAll(), ElementsAre(name));
+  }
+  EXPECT_TRUE(world.RunUntil([&] { return StateOf().attempts == 0; }));
+}
+
+TEST_P(ConsumersTest, WhoDoesNotAcknowledgeInTimeLosesThePartition) {
+  world.Put("a");
+  world.Put("a", 2);
+  CreateSubscription request = Wanted("mail", FromPosition{0}, 1);
+  request.subscription.ack_timeout = seconds(5);
+  Make(request);
+  auto stuck = Open();
+  AwaitDeliveries(*stuck, 2);
+  const auto late = *stuck->Next();
+  const store::Stamp token = late.second.lease.token;
+  world.Pass(seconds(4));
+  EXPECT_THAT(stuck->told().revoked, IsEmpty());
+  ASSERT_TRUE(world.RunUntil([&] { return !stuck->told().revoked.empty(); }));
+  EXPECT_EQ(stuck->told().revoked.front().second, RevokeReason::kAckTimeout);
+  EXPECT_EQ(StateOf().attempts, 1);
+  // A write under the old token changes nothing.
+  versioning::WriteRequest write = versioning::testing::Request("effect");
+  write.name.collection = "effects";
+  write.joined.push_back(server->leases().Fence(late.second.lease));
+  EXPECT_THAT(world.world->Update(std::move(write), versioning::testing::Number(1), true),
+              HasReason(ErrorReason::kLeaseLost));
+  EXPECT_THAT(stuck->Ack(late), IsOk());  // quietly nothing
+  // The only one there is gets it again.
+  AwaitDeliveries(*stuck, 1);
+  EXPECT_GT(stuck->told().deliveries.front().second.lease.token, token);
+  EXPECT_EQ(stuck->told().deliveries.front().second.attempt, 2);
+  EXPECT_THAT(stuck->TakeAll(), ElementsAre("things/a@1"));
+}
+
+TEST_P(ConsumersTest, AWriteThatIsTheEffectIsTheAcknowledgement) {
+  for (int i = 0; i < 3; ++i) world.Put("a", i);
+  Make();
+  auto consumer = Open();
+  AwaitDeliveries(*consumer, 3);
+  const auto effect = [&](const Delivery& delivery) {
+    versioning::WriteRequest write = versioning::testing::Request("effect");
+    write.name.collection = "effects";
+    write.joined.push_back(server->leases().Fence(delivery.lease));
+    return world.world->Update(std::move(write), versioning::testing::Number(1), true).status();
+  };
+  const auto first = *consumer->Next();
+  const auto second = *consumer->Next();
+  EXPECT_THAT(effect(second.second), HasReason(ErrorReason::kEventOutOfOrder));
+  EXPECT_THAT(effect(first.second), IsOk());
+  EXPECT_THAT(effect(first.second), HasReason(ErrorReason::kAlreadyAcknowledged));
+  EXPECT_THAT(effect(second.second), IsOk());
+  EXPECT_EQ(StateOf().place, PlaceOf(second.second.event));
+  EXPECT_THAT(consumer->Ack(second), IsOk());
+  EXPECT_TRUE(world.RunUntil(
+      [&] { return consumer->told().acknowledged[0] == PlaceOf(second.second.event); }));
+  EXPECT_EQ(State().acknowledging_commits, 0);
+  EXPECT_EQ(State().events_acknowledged, 2);
+}
+
+TEST_P(ConsumersTest, WhatAWriteHasAcknowledgedDoesNotTimeOutNorFail) {
+  for (int i = 0; i < 2; ++i) world.Put("a", i);
+  CreateSubscription request = Wanted("mail", FromPosition{0}, 1);
+  request.subscription.selection.collections = {"things"};
+  request.subscription.ack_timeout = seconds(5);
+  request.subscription.lease_ttl = seconds(60);  // no renewal in between
+  Make(request);
+  auto consumer = Open();
+  AwaitDeliveries(*consumer, 2);
+  const auto first = *consumer->Next();
+  const auto second = *consumer->Next();
+  for (const auto& each : {first, second}) {
+    versioning::WriteRequest write = versioning::testing::Request("effect");
+    write.name.collection = "effects";
+    write.joined.push_back(server->leases().Fence(each.second.lease));
+    ASSERT_THAT(world.world->Update(std::move(write), versioning::testing::Number(1), true),
+                IsOk());
+  }
+  world.Pass(seconds(6));
+  EXPECT_THAT(consumer->told().revoked, IsEmpty());
+  EXPECT_EQ(StateOf().attempts, 0);
+  world.Put("a", 3);
+  AwaitDeliveries(*consumer, 1);
+  EXPECT_THAT(consumer->TakeAll(), ElementsAre("things/a@3"));
+}
+
+TEST_P(ConsumersTest, QuietPartitionsMoveWithTheRenewalsAndWakeNobody) {
+  Make(2);
+  auto consumer = Open();
+  AwaitAssigned(*consumer, 2);
+  store::CommitPosition last = 0;
+  for (int i = 0; i < 5; ++i) last = world.Put("a", i, "other");
+  EXPECT_TRUE(world.RunUntil([&] {
+    return StateOf(0).place.position >= last && StateOf(1).place.position >= last;
+  }));
+  EXPECT_THAT(consumer->told().deliveries, IsEmpty());
+  // What is written then are renewals: three each ttl of each of three leases.
+  const store::CommitPosition before = world.world->store().LastPosition();
+  world.Pass(seconds(60), milliseconds(200));
+  const int64_t commits = world.world->store().LastPosition() - before;
+  EXPECT_GE(commits, 45);
+  EXPECT_LE(commits, 55);
+}
+
+TEST_P(ConsumersTest, TwoShareAndWhoIsLeftGetsAll) {
+  Make(8);
+  auto other_server = world.NewServer(2);
+  world.Watch(*other_server);
+  auto first = Open();
+  AwaitAssigned(*first, 8);
+  auto second = Open(*other_server);
+  ASSERT_TRUE(world.RunUntil(
+      [&] { return first->told().assigned.size() == 4 && second->told().assigned.size() == 4; }));
+  EXPECT_THAT(first->told().revoked, SizeIs(4));
+  for (const auto& [partition, reason] : first->told().revoked) {
+    EXPECT_EQ(reason, RevokeReason::kBalance);
+    EXPECT_TRUE(second->told().assigned.contains(partition));
+  }
+  EXPECT_EQ(State().consumers, 2);
+  Close(second);
+  AwaitAssigned(*first, 8);
+}
+
+TEST_P(ConsumersTest, WhoGivesAPartitionToAnotherWaitsForWhatIsOpen) {
+  for (int i = 0; i < 20; ++i) world.Put(std::to_string(i));
+  Make(2);
+  auto first = Open();
+  AwaitAssigned(*first, 2);
+  AwaitDeliveries(*first, 20);
+  auto second = Open();
+  world.Pass(seconds(3));
+  EXPECT_THAT(first->told().revoked, IsEmpty());
+  EXPECT_THAT(first->TakeAll(), SizeIs(20));
+  AwaitAssigned(*second, 1);
+  AwaitAssigned(*first, 1);
+  world.Pass(seconds(1));
+  EXPECT_THAT(second->told().deliveries, IsEmpty());
+}
+
+TEST_P(ConsumersTest, WhoDoesNotAcknowledgeKeepsNobodyWaitingForLong) {
+  for (int i = 0; i < 20; ++i) world.Put(std::to_string(i));
+  Make(2);
+  auto first = Open();
+  AwaitDeliveries(*first, 20);
+  auto second = Open();
+  world.Pass(seconds(7));
+  AwaitAssigned(*second, 1);
+  AwaitDeliveries(*second, 1);
+  EXPECT_EQ(second->told().deliveries.front().second.attempt, 1);
+}
+
+TEST_P(ConsumersTest, NoneIsLeftWithNothingWhileOthersHaveTwo) {
+  Make(8);
+  std::vector<std::unique_ptr<Server>> servers;
+  std::vector<std::unique_ptr<TestConsumer>> consumers;
+  for (uint64_t i = 0; i < 5; ++i) {
+    servers.push_back(world.NewServer(10 + i));
+    world.Watch(*servers.back());
+    consumers.push_back(Open(*servers.back()));
+  }
+  EXPECT_TRUE(world.RunUntil([&] {
+    size_t all = 0;
+    bool fair = true;
+    for (const auto& consumer : consumers) {
+      all += consumer->told().assigned.size();
+      fair &= consumer->told().assigned.size() == 1 || consumer->told().assigned.size() == 2;
+    }
+    return fair && all == 8;
+  }));
+  consumers.clear();
+}
+
+TEST_P(ConsumersTest, ADrainGivesEverythingBackAndTakesNobodyIn) {
+  for (int i = 0; i < 3; ++i) world.Put("a", i);
+  Make();
+  auto consumer = Open();
+  AwaitDeliveries(*consumer, 3);
+  const auto first = *consumer->Next();
+  EXPECT_THAT(consumer->Ack(first), IsOk());
+  (*server)->StopConsumers();
+  ASSERT_TRUE(world.RunUntil([&] { return consumer->told().finished.has_value(); }));
+  EXPECT_THAT(*consumer->told().finished, HasReason(ErrorReason::kDraining));
+  EXPECT_EQ(StateOf().consumer, "");
+  EXPECT_EQ(StateOf().place, PlaceOf(first.second.event));
+  EXPECT_EQ(StateOf().attempts, 0);
+  EXPECT_THAT(
+      (*server)->Open({.subscription = "mail", .consumer = "late"}, std::make_shared<TestSink>(1)),
+      HasReason(ErrorReason::kDraining));
+}
+
+TEST_P(ConsumersTest, ADeletionEndsItsStreams) {
+  world.Put("a");
+  Make(2);
+  auto consumer = Open();
+  AwaitDeliveries(*consumer, 1);
+  ASSERT_THAT(server->Delete("mail"), IsOk());
+  ASSERT_TRUE(world.RunUntil([&] { return consumer->told().finished.has_value(); }));
+  EXPECT_THAT(*consumer->told().finished, HasReason(ErrorReason::kSubscriptionNotFound));
+}
+
+TEST_P(ConsumersTest, AStoreThatRefusesForAWhileStopsNobody) {
+  for (int i = 0; i < 4; ++i) world.Put("a", i);
+  Make();
+  test_support::HookedStore hooked(world.world->store());
+  Server shaky(hooked, world.world->documents(), world.world.clock(), 7);
+  world.Watch(shaky);
+  auto consumer = Open(shaky);
+  AwaitDeliveries(*consumer, 4);
+  std::atomic<bool> down = true;
+  test_support::StoreHooks hooks;
+  hooks.instead_of_commit = [&](const store::WriteBatch&) -> std::optional<store::CommitResult> {
+    if (!down) return std::nullopt;
+    store::CommitResult result;
+    result.status = Error(ErrorReason::kStoreUnavailable, "down");
+    return result;
+  };
+  hooked.set_hooks(hooks);
+  consumer->TakeAll();
+  world.Pass(seconds(2));
+  EXPECT_THAT(consumer->told().acknowledged, IsEmpty());
+  down = false;
+  EXPECT_TRUE(world.RunUntil([&] { return !consumer->told().acknowledged.empty(); }));
+  EXPECT_THAT(consumer->told().revoked, IsEmpty());
+  Close(consumer);
+  world.Settle();
+  world.Stop(shaky);
+}
+
+TEST_P(ConsumersTest, MembersThatAreDeadForAnHourAreForgotten) {
+  const Subscription made = Make(2);
+  auto dead_server = world.NewServer(5);
+  world.Watch(*dead_server);
+  auto dead = Open(*dead_server);
+  AwaitAssigned(*dead, 2);
+  world.Stop(*dead_server);
+  world.Forget(*dead);
+  const auto members = [&] {
+    size_t records = 0;
+    const std::string prefix = MemberLeasePrefix(made.incarnation);
+    const auto cursor = world.world->store().Scan(store::Keyspace::kLeases,
+                                                  {prefix, store::PrefixEnd(prefix), false});
+    for (; cursor->Valid(); cursor->Next()) ++records;
+    return records;
+  };
+  EXPECT_EQ(members(), 2u);
+  world.world.clock().Advance(std::chrono::minutes(59));
+  auto consumer = Open();
+  AwaitAssigned(*consumer, 2);
+  EXPECT_EQ(members(), 4u);
+  world.Pass(std::chrono::minutes(2), seconds(1));
+  EXPECT_EQ(members(), 2u);
+}
+
+TEST_P(ConsumersTest, TooManyAreRefusedAndRoomComesBack) {
+  Make();
+  auto small = world.NewServer(3, {.consumers_max = 1});
+  world.Watch(*small);
+  auto first = Open(*small);
+  AwaitAssigned(*first, 1);
+  EXPECT_THAT(
+      (*small)->Open({.subscription = "mail", .consumer = "second"}, std::make_shared<TestSink>(1)),
+      HasReason(ErrorReason::kOverloaded));
+  EXPECT_THAT(
+      (*small)->Open({.subscription = "none", .consumer = "second"}, std::make_shared<TestSink>(1)),
+      HasReason(ErrorReason::kSubscriptionNotFound));
+  EXPECT_THAT(
+      (*small)->Open({.subscription = "mail", .consumer = ""}, std::make_shared<TestSink>(1)),
+      HasReason(ErrorReason::kInvalidName));
+  EXPECT_THAT((*small)->Open({.subscription = "mail", .consumer = "x", .window = 1001},
+                             std::make_shared<TestSink>(1)),
+              HasReason(ErrorReason::kInvalidField));
+  Close(first);
+  EXPECT_TRUE(world.RunUntil([&] {
+    return (*small)
+        ->Open({.subscription = "mail", .consumer = "second"}, std::make_shared<TestSink>(1))
+        .ok();
+  }));
+}
+
+TEST_P(ConsumersTest, AServerThatEndsWithConsumersUnderWayLeavesNothingBehind) {
+  for (int i = 0; i < 20; ++i) world.Put(std::to_string(i));
+  Make(8);
+  for (int steps = 0; steps < 60; ++steps) {
+    auto ending = world.NewServer(static_cast<uint64_t>(steps) + 100);
+    auto consumer = std::make_unique<TestConsumer>(*ending, "mail");
+    for (int i = 0; i < steps; ++i) ending->executor().RunDue(), std::this_thread::yield();
+    consumer.reset();
+    if (steps % 3 == 0) ending->executor().RunDue();
+    ending.reset();
+    world.world.clock().Advance(seconds(1));
+  }
+  world.world.clock().Advance(seconds(11));
+  auto consumer = Open();
+  AwaitAssigned(*consumer, 8);
+}
+
+}  // namespace
+}  // namespace strata::feed::testing

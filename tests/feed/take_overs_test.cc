@@ -1,0 +1,259 @@
+// Two servers that share a subscription, one of which stands still at any point until the other has
+// taken over: what the one that comes back does must not undo, repeat or overtake anything.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/feed/consumers_world.h"
+
+namespace strata::feed::testing {
+namespace {
+
+using test_support::HasReason;
+using test_support::IsOk;
+
+constexpr int32_t kPartitions = 3;
+
+// What was done for an event.
+struct Effect {
+  store::CommitPosition position = 0;  // of the write that is the effect, or in the order of calls
+  int32_t partition = 0;
+  store::Stamp token = 0;
+  std::string event;
+};
+
+// A server with a consumer, whose handler holds on to what it was given, however long that is.
+struct Party {
+  std::unique_ptr<Server> server;
+  std::unique_ptr<TestConsumer> consumer;
+  std::deque<std::pair<int32_t, Delivery>> held;
+};
+
+class TakeOversTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  TakeOversTest() {
+    if (GetParam() == "memory") world.patience = microseconds(0);
+    for (uint64_t i = 0; i < 2; ++i) {
+      parties.push_back({world.NewServer(i + 1), nullptr, {}});
+      world.Watch(*parties.back().server);
+    }
+    CreateSubscription request = Wanted("mail", FromPosition{0}, kPartitions);
+    request.subscription.selection.collections = {"things"};
+    request.subscription.max_attempts = kMaxAttemptsMax;
+    request.subscription.backoff_first = milliseconds(1);
+    request.subscription.backoff_max = milliseconds(1);
+    request.subscription.lease_ttl = seconds(3);
+    request.subscription.ack_timeout = std::chrono::hours(1);
+    EXPECT_THAT(parties[0].server->Create(request), IsOk());
+    for (Party& party : parties) OpenFor(party);
+  }
+
+  void OpenFor(Party& party) {
+    party.held.clear();
+    party.consumer = std::make_unique<TestConsumer>(*party.server, "mail", 4);
+    world.Watch(*party.consumer);
+  }
+  void Write() {
+    const std::string id = std::to_string(random() % 12);
+    world.Put(id, static_cast<int64_t>(random()));
+    written.push_back("things/" + id + "@" + std::to_string(++versions[id]));
+  }
+  size_t HeldBy(const Party& party) const { return party.consumer->told().assigned.size(); }
+
+  // The other one stands still until this one has all partitions.
+  void TakeOver(Party& party, Party& other) {
+    world.Stop(*other.server);
+    world.Forget(*other.consumer);
+    ASSERT_TRUE(world.RunUntil([&] { return HeldBy(party) == kPartitions; }));
+  }
+  int64_t TakeOvers() {
+    int64_t take_overs = 0;
+    for (Party& party : parties) take_overs += party.server->leases().counts().take_overs;
+    return take_overs;
+  }
+  void ComeBack(Party& party) {
+    world.Watch(*party.server);
+    if (party.consumer->told().finished) OpenFor(party);
+    world.Watch(*party.consumer);
+  }
+
+  // Takes what came; a handler that stood still has it, revoked or not.
+  void Receive(Party& party) {
+    while (auto next = party.consumer->Next()) party.held.push_back(*std::move(next));
+  }
+
+  ConsumersWorld world{GetParam()};
+  std::mt19937_64 random{20240101};
+  std::vector<Party> parties;
+  std::map<std::string, int64_t> versions;
+  std::vector<std::string> written;
+  std::vector<Effect> effects;
+};
+INSTANTIATE_TEST_SUITE_P(Engines, TakeOversTest, ::testing::Values("memory", "rocksdb"),
+                         [](const auto& engine) { return engine.param; });
+
+int Rounds(const std::string& engine) { return engine == "memory" ? 200 : 8; }
+
+void ExpectTokensNeverDecrease(std::vector<Effect> effects) {
+  std::sort(effects.begin(), effects.end(),
+            [](const Effect& a, const Effect& b) { return a.position < b.position; });
+  std::map<int32_t, store::Stamp> last;
+  for (const Effect& effect : effects) {
+    EXPECT_GE(effect.token, last[effect.partition]) << effect.event;
+    last[effect.partition] = effect.token;
+  }
+}
+
+TEST_P(TakeOversTest, EffectsThatAreTheAcknowledgementHappenOnceAndInOrder) {
+  const auto handle = [&](Party& party, size_t most) {
+    Receive(party);
+    for (size_t i = 0; i < most && !party.held.empty(); ++i) {
+      const auto [partition, delivery] = std::move(party.held.front());
+      party.held.pop_front();
+      versioning::WriteRequest write =
+          versioning::testing::Request("p" + std::to_string(partition));
+      write.name.collection = "effects";
+      write.joined.push_back(party.server->leases().Fence(delivery.lease));
+      const auto done = world.world->Update(
+          std::move(write), versioning::testing::Number(delivery.event.position), true);
+      if (done.ok()) {
+        effects.push_back(
+            {done->position, partition, delivery.lease.token, NameOf(delivery.event)});
+      } else {
+        const auto reason = ReasonOf(done.status());
+        EXPECT_TRUE(reason == ErrorReason::kLeaseLost || reason == ErrorReason::kEventOutOfOrder ||
+                    reason == ErrorReason::kAlreadyAcknowledged)
+            << done.status();
+      }
+      // What came before may be gone with a take-over; then it is not delivered to this one.
+      (void)party.consumer->consumer->Ack(partition, PlaceOf(delivery.event));
+    }
+  };
+  for (int round = 0; round < Rounds(GetParam()); ++round) {
+    Party& party = parties[static_cast<size_t>(round) % 2];
+    Party& other = parties[static_cast<size_t>(round + 1) % 2];
+    for (int i = 0; i < 6; ++i) Write();
+    world.Run();
+    handle(party, random() % 3);
+    handle(other, random() % 3);
+    world.Run();
+    ASSERT_NO_FATAL_FAILURE(TakeOver(party, other));
+    // Both handle what they have: the one that stands still with tokens that are no good.
+    handle(other, 1 + random() % 3);
+    handle(party, random() % 4);
+    handle(other, random() % 4);
+    ComeBack(other);
+    world.Run();
+  }
+  EXPECT_TRUE(world.RunUntil([&] {
+    for (Party& party : parties) {
+      if (party.consumer->told().finished) {
+        world.Forget(*party.consumer);
+        OpenFor(party);
+      }
+      handle(party, 100);
+    }
+    return effects.size() >= written.size();
+  })) << effects.size()
+      << " of " << written.size();
+  ExpectTokensNeverDecrease(effects);
+  std::sort(effects.begin(), effects.end(),
+            [](const Effect& a, const Effect& b) { return a.position < b.position; });
+  std::map<int32_t, std::vector<std::string>> done;
+  std::map<int32_t, std::vector<std::string>> wanted;
+  for (const Effect& effect : effects) done[effect.partition].push_back(effect.event);
+  for (const std::string& event : written) {
+    const std::string id = event.substr(7, event.find('@') - 7);
+    wanted[PartitionOf("things", id, kPartitions)].push_back(event);
+  }
+  EXPECT_EQ(done, wanted);
+  EXPECT_GE(TakeOvers(), Rounds(GetParam()));
+}
+
+TEST_P(TakeOversTest, EffectsElsewhereThatRefuseSmallerTokensHappenAtLeastOnce) {
+  std::map<int32_t, store::Stamp> greatest;
+  std::set<std::string> done;
+  int refused = 0;
+  const auto handle = [&](Party& party, size_t most) {
+    Receive(party);
+    for (size_t i = 0; i < most && !party.held.empty(); ++i) {
+      const auto [partition, delivery] = std::move(party.held.front());
+      party.held.pop_front();
+      if (delivery.lease.token < greatest[partition]) {
+        ++refused;
+        continue;
+      }
+      greatest[partition] = delivery.lease.token;
+      done.insert(NameOf(delivery.event));
+      effects.push_back({static_cast<int64_t>(effects.size()), partition, delivery.lease.token,
+                         NameOf(delivery.event)});
+      (void)party.consumer->consumer->Ack(partition, PlaceOf(delivery.event));
+    }
+  };
+  for (int round = 0; round < Rounds(GetParam()); ++round) {
+    Party& party = parties[static_cast<size_t>(round) % 2];
+    Party& other = parties[static_cast<size_t>(round + 1) % 2];
+    for (int i = 0; i < 6; ++i) Write();
+    world.Run();
+    handle(party, random() % 3);
+    handle(other, random() % 3);
+    ASSERT_NO_FATAL_FAILURE(TakeOver(party, other));
+    handle(other, random() % 2);
+    ASSERT_TRUE(world.RunUntil([&] { return !party.consumer->told().deliveries.empty(); }));
+    handle(party, random() % 4);
+    handle(other, random() % 4);
+    ComeBack(other);
+    world.Run();
+  }
+  EXPECT_TRUE(world.RunUntil([&] {
+    for (Party& party : parties) {
+      if (party.consumer->told().finished) {
+        world.Forget(*party.consumer);
+        OpenFor(party);
+      }
+      handle(party, 100);
+    }
+    return done.size() >= written.size();
+  })) << done.size()
+      << " of " << written.size();
+  EXPECT_EQ(done, std::set<std::string>(written.begin(), written.end()));
+  EXPECT_GT(refused, 0);
+  // Whoever begins a document's next version has seen the one before.
+  std::map<std::string, int64_t> seen;
+  for (const Effect& effect : effects) {
+    const size_t at = effect.event.find('@');
+    int64_t& last = seen[effect.event.substr(0, at)];
+    const int64_t version = std::stoll(effect.event.substr(at + 1));
+    EXPECT_LE(version, last + 1) << effect.event;
+    last = std::max(last, version);
+  }
+  ExpectTokensNeverDecrease(effects);
+}
+
+TEST_P(TakeOversTest, OneThatIsTakenOverHearsOfIt) {
+  Write();
+  Party& party = parties[0];
+  Party& other = parties[1];
+  ASSERT_TRUE(world.RunUntil([&] { return HeldBy(party) > 0 && HeldBy(other) > 0; }));
+  const size_t had = HeldBy(other);
+  ASSERT_NO_FATAL_FAILURE(TakeOver(party, other));
+  EXPECT_GE((*party.server)->Get("mail")->take_overs, static_cast<int64_t>(had));
+  EXPECT_GE(party.server->leases().counts().take_overs, static_cast<int64_t>(had));
+  ComeBack(other);
+  ASSERT_TRUE(world.RunUntil([&] { return other.consumer->told().revoked.size() >= had; }));
+  size_t lost = 0;
+  for (const auto& [partition, reason] : other.consumer->told().revoked) {
+    lost += reason == RevokeReason::kLeaseLost ? 1 : 0;
+  }
+  EXPECT_EQ(lost, had);
+  EXPECT_GE(other.server->leases().counts().lost, static_cast<int64_t>(had));
+}
+
+}  // namespace
+}  // namespace strata::feed::testing
