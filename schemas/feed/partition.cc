@@ -316,8 +316,7 @@ bool Partition::Offer(Source& source, Event&& event) {
 bool Partition::Judge(Source& source, const OpenEvent& event, size_t bytes, Delivery& delivery) {
   if (hold_until_) return false;
   if (window_->open() == 0 && !JudgeFirst(event)) return false;
-  const size_t most = careful_ > 0 ? 1 : static_cast<size_t>(setup_->window);
-  if (!window_->HasRoom(most)) return false;
+  if (!HasRoom()) return false;
   if (!source.filling) {
     if (!setup_->stream->Begin(EventsOf(partition_),
                                [self = shared_from_this()] { self->OnTurn(); })) {
@@ -394,7 +393,14 @@ void Partition::EndTurn(Source& source, const Progress& progress) {
 // With the lock held.
 bool Partition::CanDeliver() const {
   return phase_ == Phase::kActive && !failing_ && !hold_until_ && !wants_room_ && !leaves_parked_ &&
-         window_->HasRoom(careful_ > 0 ? 1 : static_cast<size_t>(setup_->window));
+         HasRoom();
+}
+
+// With the lock held. Where events come one by one each waits until the one before is written down,
+// so that whoever takes over counts the one that did the damage.
+bool Partition::HasRoom() const {
+  if (careful_ == 0) return window_->HasRoom(static_cast<size_t>(setup_->window));
+  return window_->open() == 0 && acked_ <= told_;
 }
 
 // Lets the reader go on, if there is something that it waits for and has come.
@@ -527,7 +533,8 @@ void Partition::Acknowledged(size_t events) {
 void Partition::WriteAcksLater() {
   if (std::exchange(writing_acks_, true)) return;
   const Time now = workshop().clock.SteadyNow();
-  const auto pause = std::max(Time::duration::zero(), last_ack_write_ + kAckPause - now);
+  auto pause = std::max(Time::duration::zero(), last_ack_write_ + kAckPause - now);
+  if (careful_ > 0) pause = {};
   workshop().Later(std::chrono::ceil<microseconds>(pause), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->WriteAcks();
   });
@@ -571,6 +578,7 @@ void Partition::EndAcks(const lease::Place& target, const absl::StatusOr<HeldSta
     tell = target > told_;
     told_ = std::max(told_, target);
     if (acked_ > told_) WriteAcksLater();
+    ResumeLater();
   }
   if (!tell) return;
   setup_->stream->Tell([partition = partition_, target](ConsumerSink& sink) {

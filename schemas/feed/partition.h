@@ -130,6 +130,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
   bool JudgeFirst(const OpenEvent& event);
   void EndTurn(Source& source, const Progress& progress);
   bool CanDeliver() const;
+  bool HasRoom() const;
   void Resume();
   void ResumeLater();
   void OnTurn();

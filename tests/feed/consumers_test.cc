@@ -22,56 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class ConsumersTest : public ::testing::TestWithParam<std::string> {
- protected:
-  ConsumersTest() {
-    if (GetParam() == "memory") world.patience = microseconds(0);
-    world.Watch(*server);
-  }
-
-  Subscription Make(CreateSubscription request) {
-    const auto made = server->Create(std::move(request));
-    EXPECT_THAT(made, IsOk());
-    return made.ok() ? *made : Subscription();
-  }
-  Subscription Make(int32_t partitions = 1, int32_t max_attempts = 5) {
-    CreateSubscription request = Wanted("mail", FromPosition{0}, partitions);
-    request.subscription.max_attempts = max_attempts;
-    request.subscription.selection.collections = {"things"};
-    return Make(std::move(request));
-  }
-  std::unique_ptr<TestConsumer> Open(Server& on, int32_t window = kWindowDefault,
-                                     size_t message = 1000) {
-    auto consumer = std::make_unique<TestConsumer>(on, "mail", window, "worker", message);
-    world.Watch(*consumer);
-    return consumer;
-  }
-  std::unique_ptr<TestConsumer> Open(int32_t window = kWindowDefault, size_t message = 1000) {
-    return Open(*server, window, message);
-  }
-  void Close(std::unique_ptr<TestConsumer>& consumer) {
-    world.Forget(*consumer);
-    consumer.reset();
-  }
-  PartitionState StateOf(int32_t partition = 0) {
-    const auto state = (*server)->Get("mail");
-    EXPECT_THAT(state, IsOk());
-    return state.ok() ? state->partitions[static_cast<size_t>(partition)] : PartitionState();
-  }
-  SubscriptionState State() { return *(*server)->Get("mail"); }
-  // Until it has so many deliveries that nobody has looked at.
-  void AwaitDeliveries(TestConsumer& consumer, size_t deliveries) {
-    EXPECT_TRUE(world.RunUntil([&] { return consumer.told().deliveries.size() >= deliveries; }))
-        << consumer.told().deliveries.size() << " of " << deliveries;
-  }
-  void AwaitAssigned(TestConsumer& consumer, size_t partitions) {
-    EXPECT_TRUE(world.RunUntil([&] { return consumer.told().assigned.size() == partitions; }))
-        << consumer.told().assigned.size() << " of " << partitions;
-  }
-
-  ConsumersWorld world{GetParam()};
-  std::unique_ptr<Server> server = world.NewServer(1);
-};
 INSTANTIATE_TEST_SUITE_P(Engines, ConsumersTest, ::testing::Values("memory", "rocksdb"),
                          [](const auto& engine) { return engine.param; });
 
@@ -335,9 +285,8 @@ TEST_P(ConsumersTest, QuietPartitionsMoveWithTheRenewalsAndWakeNobody) {
   AwaitAssigned(*consumer, 2);
   store::CommitPosition last = 0;
   for (int i = 0; i < 5; ++i) last = world.Put("a", i, "other");
-  EXPECT_TRUE(world.RunUntil([&] {
-    return StateOf(0).place.position >= last && StateOf(1).place.position >= last;
-  }));
+  EXPECT_TRUE(world.RunUntil(
+      [&] { return StateOf(0).place.position >= last && StateOf(1).place.position >= last; }));
   EXPECT_THAT(consumer->told().deliveries, IsEmpty());
   // What is written then are renewals: three each ttl of each of three leases.
   const store::CommitPosition before = world.world->store().LastPosition();

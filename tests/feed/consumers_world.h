@@ -218,7 +218,7 @@ class ConsumersWorld : public SubscriptionsWorld {
       if (done > 0) {
         idle_since = now;
       } else if (now - idle_since > patience) {
-        world.clock().Advance(milliseconds(20));
+        world.clock().Advance(idle_step);
         idle_since = now;
       } else {
         std::this_thread::yield();
@@ -246,11 +246,68 @@ class ConsumersWorld : public SubscriptionsWorld {
   }
 
   // How long in real time a commit takes at most, mostly; the wrong guess only takes longer.
-  std::chrono::microseconds patience = milliseconds(2);
+  microseconds patience = milliseconds(2);
+  // How far the clock moves when there is nothing to do.
+  microseconds idle_step = milliseconds(100);
 
  private:
   std::vector<Server*> servers_;
   std::vector<TestConsumer*> consumers_;
+};
+
+// A subscription "mail" over an engine, and a server.
+class ConsumersTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  ConsumersTest() {
+    if (GetParam() == "memory") {
+      world.patience = microseconds(0);
+      world.idle_step = milliseconds(20);
+    }
+    world.Watch(*server);
+  }
+
+  Subscription Make(CreateSubscription request) {
+    const auto made = server->Create(std::move(request));
+    EXPECT_TRUE(made.ok()) << made.status();
+    return made.ok() ? *made : Subscription();
+  }
+  Subscription Make(int32_t partitions = 1, int32_t max_attempts = 5) {
+    CreateSubscription request = Wanted("mail", FromPosition{0}, partitions);
+    request.subscription.max_attempts = max_attempts;
+    request.subscription.selection.collections = {"things"};
+    return Make(std::move(request));
+  }
+  std::unique_ptr<TestConsumer> Open(Server& on, int32_t window = kWindowDefault,
+                                     size_t message = 1000) {
+    auto consumer = std::make_unique<TestConsumer>(on, "mail", window, "worker", message);
+    world.Watch(*consumer);
+    return consumer;
+  }
+  std::unique_ptr<TestConsumer> Open(int32_t window = kWindowDefault, size_t message = 1000) {
+    return Open(*server, window, message);
+  }
+  void Close(std::unique_ptr<TestConsumer>& consumer) {
+    world.Forget(*consumer);
+    consumer.reset();
+  }
+  PartitionState StateOf(int32_t partition = 0) {
+    const auto state = (*server)->Get("mail");
+    EXPECT_TRUE(state.ok()) << state.status();
+    return state.ok() ? state->partitions[static_cast<size_t>(partition)] : PartitionState();
+  }
+  SubscriptionState State() { return *(*server)->Get("mail"); }
+  // Until it has so many deliveries that nobody has looked at.
+  void AwaitDeliveries(TestConsumer& consumer, size_t deliveries) {
+    EXPECT_TRUE(world.RunUntil([&] { return consumer.told().deliveries.size() >= deliveries; }))
+        << consumer.told().deliveries.size() << " of " << deliveries;
+  }
+  void AwaitAssigned(TestConsumer& consumer, size_t partitions) {
+    EXPECT_TRUE(world.RunUntil([&] { return consumer.told().assigned.size() == partitions; }))
+        << consumer.told().assigned.size() << " of " << partitions;
+  }
+
+  ConsumersWorld world{GetParam()};
+  std::unique_ptr<Server> server = world.NewServer(1);
 };
 
 }  // namespace strata::feed::testing
