@@ -237,14 +237,14 @@ void Partition::OpenSource() {
   query.bookmark_interval = subscription().lease_ttl / 3;
   {
     const std::lock_guard lock(mutex_);
-    if (phase_ != Phase::kActive) return;
-    query.start = FromPlace{window_->done()};
+    if (phase_ != Phase::kActive || failing_) return;
+    query.start = FromPlace{window_->end()};
   }
   auto source = std::make_shared<Source>(shared_from_this());
   const std::shared_ptr<Watch> watch = workshop().feed.Follow(std::move(query), source);
   {
     const std::lock_guard lock(mutex_);
-    if (phase_ != Phase::kActive || source_ != nullptr) {
+    if (phase_ != Phase::kActive || failing_ || source_ != nullptr) {
       source->detached = true;
       return;
     }
@@ -614,6 +614,9 @@ absl::Status Partition::Nack(const lease::Place& place, std::string_view reason,
     if (phase_ == Phase::kEnding || phase_ == Phase::kEnded || end_asked_) return absl::OkStatus();
     if (replay_ && replay_->delivered && replay_->place == place) {
       replayed = true;
+      // As behind every event that fails, though here it comes again at once.
+      window_->VoidBehind(replay_->behind);
+      Retire();
     } else {
       if (!window_ || !window_->IsOpen(place)) {
         if (place <= stale_ || place == last_replay_) return absl::OkStatus();
@@ -630,8 +633,10 @@ absl::Status Partition::Nack(const lease::Place& place, std::string_view reason,
     }
   }
   if (replayed) {
-    workshop().Later(
-        [self = shared_from_this(), reason = std::string(reason)] { self->ReplayFailed(reason); });
+    workshop().Later([self = shared_from_this(), reason = std::string(reason)] {
+      self->ReplayFailed(reason);
+      self->OpenSource();
+    });
   }
   return absl::OkStatus();
 }
@@ -1015,6 +1020,7 @@ void Partition::DeliverReplay() {
     delivery.event = *std::move(replay_event_);
     replay_event_.reset();
     replay_->delivered = true;
+    replay_->behind = window_->last_delivered();
     replay_->since = workshop().clock.SteadyNow();
     replaying_ = false;
     highest_ = std::max(highest_, replay_->place);

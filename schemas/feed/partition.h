@@ -115,6 +115,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
     lease::Place place;
     int64_t next_version = 0;
     bool delivered = false;
+    lease::Place behind;  // this event it was delivered
     Time since;
   };
 

@@ -59,16 +59,17 @@ size_t Window::AcknowledgeUpTo(const lease::Place& place) {
 
 void Window::PopFirst() {
   Open& first = open_.front();
-  done_ = std::max(done_, first.passed.value_or(first.event.place));
+  done_ = std::max(done_, first.end());
   acknowledged_ = first.event.place;
   bytes_ -= first.bytes;
   open_.pop_front();
 }
 
-void Window::Void() {
-  open_.clear();
-  bytes_ = 0;
-  last_delivered_ = acknowledged_;
+void Window::Void() { VoidBehind({}); }
+
+void Window::VoidBehind(const lease::Place& place) {
+  while (!open_.empty() && open_.back().event.place > place) TakeBack();
+  if (!open_.empty()) open_.back().passed.reset();
 }
 
 }  // namespace strata::feed

@@ -76,12 +76,18 @@ class Window {
   bool IsOpen(const lease::Place& place) const;
   // Nothing was delivered that is open, nor anything passed over behind it.
   void Void();
+  // The same of what lies behind `place`.
+  void VoidBehind(const lease::Place& place);
+  // Behind which whatever is still to come lies.
+  const lease::Place& end() const { return open_.empty() ? done_ : open_.back().end(); }
 
  private:
   struct Open {
     OpenEvent event;
     size_t bytes = 0;
     std::optional<lease::Place> passed;  // behind it, up to here, nothing is left to be delivered
+
+    const lease::Place& end() const { return passed ? *passed : event.place; }
   };
   void PopFirst();
 

@@ -396,9 +396,9 @@ TEST_P(ConsumersTest, AStoreThatRefusesForAWhileStopsNobody) {
   for (int i = 0; i < 4; ++i) world.Put("a", i);
   Make();
   test_support::HookedStore hooked(world.world->store());
-  Server shaky(hooked, world.world->documents(), world.world.clock(), 7);
-  world.Watch(shaky);
-  auto consumer = Open(shaky);
+  const auto shaky = world.NewServer(hooked, 7);
+  world.Watch(*shaky);
+  auto consumer = Open(*shaky);
   AwaitDeliveries(*consumer, 4);
   std::atomic<bool> down = true;
   test_support::StoreHooks hooks;
@@ -417,7 +417,7 @@ TEST_P(ConsumersTest, AStoreThatRefusesForAWhileStopsNobody) {
   EXPECT_THAT(consumer->told().revoked, IsEmpty());
   Close(consumer);
   world.Settle();
-  world.Stop(shaky);
+  world.Stop(*shaky);
 }
 
 TEST_P(ConsumersTest, MembersThatAreDeadForAnHourAreForgotten) {

@@ -258,12 +258,12 @@ TEST_P(SubscriptionsTest, OneThatIsMadeWhileTheLedgerIsTrimmedIsHeldOrRefused) {
     EXPECT_THAT(trimmer.Trim({}), IsOk());
   };
   hooked.set_hooks(hooks);
-  Server racing(hooked, world.world->documents(), world.world.clock());
-  const auto made = racing.Create(Wanted("mail", FromPosition{first - 1}));
+  const auto racing = world.NewServer(hooked);
+  const auto made = racing->Create(Wanted("mail", FromPosition{first - 1}));
   EXPECT_TRUE(trimmed);
   EXPECT_THAT(made, HasReason(ErrorReason::kPositionTrimmed));
   hooked.set_hooks({});
-  EXPECT_THAT(racing.Create(Wanted("mail", FromNow())), IsOk());
+  EXPECT_THAT(racing->Create(Wanted("mail", FromNow())), IsOk());
 }
 
 TEST_P(SubscriptionsTest, DeletionReleasesItsLeasesAndFencesWhoHadThem) {
@@ -288,8 +288,8 @@ TEST_P(SubscriptionsTest, ALeaseAcquiredBetweenTheLookOfADeletionAndItsCommitIsR
     if (!held) held = Hold(PartitionLeaseName(made->incarnation, 3));
   };
   hooked.set_hooks(hooks);
-  Server racing(hooked, world.world->documents(), world.world.clock());
-  ASSERT_THAT(racing.Delete("mail"), IsOk());
+  const auto racing = world.NewServer(hooked);
+  ASSERT_THAT(racing->Delete("mail"), IsOk());
   ASSERT_TRUE(held.has_value());
   versioning::WriteRequest request = versioning::testing::Request("a");
   request.joined.push_back(server->leases().Fence({held->name, held->token, {}, {}}));

@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <future>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "schemas/feed/subscriptions.h"
+#include "schemas/store/forwarding_store.h"
 #include "tests/documents/world.h"
 #include "tests/support/executors.h"
 #include "tests/support/seeded_entropy.h"
@@ -21,16 +24,58 @@
 
 namespace strata::feed::testing {
 
+// Tells every server of new commits: an engine has one listener, as a process has one.
+class Listeners {
+ public:
+  explicit Listeners(store::Store& engine) : engine_(engine) {
+    engine_.OnPosition([this] { Tell(); });
+  }
+  ~Listeners() { engine_.OnPosition(nullptr); }
+
+  void Set(const void* server, store::PositionListener listener) {
+    const std::lock_guard lock(mutex_);
+    listeners_[server] = std::move(listener);
+  }
+
+ private:
+  void Tell() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [server, listener] : listeners_) {
+      if (listener != nullptr) listener();
+    }
+  }
+
+  store::Store& engine_;
+  std::mutex mutex_;
+  std::map<const void*, store::PositionListener> listeners_;
+};
+
+// The store as one of several servers has it.
+class ServersStore final : public store::ForwardingStore {
+ public:
+  ServersStore(store::Store& inner, Listeners& listeners)
+      : ForwardingStore(inner), listeners_(listeners) {}
+  ~ServersStore() override { listeners_.Set(this, nullptr); }
+
+  void OnPosition(store::PositionListener listener) override {
+    listeners_.Set(this, std::move(listener));
+  }
+
+ private:
+  Listeners& listeners_;
+};
+
 // One server: its own feed, leases and subscriptions over a store that it shares.
 class Server {
  public:
-  Server(store::Store& store, versioning::Documents& documents, test_support::ManualClock& clock,
-         uint64_t seed = 1, const SubscriptionsOptions& options = {})
-      : executor_(clock),
+  Server(store::Store& store, Listeners& listeners, versioning::Documents& documents,
+         test_support::ManualClock& clock, uint64_t seed, const SubscriptionsOptions& options)
+      : store_(store, listeners),
+        executor_(clock),
         entropy_(seed),
-        feed_(std::make_unique<Feed>(store, documents, clock, executor_)),
-        leases_(std::make_unique<lease::Leases>(store, clock, executor_)),
-        subscriptions_(std::make_unique<Subscriptions>(store, *feed_, *leases_, clock, entropy_,
+        feed_(std::make_unique<Feed>(store_, documents, clock, executor_)),
+        leases_(std::make_unique<lease::Leases>(store_, clock, executor_)),
+        subscriptions_(std::make_unique<Subscriptions>(store_, *feed_, *leases_, clock, entropy_,
                                                        executor_, options)) {}
   ~Server() {
     subscriptions_.reset();
@@ -81,6 +126,7 @@ class Server {
   }
 
  private:
+  ServersStore store_;
   test_support::ManualExecutor executor_;
   test_support::SeededEntropy entropy_;
   std::unique_ptr<Feed> feed_;
@@ -105,7 +151,12 @@ class SubscriptionsWorld {
       : world({.engine = engine, .mode = mode}) {}
 
   std::unique_ptr<Server> NewServer(uint64_t seed = 1, const SubscriptionsOptions& options = {}) {
-    return std::make_unique<Server>(world->store(), world->documents(), world.clock(), seed,
+    return NewServer(world->store(), seed, options);
+  }
+  // One over `store`, which forwards to the engine.
+  std::unique_ptr<Server> NewServer(store::Store& store, uint64_t seed = 1,
+                                    const SubscriptionsOptions& options = {}) {
+    return std::make_unique<Server>(store, listeners, world->documents(), world.clock(), seed,
                                     options);
   }
 
@@ -127,6 +178,7 @@ class SubscriptionsWorld {
   }
 
   versioning::testing::World world;
+  Listeners listeners{world->store()};
 };
 
 }  // namespace strata::feed::testing
