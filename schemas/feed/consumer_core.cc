@@ -364,6 +364,8 @@ void ConsumerCore::Drop() {
     partitions.swap(partitions_);
   }
   for (const auto& [number, partition] : partitions) partition->Drop();
+  member_->Stop();
+  setup_->stream->Close();
 }
 
 }  // namespace strata::feed

@@ -282,6 +282,7 @@ void Partition::Drop() {
     if (source_ != nullptr) source_->detached = true;
     source.swap(source_);
   }
+  worker_->Stop();
 }
 
 bool Partition::Offer(Source& source, Event&& event) {

@@ -47,10 +47,13 @@ void Stream::Finish(const absl::Status& status) {
 }
 
 void Stream::Close() {
+  // These may hold what holds this: they go behind the lock.
+  std::deque<std::function<void(ConsumerSink&)>> told;
+  std::deque<Waiting> waiting;
   const std::lock_guard lock(mutex_);
   closed_ = true;
-  told_.clear();
-  waiting_.clear();
+  told.swap(told_);
+  waiting.swap(waiting_);
 }
 
 // REQUIRES: `busy_` is this thread's.

@@ -158,11 +158,15 @@ void Worker::End(const std::shared_ptr<Write>& write, absl::StatusOr<lease::Held
 }
 
 void Worker::Stop() {
+  // These may hold what holds this: they go behind the lock.
+  std::deque<std::shared_ptr<Write>> writes;
+  Refresh refresh;
+  Lost lost;
   const std::lock_guard lock(mutex_);
   ended_ = true;
-  writes_.clear();
-  refresh_ = nullptr;
-  lost_ = nullptr;
+  writes.swap(writes_);
+  refresh.swap(refresh_);
+  lost.swap(lost_);
 }
 
 }  // namespace strata::feed

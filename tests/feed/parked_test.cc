@@ -313,7 +313,7 @@ TEST_P(ParkedTest, WhoTakesOverKnowsWhatIsParked) {
 }
 
 TEST_P(ParkedTest, AFullListBlocksThePartitionAndSkipsNothing) {
-  server.reset();
+  world.Stop(*server);
   server = world.NewServer(1, {.parked_max = 2});
   world.Watch(*server);
   std::set<std::string> failing = {"p0", "p1", "p2"};
