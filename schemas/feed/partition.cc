@@ -17,7 +17,6 @@ using std::chrono::microseconds;
 using store::Keyspace;
 using store::WriteBatch;
 
-constexpr microseconds kLoadRetry = std::chrono::milliseconds(200);
 // Of an event without its contents, roughly.
 constexpr size_t kEventBytes = 256;
 
@@ -27,18 +26,6 @@ size_t BytesOf(const Event& event) {
   if (event.before) bytes += event.before->size();
   return bytes;
 }
-
-absl::Status NotDelivered(std::string_view field, const lease::Place& place,
-                          const std::string& problem) {
-  return Error(ErrorReason::kInvalidField,
-               std::string(field) + " names event " + std::to_string(place.index.value_or(0)) +
-                   " of position " + std::to_string(place.position) + ", which " + problem)
-      .With("field", field);
-}
-
-// Which waits for the stream's turn: its events, or a replay.
-int32_t EventsOf(int32_t partition) { return partition; }
-int32_t ReplayOf(int32_t partition) { return -1 - partition; }
 
 }  // namespace
 
@@ -257,7 +244,7 @@ void Partition::OpenSource() {
 
 // With the lock held. The watch ends on the executor: that may wait for the store.
 void Partition::Retire() {
-  setup_->stream->Withdraw(EventsOf(partition_));
+  setup_->stream->Withdraw(EventsTurn());
   turn_asked_ = false;
   if (source_ == nullptr) return;
   source_->detached = true;
@@ -319,8 +306,7 @@ bool Partition::Judge(Source& source, const OpenEvent& event, size_t bytes, Deli
   if (window_->open() == 0 && !JudgeFirst(event)) return false;
   if (!HasRoom()) return false;
   if (!source.filling) {
-    if (!setup_->stream->Begin(EventsOf(partition_),
-                               [self = shared_from_this()] { self->OnTurn(); })) {
+    if (!setup_->stream->Begin(EventsTurn(), [self = shared_from_this()] { self->OnTurn(); })) {
       turn_asked_ = true;
       return false;
     }
@@ -380,7 +366,7 @@ void Partition::EndTurn(Source& source, const Progress& progress) {
       const std::lock_guard lock(mutex_);
       asked = turn_asked_;
     }
-    if (!asked) setup_->stream->Withdraw(EventsOf(partition_));
+    if (!asked) setup_->stream->Withdraw(EventsTurn());
   }
   {
     const std::lock_guard lock(mutex_);
@@ -439,7 +425,7 @@ void Partition::OnTurn() {
       watch = watch_;
     }
   }
-  if (watch == nullptr) return setup_->stream->Withdraw(EventsOf(partition_));
+  if (watch == nullptr) return setup_->stream->Withdraw(EventsTurn());
   watch->Ready();
 }
 
@@ -491,6 +477,14 @@ void Partition::OnAlarm(Time time) {
 }
 
 // Acknowledgements --------------------------------------------------------------------------------
+
+absl::Status Partition::NotDelivered(std::string_view field, const lease::Place& place,
+                                     const std::string& problem) {
+  return Error(ErrorReason::kInvalidField,
+               std::string(field) + " names event " + std::to_string(place.index.value_or(0)) +
+                   " of position " + std::to_string(place.position) + ", which " + problem)
+      .With("field", field);
+}
 
 absl::Status Partition::Ack(const lease::Place& place) {
   bool replayed = false;
@@ -606,179 +600,6 @@ PartitionData Partition::Data() const {
   return data;
 }
 
-// Failures ----------------------------------------------------------------------------------------
-
-absl::Status Partition::Nack(const lease::Place& place, std::string_view reason, bool park) {
-  bool replayed = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded || end_asked_) return absl::OkStatus();
-    if (replay_ && replay_->delivered && replay_->place == place) {
-      replayed = true;
-      // As behind every event that fails, though here it comes again at once.
-      window_->VoidBehind(replay_->behind);
-      Retire();
-    } else {
-      if (!window_ || !window_->IsOpen(place)) {
-        if (place <= stale_ || place == last_replay_) return absl::OkStatus();
-        return NotDelivered("nack", place, "is not delivered to this consumer");
-      }
-      if (window_->first().place != place) {
-        return NotDelivered("nack", place, "comes behind others that are not acknowledged");
-      }
-      Failure failure;
-      failure.event = window_->first();
-      failure.reason = reason;
-      failure.park = park;
-      Fail(std::move(failure));
-    }
-  }
-  if (replayed) {
-    workshop().Later([self = shared_from_this(), reason = std::string(reason)] {
-      self->ReplayFailed(reason);
-      self->OpenSource();
-    });
-  }
-  return absl::OkStatus();
-}
-
-// With the lock held. What is delivered is void: it begins anew when the failure is written down.
-void Partition::Fail(Failure failure) {
-  failing_ = true;
-  window_->Void();
-  Retire();
-  workshop().Later([self = shared_from_this(), shared = std::make_shared<Failure>(std::move(
-                                                   failure))] { self->WriteFailure(shared); });
-}
-
-microseconds Partition::Backoff(int32_t attempts) const {
-  microseconds backoff = subscription().backoff_first;
-  for (int32_t i = 1; i < attempts && backoff < subscription().backoff_max; ++i) backoff *= 2;
-  return std::min(backoff, subscription().backoff_max);
-}
-
-void Partition::WriteFailure(const std::shared_ptr<Failure>& failure) {
-  {
-    const std::lock_guard lock(mutex_);
-    const bool before = failed_.failed == failure->event.place;
-    PartitionData& next = failure->next;
-    next.failed = failure->event.place;
-    next.attempts = (before ? failed_.attempts : 0) + (failure->again ? 0 : 1);
-    next.reason = failure->reason;
-    bool often = next.attempts >= subscription().max_attempts;
-    if (failure->uncertain && next.attempts == 1) often = false;
-    if (failure->park || often) {
-      failure->parks = failure->event.type == EventType::kVersion &&
-                       parked_.size() < static_cast<size_t>(workshop().options.parked_max);
-      next.blocked = !failure->parks;
-    }
-    next.retry_time = workshop().clock.Now() + Backoff(next.attempts).count();
-  }
-  Worker::Write write;
-  write.change = [failure, self = shared_from_this()](lease::State& state) {
-    // The write that was its effect came after all.
-    if (state.place >= failure->event.place) return false;
-    const std::lock_guard lock(self->mutex_);
-    state.place = std::max(state.place, self->window_->done());
-    if (failure->parks) state.place = failure->event.place;
-    state.data = failure->parks ? "" : failure->next.Encode();
-    return true;
-  };
-  if (failure->parks) {
-    write.joined = [failure, self = shared_from_this()](const versioning::ReadContext& context,
-                                                        WriteBatch& batch) {
-      return self->Park(*failure, context, batch);
-    };
-  }
-  if (failure->release) write.end = HeldWrite::End::kRelease;
-  write.done = [failure, self = shared_from_this()](const absl::StatusOr<HeldState>& result) {
-    self->EndFailure(failure, result);
-  };
-  worker_->Submit(std::move(write));
-}
-
-absl::Status Partition::Park(const Failure& failure, const versioning::ReadContext& context,
-                             WriteBatch& batch) const {
-  const OpenEvent& event = failure.event;
-  std::string key = ParkedKey(subscription().incarnation, partition_, {event.collection, event.id});
-  StoredParked parked;
-  parked.document.incarnation = event.incarnation;
-  parked.document.from_version = event.version;
-  parked.document.place = event.place;
-  parked.document.attempts = failure.next.attempts;
-  parked.document.reason = failure.next.reason;
-  parked.document.park_time = workshop().clock.Now();
-  // One that stands there is of a collection that was deleted.
-  ASSIGN_OR_RETURN(const std::optional<store::Record> there,
-                   context.reader.Get(Keyspace::kFeed, key));
-  if (there) {
-    batch.Replace(Keyspace::kFeed, std::move(key), EncodeParked(parked), there->stamp);
-  } else {
-    batch.Insert(Keyspace::kFeed, std::move(key), EncodeParked(parked));
-  }
-  return absl::OkStatus();
-}
-
-void Partition::EndFailure(const std::shared_ptr<Failure>& failure,
-                           const absl::StatusOr<HeldState>& result) {
-  if (!result.ok()) {
-    const auto reason = ReasonOf(result.status());
-    if (reason == ErrorReason::kLeaseLost || reason == ErrorReason::kCancelled) return;
-    return setup_->failed(result.status());
-  }
-  const lease::Place& place = result->state.place;
-  bool tell = false;
-  {
-    const std::lock_guard lock(mutex_);
-    failing_ = false;
-    // It does not come again, which its consumer has to know: what comes next counts.
-    tell = place >= failure->event.place && place > told_;
-    if (tell) told_ = place;
-    // Even parked, perhaps, by an attempt of which that was not known.
-    reload_parked_ |= failure->parks;
-    ++parked_changes_;
-    failed_ = result->written && !failure->parks ? failure->next : PartitionData();
-    if (result->written) careful_ = setup_->window;
-    window_->AcknowledgeUpTo(result->state.place);
-    if (result->written && failure->parks) setup_->counts->events_acknowledged += 1;
-    if (failed_.attempts > 0) {
-      hold_until_ = workshop().clock.SteadyNow() + Backoff(failed_.attempts);
-      Arm(*hold_until_);
-    }
-    if (result->written && failure->release) {
-      phase_ = Phase::kEnding;
-      revoke_ = *failure->release;
-    }
-  }
-  if (tell) {
-    setup_->stream->Tell([partition = partition_, place](ConsumerSink& sink) {
-      sink.Acknowledged(partition, place);
-    });
-  }
-  if (result->written && failure->release) return Ended();
-  GoOn();
-}
-
-// After a failure: ends what was to end, or begins anew at the place.
-void Partition::GoOn() {
-  bool release = false;
-  bool reload = false;
-  {
-    const std::lock_guard lock(mutex_);
-    release = end_asked_ || phase_ == Phase::kLeaving;
-    reload = reload_parked_;
-  }
-  if (release) return Release(RevokeReason::kBalance, true);
-  if (reload) {
-    const absl::Status loaded = LoadParked();
-    if (ReasonOf(loaded) == ErrorReason::kRecordCorrupt) return setup_->failed(loaded);
-    if (!loaded.ok()) {
-      return workshop().Later(kLoadRetry, [self = shared_from_this()] { self->GoOn(); });
-    }
-  }
-  OpenSource();
-}
-
 // Giving it back ----------------------------------------------------------------------------------
 
 void Partition::Look(bool asked) {
@@ -891,7 +712,7 @@ void Partition::Ended() {
     tell = tell_revoked_;
     reason = revoke_;
     Retire();
-    setup_->stream->Withdraw(ReplayOf(partition_));
+    setup_->stream->Withdraw(ReplayTurn());
   }
   DropRetired();
   worker_->Stop();
@@ -900,247 +721,6 @@ void Partition::Ended() {
         [partition = partition_, reason](ConsumerSink& sink) { sink.Revoked(partition, reason); });
   }
   setup_->ended(partition_);
-}
-
-// Parked documents --------------------------------------------------------------------------------
-
-// Goes on with what was asked of them, one step at a time: first the place is written, so that all
-// in front of it counts.
-void Partition::LookAtParked() {
-  bool reload = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (phase_ != Phase::kActive || replaying_) return;
-    reload = reload_parked_;
-  }
-  if (reload && !LoadParked().ok()) return;  // the next look tries again
-  {
-    const std::lock_guard lock(mutex_);
-    if (phase_ != Phase::kActive || replaying_ || replay_ || failing_) return;
-    const bool wanted = std::any_of(parked_.begin(), parked_.end(), [](const auto& parked) {
-      return parked.second.document.replay || parked.second.discard;
-    });
-    if (!wanted) return;
-    replaying_ = true;
-  }
-  Worker::Write write;
-  write.change = [self = shared_from_this()](lease::State& state) {
-    const lease::Place before = state.place;
-    self->Refresh(state);
-    return state.place > before;
-  };
-  write.done = [self = shared_from_this()](const absl::StatusOr<HeldState>& result) {
-    if (result.ok()) return self->StepReplay(result->state.place);
-    const std::lock_guard lock(self->mutex_);
-    self->replaying_ = false;
-  };
-  worker_->Submit(std::move(write));
-}
-
-// `stored`: the place as it is stored.
-void Partition::StepReplay(const lease::Place& stored) {
-  std::optional<StoredParked> next;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [document, parked] : parked_) {
-      if (!parked.document.replay && !parked.discard) continue;
-      // One that has passed versions behind the place waits until that has come there.
-      const auto skipped = skipped_.find(document);
-      const bool behind = skipped != skipped_.end() && skipped->second > stored;
-      if (parked.discard && behind) continue;
-      next = parked;
-      break;
-    }
-    if (!next || phase_ != Phase::kActive || failing_) {
-      replaying_ = false;
-      return;
-    }
-  }
-  const DocumentOfPartition document{next->document.collection, next->document.id};
-  if (next->discard) return RemoveParked(document, stored);
-  absl::StatusOr<ReplayStep> step =
-      FindReplay(workshop().store, workshop().feed.collections(), setup_->query, next->document,
-                 stored, [stream = setup_->stream] { return stream->closed(); });
-  if (!step.ok()) {
-    {
-      const std::lock_guard lock(mutex_);
-      replaying_ = false;
-    }
-    if (ReasonOf(step.status()) == ErrorReason::kRecordCorrupt) setup_->failed(step.status());
-    return;
-  }
-  if (step->event) {
-    {
-      const std::lock_guard lock(mutex_);
-      replay_.emplace();
-      replay_->document = document;
-      replay_->place = OpenEvent::Of(*step->event).place;
-      replay_->next_version = step->next_version;
-      replay_event_ = std::move(step->event);
-    }
-    return DeliverReplay();
-  }
-  if (step->more) {
-    // None of those is wanted.
-    return WriteParked(document, [version = step->next_version](StoredParked& parked) {
-      parked.document.from_version = std::max(parked.document.from_version, version);
-      return true;
-    });
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    const auto skipped = skipped_.find(document);
-    if (skipped != skipped_.end() && skipped->second > stored) {
-      replaying_ = false;
-      return;  // a later look finds the place farther on
-    }
-  }
-  RemoveParked(document, stored);
-}
-
-void Partition::DeliverReplay() {
-  Delivery delivery;
-  {
-    const std::lock_guard lock(mutex_);
-    if (phase_ != Phase::kActive || !replay_ || !replay_event_) {
-      replay_.reset();
-      replay_event_.reset();
-      replaying_ = false;
-      setup_->stream->Withdraw(ReplayOf(partition_));
-      return;
-    }
-    if (!setup_->stream->Begin(ReplayOf(partition_),
-                               [self = shared_from_this()] { self->DeliverReplay(); })) {
-      return;
-    }
-    const auto parked = parked_.find(replay_->document);
-    delivery.attempt = parked == parked_.end() ? 1 : parked->second.document.attempts + 1;
-    delivery.replay = true;
-    delivery.lease.name = LeaseName();
-    delivery.lease.token = worker_->token();
-    delivery.event = *std::move(replay_event_);
-    replay_event_.reset();
-    replay_->delivered = true;
-    replay_->behind = window_->last_delivered();
-    replay_->since = workshop().clock.SteadyNow();
-    replaying_ = false;
-    highest_ = std::max(highest_, replay_->place);
-    Arm(replay_->since + subscription().ack_timeout);
-  }
-  setup_->stream->Add(partition_, std::move(delivery));
-  setup_->stream->Send(partition_);
-}
-
-void Partition::ReplayDone() {
-  DocumentOfPartition document;
-  int64_t version = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!replay_ || !replay_->delivered || replaying_) return;
-    replaying_ = true;
-    document = replay_->document;
-    version = replay_->next_version;
-  }
-  WriteParked(document, [version](StoredParked& parked) {
-    parked.document.from_version = std::max(parked.document.from_version, version);
-    return true;
-  });
-}
-
-void Partition::ReplayFailed(std::string_view reason) {
-  DocumentOfPartition document;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!replay_ || !replay_->delivered || replaying_) return;
-    replaying_ = true;
-    document = replay_->document;
-    last_replay_ = replay_->place;
-  }
-  WriteParked(document, [reason = std::string(reason)](StoredParked& parked) {
-    ++parked.document.attempts;
-    parked.document.replay = false;
-    parked.document.reason = reason;
-    return true;
-  });
-}
-
-// Changes a record of what is parked, as its owner, and goes on with what is asked of others.
-void Partition::WriteParked(const DocumentOfPartition& document,
-                            std::function<bool(StoredParked& parked)> change) {
-  const auto written = std::make_shared<std::optional<StoredParked>>();
-  Worker::Write write;
-  write.change = [](lease::State&) { return true; };
-  write.joined = [self = shared_from_this(), document, change = std::move(change), written](
-                     const versioning::ReadContext& context, WriteBatch& batch) -> absl::Status {
-    written->reset();
-    std::string key = ParkedKey(self->subscription().incarnation, self->partition_, document);
-    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
-                     context.reader.Get(Keyspace::kFeed, key));
-    if (!record) return absl::OkStatus();
-    ASSIGN_OR_RETURN(StoredParked parked, DecodeParked(key, record->value, record->stamp));
-    if (!change(parked)) return absl::OkStatus();
-    batch.Replace(Keyspace::kFeed, std::move(key), EncodeParked(parked), record->stamp);
-    *written = std::move(parked);
-    return absl::OkStatus();
-  };
-  write.done = [self = shared_from_this(), document,
-                written](const absl::StatusOr<HeldState>& result) {
-    {
-      const std::lock_guard lock(self->mutex_);
-      self->replay_.reset();
-      self->replaying_ = false;
-      ++self->parked_changes_;
-      if (result.ok() && *written) {
-        self->parked_[document] = **written;
-      } else {
-        self->reload_parked_ = true;
-      }
-    }
-    self->LookAtParked();
-  };
-  worker_->Submit(std::move(write));
-}
-
-// Nothing of the document is left in front of the place, and nothing was passed over behind it: so
-// it is as if it had never been parked.
-void Partition::RemoveParked(const DocumentOfPartition& document, const lease::Place& stored) {
-  {
-    const std::lock_guard lock(mutex_);
-    // Until it is gone the reader is not to pass over its versions.
-    leaves_parked_ = document;
-    const auto skipped = skipped_.find(document);
-    if (skipped != skipped_.end() && skipped->second > stored) {
-      leaves_parked_.reset();
-      replaying_ = false;
-      return;
-    }
-  }
-  Worker::Write write;
-  write.change = [stored](lease::State& state) { return state.place == stored; };
-  write.joined = [self = shared_from_this(), document](const versioning::ReadContext& context,
-                                                       WriteBatch& batch) -> absl::Status {
-    std::string key = ParkedKey(self->subscription().incarnation, self->partition_, document);
-    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
-                     context.reader.Get(Keyspace::kFeed, key));
-    if (record) batch.DeleteIf(Keyspace::kFeed, std::move(key), record->stamp);
-    return absl::OkStatus();
-  };
-  write.done = [self = shared_from_this(), document](const absl::StatusOr<HeldState>& result) {
-    {
-      const std::lock_guard lock(self->mutex_);
-      self->leaves_parked_.reset();
-      self->replaying_ = false;
-      if (result.ok() && result->written) {
-        ++self->parked_changes_;
-        self->parked_.erase(document);
-        self->skipped_.erase(document);
-        self->wants_room_ = false;
-      }
-    }
-    self->LookAtParked();
-    self->Resume();
-  };
-  worker_->Submit(std::move(write));
 }
 
 }  // namespace strata::feed

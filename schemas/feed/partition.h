@@ -88,6 +88,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
 
  private:
   class Source;
+  static constexpr std::chrono::milliseconds kLoadRetry{200};
   using Time = std::chrono::steady_clock::time_point;
   using Parked = std::map<DocumentOfPartition, StoredParked>;
   enum class Phase : uint8_t {
@@ -168,6 +169,13 @@ class Partition : public std::enable_shared_from_this<Partition> {
   void WriteParked(const DocumentOfPartition& document,
                    std::function<bool(StoredParked& parked)> change);
   void RemoveParked(const DocumentOfPartition& document, const lease::Place& stored);
+
+  static absl::Status NotDelivered(std::string_view field, const lease::Place& place,
+                                   const std::string& problem);
+
+  // Who waits for a turn of the stream's: the events, or a replay.
+  int32_t EventsTurn() const { return partition_; }
+  int32_t ReplayTurn() const { return -1 - partition_; }
 
   std::string LeaseName() const {
     return PartitionLeaseName(setup_->subscription.subscription.incarnation, partition_);

@@ -1,0 +1,255 @@
+// What of a partition is parked: read, delivered again, and given up.
+#include <algorithm>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/feed/partition.h"
+
+namespace strata::feed {
+
+using lease::HeldState;
+using lease::HeldWrite;
+using store::Keyspace;
+using store::WriteBatch;
+
+// Goes on with what was asked of them, one step at a time: first the place is written, so that all
+// in front of it counts.
+void Partition::LookAtParked() {
+  bool reload = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kActive || replaying_) return;
+    reload = reload_parked_;
+  }
+  if (reload && !LoadParked().ok()) return;  // the next look tries again
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kActive || replaying_ || replay_ || failing_) return;
+    const bool wanted = std::any_of(parked_.begin(), parked_.end(), [](const auto& parked) {
+      return parked.second.document.replay || parked.second.discard;
+    });
+    if (!wanted) return;
+    replaying_ = true;
+  }
+  Worker::Write write;
+  write.change = [self = shared_from_this()](lease::State& state) {
+    const lease::Place before = state.place;
+    self->Refresh(state);
+    return state.place > before;
+  };
+  write.done = [self = shared_from_this()](const absl::StatusOr<HeldState>& result) {
+    if (result.ok()) return self->StepReplay(result->state.place);
+    const std::lock_guard lock(self->mutex_);
+    self->replaying_ = false;
+  };
+  worker_->Submit(std::move(write));
+}
+
+// `stored`: the place as it is stored.
+void Partition::StepReplay(const lease::Place& stored) {
+  std::optional<StoredParked> next;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [document, parked] : parked_) {
+      if (!parked.document.replay && !parked.discard) continue;
+      // One that has passed versions behind the place waits until that has come there.
+      const auto skipped = skipped_.find(document);
+      const bool behind = skipped != skipped_.end() && skipped->second > stored;
+      if (parked.discard && behind) continue;
+      next = parked;
+      break;
+    }
+    if (!next || phase_ != Phase::kActive || failing_) {
+      replaying_ = false;
+      return;
+    }
+  }
+  const DocumentOfPartition document{next->document.collection, next->document.id};
+  if (next->discard) return RemoveParked(document, stored);
+  absl::StatusOr<ReplayStep> step =
+      FindReplay(workshop().store, workshop().feed.collections(), setup_->query, next->document,
+                 stored, [stream = setup_->stream] { return stream->closed(); });
+  if (!step.ok()) {
+    {
+      const std::lock_guard lock(mutex_);
+      replaying_ = false;
+    }
+    if (ReasonOf(step.status()) == ErrorReason::kRecordCorrupt) setup_->failed(step.status());
+    return;
+  }
+  if (step->event) {
+    {
+      const std::lock_guard lock(mutex_);
+      replay_.emplace();
+      replay_->document = document;
+      replay_->place = OpenEvent::Of(*step->event).place;
+      replay_->next_version = step->next_version;
+      replay_event_ = std::move(step->event);
+    }
+    return DeliverReplay();
+  }
+  if (step->more) {
+    // None of those is wanted.
+    return WriteParked(document, [version = step->next_version](StoredParked& parked) {
+      parked.document.from_version = std::max(parked.document.from_version, version);
+      return true;
+    });
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    const auto skipped = skipped_.find(document);
+    if (skipped != skipped_.end() && skipped->second > stored) {
+      replaying_ = false;
+      return;  // a later look finds the place farther on
+    }
+  }
+  RemoveParked(document, stored);
+}
+
+void Partition::DeliverReplay() {
+  Delivery delivery;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase_ != Phase::kActive || !replay_ || !replay_event_) {
+      replay_.reset();
+      replay_event_.reset();
+      replaying_ = false;
+      setup_->stream->Withdraw(ReplayTurn());
+      return;
+    }
+    if (!setup_->stream->Begin(ReplayTurn(),
+                               [self = shared_from_this()] { self->DeliverReplay(); })) {
+      return;
+    }
+    const auto parked = parked_.find(replay_->document);
+    delivery.attempt = parked == parked_.end() ? 1 : parked->second.document.attempts + 1;
+    delivery.replay = true;
+    delivery.lease.name = LeaseName();
+    delivery.lease.token = worker_->token();
+    delivery.event = *std::move(replay_event_);
+    replay_event_.reset();
+    replay_->delivered = true;
+    replay_->behind = window_->last_delivered();
+    replay_->since = workshop().clock.SteadyNow();
+    replaying_ = false;
+    highest_ = std::max(highest_, replay_->place);
+    Arm(replay_->since + subscription().ack_timeout);
+  }
+  setup_->stream->Add(partition_, std::move(delivery));
+  setup_->stream->Send(partition_);
+}
+
+void Partition::ReplayDone() {
+  DocumentOfPartition document;
+  int64_t version = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!replay_ || !replay_->delivered || replaying_) return;
+    replaying_ = true;
+    document = replay_->document;
+    version = replay_->next_version;
+  }
+  WriteParked(document, [version](StoredParked& parked) {
+    parked.document.from_version = std::max(parked.document.from_version, version);
+    return true;
+  });
+}
+
+void Partition::ReplayFailed(std::string_view reason) {
+  DocumentOfPartition document;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!replay_ || !replay_->delivered || replaying_) return;
+    replaying_ = true;
+    document = replay_->document;
+    last_replay_ = replay_->place;
+  }
+  WriteParked(document, [reason = std::string(reason)](StoredParked& parked) {
+    ++parked.document.attempts;
+    parked.document.replay = false;
+    parked.document.reason = reason;
+    return true;
+  });
+}
+
+// Changes a record of what is parked, as its owner, and goes on with what is asked of others.
+void Partition::WriteParked(const DocumentOfPartition& document,
+                            std::function<bool(StoredParked& parked)> change) {
+  const auto written = std::make_shared<std::optional<StoredParked>>();
+  Worker::Write write;
+  write.change = [](lease::State&) { return true; };
+  write.joined = [self = shared_from_this(), document, change = std::move(change), written](
+                     const versioning::ReadContext& context, WriteBatch& batch) -> absl::Status {
+    written->reset();
+    std::string key = ParkedKey(self->subscription().incarnation, self->partition_, document);
+    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                     context.reader.Get(Keyspace::kFeed, key));
+    if (!record) return absl::OkStatus();
+    ASSIGN_OR_RETURN(StoredParked parked, DecodeParked(key, record->value, record->stamp));
+    if (!change(parked)) return absl::OkStatus();
+    batch.Replace(Keyspace::kFeed, std::move(key), EncodeParked(parked), record->stamp);
+    *written = std::move(parked);
+    return absl::OkStatus();
+  };
+  write.done = [self = shared_from_this(), document,
+                written](const absl::StatusOr<HeldState>& result) {
+    {
+      const std::lock_guard lock(self->mutex_);
+      self->replay_.reset();
+      self->replaying_ = false;
+      ++self->parked_changes_;
+      if (result.ok() && *written) {
+        self->parked_[document] = **written;
+      } else {
+        self->reload_parked_ = true;
+      }
+    }
+    self->LookAtParked();
+  };
+  worker_->Submit(std::move(write));
+}
+
+// Nothing of the document is left in front of the place, and nothing was passed over behind it: so
+// it is as if it had never been parked.
+void Partition::RemoveParked(const DocumentOfPartition& document, const lease::Place& stored) {
+  {
+    const std::lock_guard lock(mutex_);
+    // Until it is gone the reader is not to pass over its versions.
+    leaves_parked_ = document;
+    const auto skipped = skipped_.find(document);
+    if (skipped != skipped_.end() && skipped->second > stored) {
+      leaves_parked_.reset();
+      replaying_ = false;
+      return;
+    }
+  }
+  Worker::Write write;
+  write.change = [stored](lease::State& state) { return state.place == stored; };
+  write.joined = [self = shared_from_this(), document](const versioning::ReadContext& context,
+                                                       WriteBatch& batch) -> absl::Status {
+    std::string key = ParkedKey(self->subscription().incarnation, self->partition_, document);
+    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                     context.reader.Get(Keyspace::kFeed, key));
+    if (record) batch.DeleteIf(Keyspace::kFeed, std::move(key), record->stamp);
+    return absl::OkStatus();
+  };
+  write.done = [self = shared_from_this(), document](const absl::StatusOr<HeldState>& result) {
+    {
+      const std::lock_guard lock(self->mutex_);
+      self->leaves_parked_.reset();
+      self->replaying_ = false;
+      if (result.ok() && result->written) {
+        ++self->parked_changes_;
+        self->parked_.erase(document);
+        self->skipped_.erase(document);
+        self->wants_room_ = false;
+      }
+    }
+    self->LookAtParked();
+    self->Resume();
+  };
+  worker_->Submit(std::move(write));
+}
+
+}  // namespace strata::feed
