@@ -53,7 +53,8 @@ v1::ConsumeRequest OpenRequest(const ConsumeOptions& options) {
   v1::ConsumeRequest::Open& open = *request.mutable_open();
   open.set_subscription(options.subscription);
   open.set_consumer(options.consumer.empty() ? ThisProcess() : options.consumer);
-  open.set_window(options.window);
+  // Commands run one at a time, and what waits for its turn does so against ack_timeout.
+  open.set_window(options.window == 0 && !options.command.empty() ? 1 : options.window);
   open.set_include_content(options.content);
   open.set_include_changes(options.changes);
   open.set_encoding(v1::ENCODING_BSON);
@@ -89,7 +90,7 @@ class Consuming {
       status = OneStream();
     }
     if (!failure_.empty()) return session_.Fail(failure_);
-    return deliveries_.stopped() || status.ok() ? kExitOk : session_.Refuse(status);
+    return status.ok() || cut_ ? kExitOk : session_.Refuse(status);
   }
 
  private:
@@ -99,10 +100,11 @@ class Consuming {
   // For the server to take the partitions back and to say so.
   static constexpr std::chrono::seconds kLeavePatience{15};
 
-  // A server that ends may end its calls so too.
+  // A server that ends may end its calls so too, and one that has no room for more has some later.
   static bool IsBroken(const grpc::Status& status) {
     return status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-           status.error_code() == grpc::StatusCode::CANCELLED;
+           status.error_code() == grpc::StatusCode::CANCELLED ||
+           status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
   }
 
   // What is under way is finished, and the partitions are given back; the second time not even
@@ -113,6 +115,7 @@ class Consuming {
     if (!again) return;
     if (command_) command_->Terminate();
     const std::lock_guard lock(mutex_);
+    cut_ = true;
     if (context_ != nullptr) context_->TryCancel();
   }
 
@@ -247,6 +250,7 @@ class Consuming {
   client::Repetition::Clock::time_point trouble_since_;
 
   std::mutex mutex_;                        // guards what follows, while a stream is open
+  bool cut_ = false;                        // by whoever runs this
   bool heard_ = false;                      // the server is there: it answered something
   int attempts_ = 0;                        // since the last message
   grpc::ClientContext* context_ = nullptr;  // of the stream that is open
@@ -265,13 +269,15 @@ void AddConsumeCommand(CLI::App& app, Session& session) {
       *app.add_subcommand("consume", "The events of a subscription, each until it is done");
   auto options = std::make_shared<ConsumeOptions>();
   command.add_option("NAME", options->subscription, "The subscription")->required();
-  command.add_option("COMMAND", options->command,
-                     "Behind --: run for each event, which it reads on standard input");
+  AddRepeated(command, "COMMAND", options->command,
+              "Behind --: run for each event, which it reads on standard input")
+      ->expected(-1);
   command.add_option("--consumer", options->consumer,
                      "Who consumes, for those who look; this machine and process unless given");
   command
       .add_option("--window", options->window,
-                  "So many events of each partition are on their way at once; 100 unless given")
+                  "So many events of each partition are on their way at once; 100, with COMMAND 1, "
+                  "unless given")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   command.add_flag("--content", options->content, "With the content of each version");
@@ -284,15 +290,17 @@ void AddConsumeCommand(CLI::App& app, Session& session) {
                   "How long to try to go on when the stream breaks; 60s unless given")
       ->type_name("TIME");
   command.footer(
-      "COMMAND gets the event as one line of JSON, and in its environment STRATA_LEASE, which\n"
-      "strata's writes take so that they take effect once, and STRATA_ATTEMPT, from 1. Exit "
-      "status\n"
-      "0: the event is done; else it has failed, with the last line of standard error as reason,\n"
-      "and comes again. Without COMMAND events are lines, done when they are printed. Ctrl-C lets\n"
-      "the command under way end, then gives the partitions back; a second one ends it.\n"
+      "COMMAND gets the event as one line of JSON, and in its environment STRATA_ATTEMPT, from 1,\n"
+      "and STRATA_LEASE, which one write of strata's takes so that it takes effect once: a second\n"
+      "one for the same event is refused, so what is several writes is one strata commit. Exit\n"
+      "status 0: the event is done; else it has failed, with the last line of standard error as\n"
+      "reason, and comes again. Commands run one at a time, each partition in its turn: the\n"
+      "subscription's ack_timeout has to be longer than a command for each of them takes. Without\n"
+      "COMMAND events are lines, done when they are printed. Ctrl-C lets the command under way\n"
+      "end, then gives the partitions back; a second one ends it.\n"
       "Examples:\n"
       "  strata consume mail -- ./send-mail\n"
-      "  strata consume copy --content -- sh -c 'strata update copies x @- --allow-missing'\n"
+      "  strata consume sums -- strata update sums all --allow-missing --increment /orders=1\n"
       "  strata consume mail --json --count 10");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunConsume(session, *options); };

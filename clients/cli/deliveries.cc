@@ -18,7 +18,7 @@ void Deliveries::Add(v1::ConsumeResponse& response) {
     case v1::ConsumeResponse::kRevoked:
       tokens_.erase(response.revoked().partition());
       failed_.erase(response.revoked().partition());
-      Drop(response.revoked().partition());
+      queues_.erase(response.revoked().partition());
       break;
     case v1::ConsumeResponse::kAcknowledged: {
       const v1::ConsumeResponse::Acknowledged& done = response.acknowledged();
@@ -40,11 +40,7 @@ void Deliveries::AddOne(Taken taken) {
     if (taken.place() != failed->second) return;
     failed_.erase(failed);
   }
-  queue_.push_back(std::move(taken));
-}
-
-void Deliveries::Drop(int32_t partition) {
-  std::erase_if(queue_, [&](const Taken& taken) { return taken.partition == partition; });
+  queues_[taken.partition].push_back(std::move(taken));
 }
 
 void Deliveries::End() {
@@ -56,18 +52,22 @@ void Deliveries::End() {
 void Deliveries::Begin() {
   const std::lock_guard lock(mutex_);
   over_ = false;
-  queue_.clear();
+  queues_.clear();
   tokens_.clear();
   failed_.clear();
 }
 
 std::vector<Deliveries::Taken> Deliveries::Await(size_t most) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return over_ || stopped_ || !queue_.empty(); });
+  changed_.wait(lock, [this] { return over_ || stopped_ || !queues_.empty(); });
   std::vector<Taken> taken;
-  while (!stopped_ && !over_ && taken.size() < most && !queue_.empty()) {
-    taken.push_back(std::move(queue_.front()));
-    queue_.pop_front();
+  while (!stopped_ && !over_ && taken.size() < most && !queues_.empty()) {
+    auto next = queues_.upper_bound(last_);
+    if (next == queues_.end()) next = queues_.begin();
+    last_ = next->first;
+    taken.push_back(std::move(next->second.front()));
+    next->second.pop_front();
+    if (next->second.empty()) queues_.erase(next);
   }
   return taken;
 }
@@ -86,8 +86,11 @@ bool Deliveries::HoldsLocked(const Taken& taken) const {
 void Deliveries::Fail(const Taken& taken) {
   const std::lock_guard lock(mutex_);
   if (!HoldsLocked(taken)) return;
-  Drop(taken.partition);
   failed_[taken.partition] = taken.place();
+  const auto queue = queues_.find(taken.partition);
+  if (queue == queues_.end()) return;
+  std::erase_if(queue->second, [](const Taken& each) { return !each.delivery.replay(); });
+  if (queue->second.empty()) queues_.erase(queue);
 }
 
 void Deliveries::Stop() {

@@ -36,15 +36,16 @@ class Deliveries {
   // A stream begins.
   void Begin();
 
-  // Up to `most` deliveries, in order, which are the caller's to work on; waits for the first.
-  // None: there will be no more.
+  // Up to `most` deliveries, which are the caller's to work on: of one partition after the other in
+  // turns, so that none waits for all that there is of another, and in order of each. Waits for the
+  // first. None: there will be no more.
   std::vector<Taken> Await(size_t most);
   // Whether the partition is still what it was when that was delivered; if not, whatever has become
   // of it concerns nobody.
   bool Holds(const Taken& taken);
   // The event failed, and comes again. What has been delivered behind it counts for nothing, also
   // what is still to arrive: that all comes again behind the event or, if it was parked, behind the
-  // word that it is done with. REQUIRES: it is no replay.
+  // word that it is done with. Replays stand by themselves. REQUIRES: it is no replay.
   void Fail(const Taken& taken);
 
   // No more are wanted, of any stream.
@@ -55,14 +56,14 @@ class Deliveries {
 
  private:
   void AddOne(Taken taken);
-  void Drop(int32_t partition);
   bool HoldsLocked(const Taken& taken) const;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::deque<Taken> queue_;
-  std::map<int32_t, int64_t> tokens_;  // of the partitions that are this consumer's
-  std::map<int32_t, Place> failed_;    // by partition: the event that failed and has not come again
+  std::map<int32_t, std::deque<Taken>> queues_;  // by partition; none is empty
+  int32_t last_ = -1;                            // the partition that had its turn
+  std::map<int32_t, int64_t> tokens_;            // of the partitions that are this consumer's
+  std::map<int32_t, Place> failed_;  // by partition: the event that failed and has not come again
   bool over_ = false;
   bool stopped_ = false;
 };

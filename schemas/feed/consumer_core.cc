@@ -243,8 +243,9 @@ void ConsumerCore::Move(Assignment seen) {
     while (const std::optional<feed::Move> move = NextMove(seen, choice_++)) {
       const auto number = static_cast<size_t>(move->partition);
       if (move->kind == feed::Move::Kind::kTake) {
-        auto partition =
-            std::make_shared<Partition>(setup_, move->partition, had_[move->partition]);
+        const auto had = had_.find(move->partition);
+        auto partition = std::make_shared<Partition>(
+            setup_, move->partition, had == had_.end() ? lease::Place() : had->second);
         partitions_.emplace(move->partition, partition);
         take.push_back(std::move(partition));
         seen.holders[number] = seen.me;
@@ -260,16 +261,23 @@ void ConsumerCore::Move(Assignment seen) {
 }
 
 void ConsumerCore::OnEnded(int32_t partition) {
+  bool held = false;
+  microseconds pause = kLookAgain;
   {
     const std::lock_guard lock(mutex_);
     const auto found = partitions_.find(partition);
     if (found == partitions_.end()) return;
-    had_[partition] = std::max(had_[partition], found->second->highest_delivered());
+    held = found->second->held();
+    if (held) had_[partition] = std::max(had_[partition], found->second->highest_delivered());
     partitions_.erase(found);
+    failed_takes_ = held ? 0 : std::min(failed_takes_ + 1, 16);
+    pause = std::min(pause * (1 << failed_takes_), subscription().lease_ttl / 3);
   }
-  changed_();
+  // What nobody had is as free as before: others need not look, or all would try for ever while a
+  // store refuses.
+  if (held) changed_();
   // One that another was faster to take may be the wrong thing to have wanted.
-  setup_->workshop->Later(kLookAgain, [weak = weak_from_this()] {
+  setup_->workshop->Later(pause, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->LookSoon();
   });
   FinishIfGone();

@@ -88,6 +88,7 @@ class ConsumerCore : public std::enable_shared_from_this<ConsumerCore> {
   bool look_again_ = false;
   store::Stamp requests_ = 0;  // as of the last look
   size_t choice_ = 0;
+  int failed_takes_ = 0;  // since a partition was held last
   std::optional<absl::Status> ending_;
   bool leaving_ = false;  // the member's lease is being given back
 };

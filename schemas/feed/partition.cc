@@ -91,6 +91,11 @@ bool Partition::leaving() const {
   return phase_ == Phase::kLeaving || phase_ == Phase::kEnding || end_asked_;
 }
 
+bool Partition::held() const {
+  const std::lock_guard lock(mutex_);
+  return window_.has_value();
+}
+
 lease::Place Partition::highest_delivered() const {
   const std::lock_guard lock(mutex_);
   return std::max(highest_, stale_);
@@ -128,7 +133,10 @@ void Partition::OnTaken(const absl::StatusOr<lease::Lease>& lease) {
       failed_.oldest_open_time = 0;
       const UnixMicros now = workshop().clock.Now();
       if (failed_.retry_time > now) {
-        hold_until_ = workshop().clock.SteadyNow() + microseconds(failed_.retry_time - now);
+        // Whoever wrote it may have had another clock.
+        const auto rest =
+            std::min(microseconds(failed_.retry_time - now), Backoff(failed_.attempts));
+        hold_until_ = workshop().clock.SteadyNow() + rest;
       }
     }
     if (abandoned_ || failed_.attempts > 0) careful_ = setup_->window;
@@ -150,7 +158,10 @@ void Partition::OnTaken(const absl::StatusOr<lease::Lease>& lease) {
 // What is parked has to be known before anything is delivered.
 void Partition::Load() {
   const absl::Status loaded = LoadParked();
-  if (ReasonOf(loaded) == ErrorReason::kRecordCorrupt) return setup_->failed(loaded);
+  if (ReasonOf(loaded) == ErrorReason::kRecordCorrupt) {
+    Release(RevokeReason::kBalance, false);
+    return setup_->failed(loaded);
+  }
   if (!loaded.ok()) {
     return workshop().Later(kLoadRetry, [self = shared_from_this()] { self->Load(); });
   }
@@ -169,6 +180,7 @@ void Partition::Load() {
       for (const auto& [document, parked] : parked_) {
         if (!parked.document.replay || parked.discard) continue;
         killed = document;
+        replaying_ = true;
         break;
       }
     }
@@ -185,7 +197,7 @@ void Partition::Load() {
     });
   }
   OpenSource();
-  LookAtParked();
+  if (!killed) LookAtParked();
 }
 
 absl::Status Partition::LoadParked() {
@@ -222,16 +234,19 @@ void Partition::OpenSource() {
   query.selection.partitions = subscription().partitions;
   query.selection.partition = partition_;
   query.bookmark_interval = subscription().lease_ttl / 3;
+  lease::Place start;
   {
     const std::lock_guard lock(mutex_);
     if (phase_ != Phase::kActive || failing_) return;
-    query.start = FromPlace{window_->end()};
+    start = window_->end();
   }
+  query.start = FromPlace{start};
   auto source = std::make_shared<Source>(shared_from_this());
   const std::shared_ptr<Watch> watch = workshop().feed.Follow(std::move(query), source);
   {
     const std::lock_guard lock(mutex_);
-    if (phase_ != Phase::kActive || failing_ || source_ != nullptr) {
+    // Whoever moved the place meanwhile opens one there.
+    if (phase_ != Phase::kActive || failing_ || source_ != nullptr || start != window_->end()) {
       source->detached = true;
       return;
     }
@@ -359,18 +374,12 @@ bool Partition::JudgeFirst(const OpenEvent& event) {
 void Partition::EndTurn(Source& source, const Progress& progress) {
   if (source.filling) {
     setup_->stream->Send(partition_);
-    source.filling = false;
-  } else {
-    bool asked = false;
-    {
-      const std::lock_guard lock(mutex_);
-      asked = turn_asked_;
-    }
-    if (!asked) setup_->stream->Withdraw(EventsTurn());
   }
   {
     const std::lock_guard lock(mutex_);
+    const bool filled = std::exchange(source.filling, false);
     if (source_.get() != &source) return;
+    if (!filled && !turn_asked_) setup_->stream->Withdraw(EventsTurn());
     window_->Pass({progress.resume_position, std::nullopt});
     waits_ = true;
   }
@@ -420,12 +429,12 @@ void Partition::OnTurn() {
   {
     const std::lock_guard lock(mutex_);
     turn_asked_ = false;
-    if (waits_ && CanDeliver()) {
-      waits_ = false;
-      watch = watch_;
+    if (!waits_ || !CanDeliver() || watch_ == nullptr) {
+      return setup_->stream->Withdraw(EventsTurn());
     }
+    waits_ = false;
+    watch = watch_;
   }
-  if (watch == nullptr) return setup_->stream->Withdraw(EventsTurn());
   watch->Ready();
 }
 
@@ -454,7 +463,7 @@ void Partition::OnAlarm(Time time) {
     const auto timeout = subscription().ack_timeout;
     if (phase_ == Phase::kLeaving) {
       release = !failing_ && now >= leave_by_;
-      if (!release) Arm(leave_by_);
+      if (now < leave_by_) Arm(leave_by_);
     } else if (phase_ == Phase::kActive && !failing_ && window_->open() > 0) {
       if (now >= first_open_since_ + timeout) {
         Failure failure;
@@ -508,8 +517,9 @@ absl::Status Partition::Ack(const lease::Place& place) {
       ResumeLater();
     }
   }
+  // At once, so that whoever leaves next finds it written.
+  if (replayed) ReplayDone();
   // Not by this thread, which may be in a call of the sink's.
-  if (replayed) workshop().Later([self = shared_from_this()] { self->ReplayDone(); });
   if (release) {
     workshop().Later([self = shared_from_this()] { self->Release(RevokeReason::kBalance, true); });
   }
@@ -562,8 +572,12 @@ void Partition::WriteAcks() {
 void Partition::EndAcks(const lease::Place& target, const absl::StatusOr<HeldState>& result) {
   if (!result.ok()) {
     const auto reason = ReasonOf(result.status());
-    if (reason == ErrorReason::kLeaseLost || reason == ErrorReason::kCancelled) return;
-    return setup_->failed(result.status());
+    if (reason != ErrorReason::kLeaseLost && reason != ErrorReason::kCancelled) {
+      return setup_->failed(result.status());
+    }
+    const std::lock_guard lock(mutex_);
+    writing_acks_ = false;
+    return;
   }
   if (result->written) ++setup_->counts->acknowledging_commits;
   bool tell = false;
@@ -605,9 +619,12 @@ PartitionData Partition::Data() const {
 void Partition::Look(bool asked) {
   {
     const std::lock_guard lock(mutex_);
+    if (asked) {
+      reload_parked_ = true;
+      ++parked_changes_;  // whoever reads them now may have passed what is new
+    }
     if (phase_ != Phase::kActive) return;
     wants_room_ = false;
-    reload_parked_ |= asked;
   }
   LookAtParked();
   Resume();

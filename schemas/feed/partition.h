@@ -83,6 +83,8 @@ class Partition : public std::enable_shared_from_this<Partition> {
   void Drop();
 
   bool leaving() const;
+  // Whether it was ever held.
+  bool held() const;
   // The last event that was delivered.
   lease::Place highest_delivered() const;
 
@@ -116,7 +118,6 @@ class Partition : public std::enable_shared_from_this<Partition> {
     lease::Place place;
     int64_t next_version = 0;
     bool delivered = false;
-    lease::Place behind;  // this event it was delivered
     Time since;
   };
 
@@ -156,6 +157,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
                     store::WriteBatch& batch) const;
 
   void GoOn();
+  void GiveUp(const absl::Status& status);
   void Release(RevokeReason reason, bool told);
   void EndRelease(const lease::Place& target, const absl::StatusOr<lease::HeldState>& result);
   void OnLost();
@@ -163,12 +165,14 @@ class Partition : public std::enable_shared_from_this<Partition> {
 
   void LookAtParked();
   void StepReplay(const lease::Place& stored);
+  absl::StatusOr<bool> StepReplayOf(const StoredParked& parked, const lease::Place& stored);
   void DeliverReplay();
   void ReplayDone();
   void ReplayFailed(std::string_view reason);
   void WriteParked(const DocumentOfPartition& document,
                    std::function<bool(StoredParked& parked)> change);
-  void RemoveParked(const DocumentOfPartition& document, const lease::Place& stored);
+  std::optional<StoredParked> NextAsked(const std::optional<StoredParked>& last) const;
+  bool RemoveParked(const DocumentOfPartition& document, const lease::Place& stored);
 
   static absl::Status NotDelivered(std::string_view field, const lease::Place& place,
                                    const std::string& problem);

@@ -21,9 +21,11 @@ absl::Status Partition::Nack(const lease::Place& place, std::string_view reason,
     if (phase_ == Phase::kEnding || phase_ == Phase::kEnded || end_asked_) return absl::OkStatus();
     if (replay_ && replay_->delivered && replay_->place == place) {
       replayed = true;
-      // As behind every event that fails, though here it comes again at once.
-      window_->VoidBehind(replay_->behind);
-      Retire();
+    } else if (window_ && place <= window_->done()) {
+      // Its effect was written after all, and that was met before this: it does not come again.
+      setup_->stream->Tell([partition = partition_, done = window_->done()](ConsumerSink& sink) {
+        sink.Acknowledged(partition, done);
+      });
     } else {
       if (!window_ || !window_->IsOpen(place)) {
         if (place <= stale_ || place == last_replay_) return absl::OkStatus();
@@ -39,18 +41,15 @@ absl::Status Partition::Nack(const lease::Place& place, std::string_view reason,
       Fail(std::move(failure));
     }
   }
-  if (replayed) {
-    workshop().Later([self = shared_from_this(), reason = std::string(reason)] {
-      self->ReplayFailed(reason);
-      self->OpenSource();
-    });
-  }
+  if (replayed) ReplayFailed(reason);
   return absl::OkStatus();
 }
 
 // With the lock held. What is delivered is void: it begins anew when the failure is written down.
 void Partition::Fail(Failure failure) {
   failing_ = true;
+  // The consumer does not know yet, and may acknowledge what it has.
+  if (failure.release) stale_ = std::max(stale_, highest_);
   window_->Void();
   Retire();
   workshop().Later([self = shared_from_this(), shared = std::make_shared<Failure>(std::move(
@@ -130,13 +129,12 @@ void Partition::EndFailure(const std::shared_ptr<Failure>& failure,
   if (!result.ok()) {
     const auto reason = ReasonOf(result.status());
     if (reason == ErrorReason::kLeaseLost || reason == ErrorReason::kCancelled) return;
-    return setup_->failed(result.status());
+    return GiveUp(result.status());
   }
   const lease::Place& place = result->state.place;
   bool tell = false;
   {
     const std::lock_guard lock(mutex_);
-    failing_ = false;
     // It does not come again, which its consumer has to know: what comes next counts.
     tell = place >= failure->event.place && place > told_;
     if (tell) told_ = place;
@@ -165,24 +163,40 @@ void Partition::EndFailure(const std::shared_ptr<Failure>& failure,
   GoOn();
 }
 
-// After a failure: ends what was to end, or begins anew at the place.
+// After a failure: ends what was to end, or begins anew at the place. What is parked is known again
+// before anything is delivered.
 void Partition::GoOn() {
-  bool release = false;
   bool reload = false;
   {
     const std::lock_guard lock(mutex_);
-    release = end_asked_ || phase_ == Phase::kLeaving;
-    reload = reload_parked_;
+    reload = reload_parked_ && !end_asked_ && phase_ == Phase::kActive;
   }
-  if (release) return Release(RevokeReason::kBalance, true);
   if (reload) {
     const absl::Status loaded = LoadParked();
-    if (ReasonOf(loaded) == ErrorReason::kRecordCorrupt) return setup_->failed(loaded);
+    if (ReasonOf(loaded) == ErrorReason::kRecordCorrupt) return GiveUp(loaded);
     if (!loaded.ok()) {
       return workshop().Later(kLoadRetry, [self = shared_from_this()] { self->GoOn(); });
     }
   }
+  bool release = false;
+  {
+    const std::lock_guard lock(mutex_);
+    failing_ = false;
+    release = end_asked_ || phase_ == Phase::kLeaving;
+    // Their write came behind one that was to end the lease, and did not.
+    if (acked_ > told_) WriteAcksLater();
+  }
+  if (release) return Release(RevokeReason::kBalance, true);
   OpenSource();
+}
+
+// The consumer cannot go on; nothing that it would wait for here is under way any more.
+void Partition::GiveUp(const absl::Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    failing_ = false;
+  }
+  setup_->failed(status);
 }
 
 }  // namespace strata::feed

@@ -46,65 +46,73 @@ void Partition::LookAtParked() {
   worker_->Submit(std::move(write));
 }
 
-// `stored`: the place as it is stored.
+// `stored`: the place as it is stored. Does the first thing there is to do; what waits for the
+// place to move on waits for a later look, and holds up no other document.
 void Partition::StepReplay(const lease::Place& stored) {
+  absl::StatusOr<bool> done = false;
   std::optional<StoredParked> next;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [document, parked] : parked_) {
-      if (!parked.document.replay && !parked.discard) continue;
-      // One that has passed versions behind the place waits until that has come there.
-      const auto skipped = skipped_.find(document);
-      const bool behind = skipped != skipped_.end() && skipped->second > stored;
-      if (parked.discard && behind) continue;
-      next = parked;
-      break;
-    }
-    if (!next || phase_ != Phase::kActive || failing_) {
-      replaying_ = false;
-      return;
-    }
-  }
-  const DocumentOfPartition document{next->document.collection, next->document.id};
-  if (next->discard) return RemoveParked(document, stored);
-  absl::StatusOr<ReplayStep> step =
-      FindReplay(workshop().store, workshop().feed.collections(), setup_->query, next->document,
-                 stored, [stream = setup_->stream] { return stream->closed(); });
-  if (!step.ok()) {
+  do {
     {
       const std::lock_guard lock(mutex_);
-      replaying_ = false;
+      next = NextAsked(next);
+      if (!next) {
+        replaying_ = false;
+        return;
+      }
     }
-    if (ReasonOf(step.status()) == ErrorReason::kRecordCorrupt) setup_->failed(step.status());
-    return;
+    done = StepReplayOf(*next, stored);
+  } while (done.ok() && !*done);
+  if (done.ok()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    replaying_ = false;
   }
-  if (step->event) {
+  const auto reason = ReasonOf(done.status());
+  if (reason != ErrorReason::kStoreUnavailable && reason != ErrorReason::kCancelled) {
+    setup_->failed(done.status());
+  }
+}
+
+// With the lock held. The first of which something was asked, behind `last`.
+std::optional<StoredParked> Partition::NextAsked(const std::optional<StoredParked>& last) const {
+  if (phase_ != Phase::kActive || failing_ || replay_) return std::nullopt;
+  auto next =
+      last ? parked_.upper_bound({last->document.collection, last->document.id}) : parked_.begin();
+  while (next != parked_.end() && !next->second.document.replay && !next->second.discard) ++next;
+  return next == parked_.end() ? std::nullopt : std::optional(next->second);
+}
+
+// Whether there was something to do.
+absl::StatusOr<bool> Partition::StepReplayOf(const StoredParked& parked,
+                                             const lease::Place& stored) {
+  const DocumentOfPartition document{parked.document.collection, parked.document.id};
+  if (parked.discard) return RemoveParked(document, stored);
+  RETURN_IF_ERROR(setup_->stream->Admit());
+  ASSIGN_OR_RETURN(
+      ReplayStep step,
+      FindReplay(workshop().store, workshop().feed.collections(), setup_->query, parked.document,
+                 stored, [stream = setup_->stream] { return stream->closed(); }));
+  if (step.event) {
     {
       const std::lock_guard lock(mutex_);
       replay_.emplace();
       replay_->document = document;
-      replay_->place = OpenEvent::Of(*step->event).place;
-      replay_->next_version = step->next_version;
-      replay_event_ = std::move(step->event);
+      replay_->place = OpenEvent::Of(*step.event).place;
+      replay_->next_version = step.next_version;
+      replay_event_ = std::move(step.event);
     }
-    return DeliverReplay();
+    DeliverReplay();
+    return true;
   }
-  if (step->more) {
+  if (step.more) {
     // None of those is wanted.
-    return WriteParked(document, [version = step->next_version](StoredParked& parked) {
-      parked.document.from_version = std::max(parked.document.from_version, version);
+    WriteParked(document, [version = step.next_version](StoredParked& stored_parked) {
+      stored_parked.document.from_version = std::max(stored_parked.document.from_version, version);
       return true;
     });
+    return true;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    const auto skipped = skipped_.find(document);
-    if (skipped != skipped_.end() && skipped->second > stored) {
-      replaying_ = false;
-      return;  // a later look finds the place farther on
-    }
-  }
-  RemoveParked(document, stored);
+  return RemoveParked(document, stored);
 }
 
 void Partition::DeliverReplay() {
@@ -130,7 +138,6 @@ void Partition::DeliverReplay() {
     delivery.event = *std::move(replay_event_);
     replay_event_.reset();
     replay_->delivered = true;
-    replay_->behind = window_->last_delivered();
     replay_->since = workshop().clock.SteadyNow();
     replaying_ = false;
     highest_ = std::max(highest_, replay_->place);
@@ -211,21 +218,19 @@ void Partition::WriteParked(const DocumentOfPartition& document,
 }
 
 // Nothing of the document is left in front of the place, and nothing was passed over behind it: so
-// it is as if it had never been parked.
-void Partition::RemoveParked(const DocumentOfPartition& document, const lease::Place& stored) {
+// it is as if it had never been parked. False: something was; it waits until the place has come
+// there.
+bool Partition::RemoveParked(const DocumentOfPartition& document, const lease::Place& stored) {
   {
     const std::lock_guard lock(mutex_);
-    // Until it is gone the reader is not to pass over its versions.
-    leaves_parked_ = document;
     const auto skipped = skipped_.find(document);
-    if (skipped != skipped_.end() && skipped->second > stored) {
-      leaves_parked_.reset();
-      replaying_ = false;
-      return;
-    }
+    if (skipped != skipped_.end() && skipped->second > stored) return false;
+    // Until it is gone the reader is not to pass over its versions; so however far the place moves
+    // meanwhile, none of them lies there.
+    leaves_parked_ = document;
   }
   Worker::Write write;
-  write.change = [stored](lease::State& state) { return state.place == stored; };
+  write.change = [](lease::State&) { return true; };
   write.joined = [self = shared_from_this(), document](const versioning::ReadContext& context,
                                                        WriteBatch& batch) -> absl::Status {
     std::string key = ParkedKey(self->subscription().incarnation, self->partition_, document);
@@ -239,7 +244,7 @@ void Partition::RemoveParked(const DocumentOfPartition& document, const lease::P
       const std::lock_guard lock(self->mutex_);
       self->leaves_parked_.reset();
       self->replaying_ = false;
-      if (result.ok() && result->written) {
+      if (result.ok()) {
         ++self->parked_changes_;
         self->parked_.erase(document);
         self->skipped_.erase(document);
@@ -250,6 +255,7 @@ void Partition::RemoveParked(const DocumentOfPartition& document, const lease::P
     self->Resume();
   };
   worker_->Submit(std::move(write));
+  return true;
 }
 
 }  // namespace strata::feed

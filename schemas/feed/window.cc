@@ -65,11 +65,10 @@ void Window::PopFirst() {
   open_.pop_front();
 }
 
-void Window::Void() { VoidBehind({}); }
-
-void Window::VoidBehind(const lease::Place& place) {
-  while (!open_.empty() && open_.back().event.place > place) TakeBack();
-  if (!open_.empty()) open_.back().passed.reset();
+void Window::Void() {
+  open_.clear();
+  bytes_ = 0;
+  last_delivered_ = acknowledged_;
 }
 
 }  // namespace strata::feed

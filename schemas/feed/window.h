@@ -76,8 +76,6 @@ class Window {
   bool IsOpen(const lease::Place& place) const;
   // Nothing was delivered that is open, nor anything passed over behind it.
   void Void();
-  // The same of what lies behind `place`.
-  void VoidBehind(const lease::Place& place);
   // Behind which whatever is still to come lies.
   const lease::Place& end() const { return open_.empty() ? done_ : open_.back().end(); }
 

@@ -251,12 +251,20 @@ class Scenario {
         wrong_.push_back(NameOf(delivery.event) + " is delivered after it was acknowledged");
       }
       if (failing_.contains({id, version})) {
-        std::erase_if(consumer.told().deliveries,
-                      [&, of = partition](const auto& each) { return each.first == of; });
-        (void)consumer.Nack(*next);
+        if (!delivery.replay) {
+          std::erase_if(consumer.told().deliveries, [&, of = partition](const auto& each) {
+            return each.first == of && !each.second.replay;
+          });
+        }
+        if (const absl::Status refused = consumer.Nack(*next); !refused.ok()) {
+          wrong_.push_back("nack of " + NameOf(delivery.event) + ": " + refused.ToString());
+        }
         continue;
       }
-      if (!consumer.Ack(*next).ok()) continue;  // void by now
+      if (const absl::Status refused = consumer.Ack(*next); !refused.ok()) {
+        wrong_.push_back("ack of " + NameOf(delivery.event) + ": " + refused.ToString());
+        continue;
+      }
       if (version > taken_[id] + 1) {
         wrong_.push_back(NameOf(delivery.event) + " is taken before the version in front of it");
       }

@@ -132,6 +132,14 @@ class Consume final : public HandlerOf<ConsumeRequest> {
     if (const absl::Status refused = Take(request); !refused.ok()) End(refused);
   }
 
+  // The call ends with it; what was delivered has not failed for that.
+  bool OnRefused(const absl::Status& /*refusal*/) override {
+    ended_ = true;
+    if (messages_ != nullptr) messages_->Close();
+    if (consumer_ != nullptr) consumer_->Leave();
+    return false;
+  }
+
   void OnLastMessage() override {
     if (ended_) return;
     if (consumer_ == nullptr) return End(InvalidMessage("no message came"));

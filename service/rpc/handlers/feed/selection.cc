@@ -42,6 +42,8 @@ absl::StatusOr<feed::Selection> ToSelection(const Names& collections, const std:
                                        " bytes, and ids have at most 256");
   }
   selection.id_prefix = id_prefix;
+  constexpr int kKinds = wire::VersionKind_ARRAYSIZE - 1;
+  if (kinds.size() > kKinds) return TooManyElements("kinds", kinds.size(), kKinds);
   for (int i = 0; i < kinds.size(); ++i) {
     if (kinds[i] == wire::VERSION_KIND_UNSPECIFIED || !wire::VersionKind_IsValid(kinds[i])) {
       return FieldError("kinds[" + std::to_string(i) + "]",
@@ -49,6 +51,9 @@ absl::StatusOr<feed::Selection> ToSelection(const Names& collections, const std:
     }
     selection.kinds.push_back(static_cast<versioning::VersionKind>(kinds[i]));
   }
+  std::sort(selection.kinds.begin(), selection.kinds.end());
+  selection.kinds.erase(std::unique(selection.kinds.begin(), selection.kinds.end()),
+                        selection.kinds.end());
   return selection;
 }
 

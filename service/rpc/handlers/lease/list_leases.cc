@@ -30,6 +30,13 @@ absl::Status ListLeases(const Context& context, const wire::ListLeasesRequest& r
     return context.services.leases.List(query, most);
   });
   const auto may_read = [&] {
+    // They say who consumes what.
+    if (leases.item().name.front() == lease::kServersOwn) {
+      return request.prefix().starts_with(lease::kServersOwn) &&
+             context.services.access.Permits(
+                 *context.call.info().identity, security::Permission::kRead,
+                 {security::ResourceKind::kSubscription, security::kEvery});
+    }
     return context.services.access.Permits(*context.call.info().identity,
                                            security::Permission::kRead,
                                            {security::ResourceKind::kLease, leases.item().name});
