@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <variant>
@@ -84,6 +86,9 @@ class Sink {
   virtual bool closed() const = 0;
   // Whether the watcher may still have what it asked for. Asked before anything is read for it.
   virtual absl::Status Admit() = 0;
+  // About how many events it takes in now, or more: none are looked for in vain. Asked before each
+  // turn's look.
+  virtual size_t room() const { return std::numeric_limits<size_t>::max(); }
   // Puts an event into the message to come; false: the message is full without it, and the event is
   // offered again, after a message without events if none was taken.
   virtual bool Add(Event&& event) = 0;

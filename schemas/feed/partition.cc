@@ -55,6 +55,11 @@ class Partition::Source final : public Sink {
     if (!visit.let_in()) return StoppedError();
     return partition_->setup_->stream->Admit();
   }
+  size_t room() const override {
+    const std::lock_guard lock(partition_->mutex_);
+    if (partition_->careful_ > 0) return 1;
+    return static_cast<size_t>(partition_->setup_->window) - partition_->window_->open();
+  }
   bool Add(Event&& event) override {
     const Doors::Visit visit(partition_->workshop().doors);
     return visit.let_in() && partition_->Offer(*this, std::move(event));

@@ -172,6 +172,7 @@ absl::Status Reader::Begin() {
 // What was trimmed meanwhile would look as if it had never been: so the ledger is read first, and
 // then it is asked where it begins.
 absl::Status Reader::Look(Window& window) {
+  window.events_max = std::clamp<size_t>(sink_->room(), 1, kTurnEventsMax);
   const Tail::Taken taken = workshop_.tail.Take(next_.whole(), kTurnEntriesMax);
   if (taken.held) {
     LookAt(taken, window);
@@ -190,7 +191,7 @@ void Reader::LookAt(const Tail::Taken& taken, Window& window) const {
     uint32_t index = commit->position == next_.position ? next_.index : 0;
     for (; index < commit->entries.size(); ++index) {
       const Place place{commit->position, index};
-      if (window.candidates.size() == kTurnEventsMax) {
+      if (window.candidates.size() == window.events_max) {
         window.next = place;
         return;
       }
@@ -209,7 +210,7 @@ absl::Status Reader::ReadLedger(CommitPosition end, Window& window) const {
   while (cursor.Next() && cursor.position() <= end) {
     if (sink_->closed()) return StoppedError();
     const Place place{cursor.position(), cursor.index()};
-    if (window.candidates.size() == kTurnEventsMax || entries++ == kTurnEntriesMax) {
+    if (window.candidates.size() == window.events_max || entries++ == kTurnEntriesMax) {
       window.next = place;
       return absl::OkStatus();
     }

@@ -92,6 +92,7 @@ class Reader final : public Follower, public std::enable_shared_from_this<Reader
   };
   // What one turn looks at.
   struct Window {
+    size_t events_max = kTurnEventsMax;
     std::vector<Candidate> candidates;
     Place next;  // behind all
     std::vector<CommitPtr> commits;
