@@ -1,7 +1,7 @@
 // The consumers of a subscription, as `strata consume` runs them, while they and the server are
 // stopped and killed: what each event does, with its lease, is done once and in order.
 //
-// STRATA_CONSUMED_UPDATES: so many updates are consumed (160); a kill of the server comes with each
+// STRATA_CONSUMED_UPDATES: so many updates are consumed (96); a kill of the server comes with each
 // 32 of them, at most 20 of them.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
@@ -35,17 +35,17 @@ constexpr std::chrono::seconds kPatience{120};
 
 int UpdatesWanted() {
   const char* const wanted = std::getenv("STRATA_CONSUMED_UPDATES");
-  return wanted == nullptr ? 160 : std::atoi(wanted);
+  return wanted == nullptr ? 96 : std::atoi(wanted);
 }
 
 // What is done with an event: a count of its document's versions, in order or not at all.
-constexpr char kEffect[] = R"(
+constexpr char kEffect[] = R"sh(
 read -r event
 id=$(sed 's/.*"id":"\([^"]*\)".*/\1/' <<< "$event")
 version=$(sed 's/.*"version":{"version":"\([0-9]*\)".*/\1/' <<< "$event")
 exec "$STRATA" update counts "$id" --allow-missing --increment /n=1 --append "/seen=$version" \
   --timeout 5s
-)";
+)sh";
 
 class ConsumeKill : public testing::Test {
  protected:

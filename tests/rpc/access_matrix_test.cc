@@ -8,7 +8,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -167,7 +171,8 @@ constexpr Asked kAsked[] = {
      kSubscription},
     // The lease of a delivery, besides the collection.
     {"strata.v1.DocumentService/Create", Permission::kWrite,
-     R"({"collection": "own", "content": {"json": {}}, "lease": {"name": "$sub/$I/0", "token": 1}})",
+     R"({"collection": "own", "content": {"json": {}},
+         "lease": {"name": "$sub/$I/0", "token": 1}})",
      kPartition},
     {"strata.v1.DocumentService/Update", Permission::kWrite,
      R"({"collection": "own", "id": "a", "patch": {}, "lease": {"name": "$sub/$I/0", "token": 1}})",
@@ -248,12 +253,14 @@ std::string Replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-// Subscriptions are numbered in the order of their making.
-std::string For(std::string_view collection, std::string_view json) {
-  const char* incarnation = "99";  // of none
-  if (collection == "own") incarnation = "1";
-  if (collection == "other") incarnation = "2";
-  return Replaced(Replaced(std::string(json), "$C", collection), "$I", incarnation);
+// Of one server's subscriptions, by their names.
+using Incarnations = std::map<std::string, int64_t, std::less<>>;
+
+std::string For(std::string_view collection, std::string_view json,
+                const Incarnations& incarnations = {}) {
+  const auto found = incarnations.find(collection);
+  const int64_t incarnation = found == incarnations.end() ? 99'999 : found->second;  // of none
+  return Replaced(Replaced(std::string(json), "$C", collection), "$I", std::to_string(incarnation));
 }
 
 // How one call ended.
@@ -327,6 +334,8 @@ class AccessMatrix : public testing::Test {
     for (const std::string_view name : {"own", "other"}) {
       Fill(name, "strata.v1.FeedService/CreateSubscription",
            R"({"name": "$C", "partitions": 1, "collections": ["own"]})");
+      of_guarded_.emplace(name, IncarnationOf(guarded_.Connect(OfOwner()), name));
+      of_open_.emplace(name, IncarnationOf(open_.channel(), name));
     }
     for (const std::string_view collection : {"own", "other", "students"}) {
       Fill(collection, "strata.v1.DocumentService/Create",
@@ -341,11 +350,21 @@ class AccessMatrix : public testing::Test {
     }
   }
 
+  Presented OfOwner() { return guarded_.Uri("spiffe://test/owner"); }
+
+  static int64_t IncarnationOf(const std::shared_ptr<grpc::Channel>& channel,
+                               std::string_view name) {
+    const Answered got = CallAnything(channel, "strata.v1.FeedService/GetSubscription",
+                                      For(name, R"({"name": "$C"})"));
+    v1::GetSubscriptionResponse response;
+    EXPECT_TRUE(got.status.ok() && response.ParseFromString(got.messages.at(0)));
+    return response.subscription().incarnation();
+  }
+
   // On either side.
   void Fill(std::string_view collection, std::string_view method, std::string_view json) {
     const std::string request = For(collection, json);
-    const Presented owner = guarded_.Uri("spiffe://test/owner");
-    for (const Answered& answered : {CallAnything(guarded_.Connect(owner), method, request),
+    for (const Answered& answered : {CallAnything(guarded_.Connect(OfOwner()), method, request),
                                      CallAnything(open_.channel(), method, request)}) {
       ASSERT_TRUE(answered.status.ok()) << method << ": " << answered.status.error_message();
     }
@@ -384,6 +403,8 @@ class AccessMatrix : public testing::Test {
 
   SecuredServer guarded_{kGrants, {"batch", "late"}};
   TestServer open_;
+  Incarnations of_guarded_;
+  Incarnations of_open_;
 };
 
 TEST_F(AccessMatrix, IsOfEveryRpcThatThereIs) {
@@ -410,7 +431,7 @@ TEST_F(AccessMatrix, EachIsAllowedWhatIsGrantedAndNothingElse) {
       for (const std::string_view collection : {"own", "other", ""}) {
         SCOPED_TRACE(std::string(caller.name) + ": " + std::string(asked.method) + " of \"" +
                      std::string(collection) + "\", " + std::string(asked.json));
-        const std::string request = For(collection, asked.json);
+        const std::string request = For(collection, asked.json, of_guarded_);
         const std::optional<End> expected = Expected(asked, caller, collection);
         const auto before = guarded_.StoredBytes();
         const End end = EndOf(asked, CallAnything(channel, asked.method, request, authorization));
@@ -418,7 +439,8 @@ TEST_F(AccessMatrix, EachIsAllowedWhatIsGrantedAndNothingElse) {
           EXPECT_EQ(end, *expected);
           EXPECT_TRUE(guarded_.StoredBytes() == before) << "what is denied changed something";
         } else {
-          EXPECT_EQ(end, EndOf(asked, CallAnything(open_.channel(), asked.method, request)));
+          const std::string same = For(collection, asked.json, of_open_);
+          EXPECT_EQ(end, EndOf(asked, CallAnything(open_.channel(), asked.method, same)));
         }
         ++cells;
       }

@@ -114,7 +114,8 @@ SecuredServer::SecuredServer(std::string_view grants, const std::vector<std::str
   options.security.policy =
       file("policy.json",
            std::string(R"({"grants": [{"principals": ["spiffe://test/owner"], "role": "admin",
-                                       "resources": ["collection/*", "subscription/*"], "acts_for": ["*"]})") +
+                                       "resources": ["collection/*", "subscription/*"],
+                                       "acts_for": ["*"]})") +
                (grants.empty() ? "" : ", ") + std::string(grants) + R"(], "quotas": [)" +
                std::string(quotas) + "]}");
   engines::OpenOptions open;

@@ -115,7 +115,13 @@ class SubscriptionInput : public testing::Test {
   using SayOf = std::function<void(Consuming& consuming, Delivered first, Delivered second)>;
   void AfterDelivery(const SayOf& say, ErrorReason reason, const std::string& field,
                      const std::string& says) {
-    Consuming consuming(server_.channel(), R"({"subscription": "mail", "consumer": "c"})");
+    // Where nothing has failed yet, both come at once.
+    const std::string name = "\"mail-" + std::to_string(++subscriptions_) + "\"";
+    ASSERT_TRUE(
+        server_
+            .CreateSubscription(R"({"partitions": 1, "after_position": 0, "name": )" + name + "}")
+            .ok());
+    Consuming consuming(server_.channel(), R"({"consumer": "c", "subscription": )" + name + "}");
     const auto first = consuming.NextDelivery();
     const auto second = consuming.NextDelivery();
     ASSERT_TRUE(first && second) << consuming.AwaitEnd().error_message();
@@ -125,6 +131,7 @@ class SubscriptionInput : public testing::Test {
 
   store::Store& store_;  // the server's
   TestServer server_;
+  int subscriptions_ = 0;
 };
 
 TEST_F(SubscriptionInput, NamesAreNames) {
