@@ -18,7 +18,7 @@ Document MakeDocument(const Figures& figures) {
     if (figure.name == "wrong") document.wrong.push_back(fact);
   }
   for (const auto& make : {LoadSections, StrategySections, GrowthSections, WithstandSections,
-                           AccessSections, GoalSections}) {
+                           AccessSections, FeedSections, GoalSections}) {
     for (Section& section : make(figures)) document.sections.push_back(std::move(section));
   }
   return document;

@@ -24,6 +24,10 @@ Goal AtLeast(std::string what, double limit, Measured figure, std::vector<Measur
   return {std::move(what), Bound::kAtLeast, limit, Unit::kRatio, std::move(figure), std::move(by)};
 }
 
+Goal AtLeast(std::string what, double limit, Unit unit, Measured figure) {
+  return {std::move(what), Bound::kAtLeast, limit, unit, std::move(figure), {}};
+}
+
 Goal AtMost(std::string what, double limit, Measured figure, std::vector<Measured> by) {
   return {std::move(what), Bound::kAtMost, limit, Unit::kRatio, std::move(figure), std::move(by)};
 }
@@ -128,6 +132,96 @@ std::vector<Goal> Transactions() {
                  beside(kHotTransfer), {beside(kUpdate)})};
 }
 
+constexpr char kDeliveryOf[] = "delivery, one update in flight";
+
+Measured Feed(const std::string& figure, const std::string& what,
+              const std::string& system = "strata") {
+  return {figure, {{"system", system}, {"feed", what}}};
+}
+
+Measured FeedRatio(const std::string& figure, const std::string& of, const std::string& to) {
+  return {figure, {{"of", of}, {"to", to}}};
+}
+
+// Calls/s of W1 beside followers, by those while nobody follows and by those of another server.
+std::vector<Goal> BesideWatchers() {
+  constexpr char kNobody[] = "W1 update, nobody follows";
+  constexpr char kBaseline[] = "W1 update, the baseline";
+  const auto calls = [](const std::string& what, double limit, const char* of, const char* to) {
+    return AtLeast(what, limit, FeedRatio("calls_ratio", of, to));
+  };
+  std::vector<Goal> goals = {
+      calls("W1, nobody follows: calls/s of the baseline's", 0.98, kNobody, kBaseline)};
+  for (const auto& [followers, limit] :
+       {std::pair("one watcher", 0.9), std::pair("1,000 parked watchers", 0.95)}) {
+    const std::string workload = absl::StrCat("W1 update, ", followers);
+    goals.push_back(
+        calls(absl::StrCat("W1, ", followers, ": calls/s of those while nobody follows"), limit,
+              workload.c_str(), kNobody));
+    goals.push_back(calls(absl::StrCat("W1, ", followers, ": of the baseline's"), limit,
+                          workload.c_str(), kBaseline));
+  }
+  return goals;
+}
+
+std::vector<Goal> Following() {
+  constexpr char kOne[] = "1 watcher of everything, under W1";
+  constexpr char kHundred[] = "100 watchers of everything, under W1";
+  return {
+      AtMost("delivery, from sending one update: p50 above the update's own", 0.3 * kMillisecond,
+             Unit::kMicroseconds, Feed("delivery_p50_above_update", kDeliveryOf)),
+      AtMost("delivery, from sending one update: p99", 5 * kMillisecond, Unit::kMicroseconds,
+             Feed("delivery_p99", kDeliveryOf)),
+      AtMost("an idle server with 1,000 watchers: share of a core", 0.005, Unit::kRatio,
+             Feed("core_share", "idle, 1,000 watchers")),
+      AtMost("1 watcher of everything under W1: behind its end by", 100 * kMillisecond,
+             Unit::kMicroseconds, Feed("behind", kOne)),
+      AtLeast("1 watcher under W1: events/s of etcd's", 1, Feed("events_per_second", kOne),
+              {Feed("events_per_second", kOne, kEtcd)}),
+      AtLeast("100 watchers under W1: events/s of etcd's", 1, Feed("events_per_second", kHundred),
+              {Feed("events_per_second", kHundred, kEtcd)}),
+      AtLeast("catch-up, headers: events/s", 100'000, Unit::kPerSecond,
+              Feed("events_per_second", "catch-up, headers")),
+      AtLeast("catch-up, with contents: events/s", 30'000, Unit::kPerSecond,
+              Feed("events_per_second", "catch-up, with contents")),
+      AtLeast("catch-up, with contents: of etcd's from an old revision", 1,
+              Feed("events_per_second", "catch-up, with contents"),
+              {Feed("events_per_second", "catch-up, with contents", kEtcd)}),
+      AtMost("memory of a parked watcher", 32 * kKibibyte, Unit::kBytes,
+             Feed("memory_each", "parked watchers, the next 4,000")),
+      AtMost("100 slow watchers under W1: memory grows more than without them by", 16 * kMebibyte,
+             Unit::kBytes, Feed("memory_growth_above", "100 slow watchers, under W1"))};
+}
+
+std::vector<Goal> LeasesAndSubscriptions() {
+  constexpr char kPlain[] = "W1 update, not fenced";
+  constexpr char kConsume[] = "Consume with ack";
+  return {
+      AtLeast("Renew, 64 in flight: calls/s of W1's", 1, FeedRatio("calls_ratio", "Renew", kPlain)),
+      AtMost("fenced Update: server CPU of a plain one's", 1.05, Unit::kRatio,
+             FeedRatio("server_cpu_ratio", "W1 update, fenced", kPlain)),
+      AtMost("fenced Update with place: server CPU of a plain one's", 1.35, Unit::kRatio,
+             FeedRatio("server_cpu_ratio", "W1 update, fenced with place", kPlain)),
+      AtLeast("Consume with ack, 8 partitions, 2 consumers: events/s", 20'000, Unit::kPerSecond,
+              Feed("events_per_second", kConsume)),
+      AtMost("Consume with ack: commits an event", 0.05, Unit::kRatio,
+             Feed("commits_per_event", kConsume)),
+      AtLeast("exactly once, 8 partitions: calls/s of W1's, 8 in flight", 0.6,
+              FeedRatio("calls_ratio", "exactly once, 8 partitions",
+                        "W1 update, beside exactly once"))};
+}
+
+std::vector<Goal> FeedGrowth() {
+  std::vector<Goal> goals;
+  for (const std::string what :
+       {"W1 update, one watcher", "catch-up, an event", "Consume, an event", "Renew",
+        "Update, fenced with place", "Acquire"}) {
+    goals.push_back(AtMost(what + ": server CPU with a long ledger of that with a new one", 1.1,
+                           Unit::kRatio, {"growth_ratio", {{"growth", what}}}));
+  }
+  return goals;
+}
+
 // On the 12,206 real versions of compat.ndjson.zst.
 std::vector<Goal> Storage() {
   const auto part = [](const std::string& strategy, const char* name) {
@@ -221,7 +315,8 @@ std::vector<Goal> Starts() {
 std::vector<Goal> AllGoals() {
   std::vector<Goal> all;
   for (const auto some :
-       {Gets, Updates, OldVersions, Transactions, Storage, Versions, Idle, Bursts, Starts}) {
+       {Gets, Updates, OldVersions, Transactions, BesideWatchers, Following, LeasesAndSubscriptions,
+        FeedGrowth, Storage, Versions, Idle, Bursts, Starts}) {
     for (Goal& goal : some()) all.push_back(std::move(goal));
   }
   return all;

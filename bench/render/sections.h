@@ -22,6 +22,8 @@ std::vector<Section> GrowthSections(const Figures& figures);
 std::vector<Section> WithstandSections(const Figures& figures);
 // strata_access.
 std::vector<Section> AccessSections(const Figures& figures);
+// strata_feed_load, and strata_peers at the same.
+std::vector<Section> FeedSections(const Figures& figures);
 // What any of them measured, held against what it is to be.
 std::vector<Section> GoalSections(const Figures& figures);
 

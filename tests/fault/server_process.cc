@@ -15,8 +15,9 @@ namespace strata::fault {
 namespace {
 
 std::vector<std::string> CommandLine(const ServerSettings& settings) {
-  std::vector<std::string> arguments = {STRATA_SERVER_BINARY, "--data", settings.data, "--listen",
-                                        settings.listen};
+  std::vector<std::string> arguments = {
+      settings.binary.empty() ? STRATA_SERVER_BINARY : settings.binary, "--data", settings.data,
+      "--listen", settings.listen};
   arguments.insert(arguments.end(), settings.flags.begin(), settings.flags.end());
   if (settings.open_files_max == 0) return arguments;
   const std::string limit = "ulimit -n " + std::to_string(settings.open_files_max);

@@ -18,6 +18,7 @@ struct ServerSettings {
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> flags;
   int open_files_max = 0;  // 0: as many as this process may have open
+  std::string binary{};    // empty: the server that was built with this program
 };
 
 class ServerProcess {

@@ -1,0 +1,42 @@
+// The measurements, each on servers of its own, which it stops again. They write what they measure
+// into `lines`.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "bench/support/figure_lines.h"
+
+namespace strata::bench {
+
+struct FeedSettings {
+  std::string folder;    // for data and logs
+  std::string baseline;  // another server program that W1 is held against; empty: none
+  std::chrono::milliseconds duration{1000};  // of each round
+  int rounds = 3;
+  // What so many documents, watchers and leases are multiplied by; 1 in every run that is to give
+  // figures.
+  double scale = 1;
+  bool full = false;  // longer, and ten times as many entries and leases
+
+  // At least 100, so that all that is in flight finds a document of its own.
+  int64_t Scaled(int64_t count) const;
+};
+
+// W1 while nobody follows, one does, a thousand wait for something else; with a baseline, beside it
+// in turns.
+void MeasureBeside(const FeedSettings& settings, FigureLines& lines);
+// How long after an update its event is there, with one update in flight; and what an idle server
+// with a thousand watchers does.
+void MeasureDelivery(const FeedSettings& settings, FigureLines& lines);
+// Events a second to 1 and 100 watchers of everything under W1.
+void MeasureEvents(const FeedSettings& settings, FigureLines& lines);
+// Events a second from the beginning, headers alone and with contents.
+void MeasureCatchUp(const FeedSettings& settings, FigureLines& lines);
+// Of watchers that wait, and of those that take a message a second under W1.
+void MeasureMemory(const FeedSettings& settings, FigureLines& lines);
+
+// Renew, and updates that are fenced, beside W1.
+void MeasureLeases(const FeedSettings& settings, FigureLines& lines);
+
+}  // namespace strata::bench

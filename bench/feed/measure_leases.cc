@@ -1,0 +1,52 @@
+// What a renewal costs, and a write that is fenced: rounds of all in turns.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/feed/feed_server.h"
+#include "bench/feed/lease_workloads.h"
+#include "bench/feed/rounds.h"
+#include "bench/load/prepare.h"
+
+namespace strata::bench {
+namespace {
+
+constexpr int kInFlight = 64;
+constexpr char kPlain[] = "W1 update, not fenced";
+
+struct Case {
+  std::string workload;
+  std::function<std::unique_ptr<Workload>(uint64_t seed)> make;
+  std::vector<Measurement> rounds{};
+};
+
+}  // namespace
+
+void MeasureLeases(const FeedSettings& settings, FigureLines& lines) {
+  FeedServer server(settings, "leases", 1);
+  std::vector<HeldLease> leases;
+  Prepare(server.channel(), *AcquireAll(leases, kInFlight));
+  const auto updates = [&](uint64_t seed) { return UpdateAtRandom(server.population(), seed); };
+  std::vector<Case> cases = {
+      {kPlain, updates},
+      {"W1 update, fenced",
+       [&](uint64_t seed) { return Fenced(updates(seed), leases, Fence::kToken); }},
+      {"W1 update, fenced with place",
+       [&](uint64_t seed) { return Fenced(updates(seed), leases, Fence::kPlace); }},
+      {"Renew", [&](uint64_t /*seed*/) { return RenewOwn(leases); }}};
+  for (int round = 0; round < settings.rounds; ++round) {
+    for (Case& one : cases) {
+      server.AwaitQuiet();
+      const std::unique_ptr<Workload> workload = one.make(static_cast<uint64_t>(round));
+      one.rounds.push_back(server.Run(*workload, kInFlight, settings.duration, lines));
+    }
+  }
+  for (const Case& one : cases) {
+    WriteCalls(one.workload, one.rounds, lines);
+    if (one.workload == kPlain) continue;
+    WriteRatios(one.workload, one.rounds, kPlain, cases.front().rounds, lines);
+  }
+}
+
+}  // namespace strata::bench

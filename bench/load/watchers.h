@@ -1,0 +1,102 @@
+// Those who follow a feed, Strata's or a peer's: streams of which nothing is looked at but how many
+// events they bring, in one thread for all, because a client built otherwise is what would be
+// measured.
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+
+namespace strata::bench {
+
+struct WatchersSettings {
+  std::string address;
+  std::string method;      // "/package.Service/Method"
+  std::string request;     // the bytes of the one message that each stream sends
+  int events_field = 1;    // the number of the repeated field that holds a message's events
+  bool half_close = true;  // false: the stream is kept open for further messages
+  int64_t count = 1;
+  // How long each waits between a message and the next that it takes in. 0: not at all.
+  std::chrono::milliseconds pause{0};
+};
+
+// All open from construction to destruction, 100 on a connection.
+class Watchers {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Watchers(WatchersSettings settings);
+  ~Watchers();
+  Watchers(const Watchers&) = delete;
+  Watchers& operator=(const Watchers&) = delete;
+
+  // Until each has had a message, which is how a server says that it listens. Throws
+  // std::runtime_error if that takes longer than `patience`, or one of them ends.
+  void AwaitGreeted(std::chrono::milliseconds patience);
+  // Until each has had so many events since it began. False: not in `patience`. Throws as above.
+  bool AwaitEvents(int64_t each, std::chrono::milliseconds patience);
+
+  // Of all, so far.
+  int64_t events() const { return events_; }
+  // When the last event of any came.
+  Clock::time_point last_arrival() const;
+  // When each event of the first watcher came, in order.
+  std::vector<Clock::time_point> arrivals() const;
+  // Throws std::runtime_error with the reason if a stream has ended, or one had more events than
+  // `each_max`.
+  void Check(int64_t each_max) const;
+
+ private:
+  struct Stream {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call;
+    grpc::ByteBuffer message;
+    grpc::Status status;
+    std::atomic<int64_t> events{0};
+    bool greeted = false;
+    enum Step { kStarted, kWritten, kRead, kFinished };
+    struct Tag {
+      Stream* stream;
+      Step step;
+    };
+    // Their addresses tell the steps of a stream apart.
+    Tag tags[4] = {{this, kStarted}, {this, kWritten}, {this, kRead}, {this, kFinished}};
+  };
+
+  void Run();
+  void Take(const Stream::Tag& tag, bool ok);
+  void TakeMessage(Stream& stream);
+  void Read(Stream& stream);
+  void Finish(Stream& stream);
+  // Reads of those whose pause is over.
+  void Resume();
+  void ThrowIfEnded() const;
+
+  const WatchersSettings settings_;
+  grpc::CompletionQueue queue_;
+  std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::deque<std::pair<Clock::time_point, Stream*>> pausing_;  // the thread's
+  int64_t pending_ = 0;                                        // operations; the thread's
+  std::atomic<bool> stopping_{false};
+  std::atomic<int64_t> greeted_{0};
+  std::atomic<int64_t> events_{0};
+  std::atomic<int64_t> last_arrival_{0};
+  mutable absl::Mutex mutex_;
+  std::vector<Clock::time_point> arrivals_;
+  std::string ended_;  // why the first one that ended did
+  std::thread thread_;
+};
+
+}  // namespace strata::bench

@@ -1,0 +1,59 @@
+// What strata_feed_load measured, and strata_peers at the same: followers and consumers.
+#include "bench/render/sections.h"
+#include "bench/render/views.h"
+
+namespace strata::bench {
+namespace {
+
+std::optional<Table> Events(const Figures& figures) {
+  return MakeTable(
+      figures,
+      {.keys = {{"feed", "feed"}, {"system", "system"}},
+       .columns = {
+           {"events/s", "events_per_second"},
+           {.heading = "server us/event", .figure = "server_cpu", .shown = Shown::kMicroseconds},
+           {.heading = "behind ms", .figure = "behind", .shown = Shown::kMilliseconds},
+           {.heading = "delivery p50 ms", .figure = "delivery_p50", .shown = Shown::kMilliseconds},
+           {.heading = "p99 ms", .figure = "delivery_p99", .shown = Shown::kMilliseconds},
+           {"commits/event", "commits_per_event"},
+           {"of a core", "core_share"},
+           {"memory each", "memory_each"},
+           {"memory grew", "memory_growth"}}});
+}
+
+std::optional<Table> Ratios(const Figures& figures) {
+  return MakeTable(
+      figures, {.keys = {{"of", "of"}, {"to", "to"}},
+                .columns = {{"calls/s", "calls_ratio"}, {"server us/call", "server_cpu_ratio"}}});
+}
+
+std::optional<Table> Growth(const Figures& figures) {
+  const auto with = [](const char* heading, const char* ledger) {
+    return Column{.heading = heading,
+                  .figure = "server_cpu",
+                  .where = {{"ledger", ledger}},
+                  .shown = Shown::kMicroseconds};
+  };
+  return MakeTable(figures, {.keys = {{"growth", "a call or an event of"}},
+                             .columns = {with("server us, new ledger", "new"),
+                                         with("long ledger", "long"),
+                                         {"ratio", "growth_ratio"}}});
+}
+
+}  // namespace
+
+std::vector<Section> FeedSections(const Figures& figures) {
+  Section section;
+  section.title = "Feed, leases and subscriptions";
+  section.words =
+      "Followers and writers over loopback, on one machine with the server. Behind: from the last "
+      "answer to a writer until the last event was there; delivery: from sending an update until "
+      "its event was. Ratios are of the same round.";
+  for (const std::optional<Table>& table : {Events(figures), Ratios(figures), Growth(figures)}) {
+    if (table) section.tables.push_back(*table);
+  }
+  if (section.tables.empty()) return {};
+  return {section};
+}
+
+}  // namespace strata::bench
