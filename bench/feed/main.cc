@@ -24,7 +24,9 @@ struct Part {
 };
 constexpr Part kParts[] = {{"beside", MeasureBeside},    {"delivery", MeasureDelivery},
                            {"events", MeasureEvents},    {"catch-up", MeasureCatchUp},
-                           {"memory", MeasureMemory},    {"leases", MeasureLeases}};
+                           {"memory", MeasureMemory},    {"leases", MeasureLeases},
+                           {"consume", MeasureConsume},  {"exactly-once", MeasureExactlyOnce},
+                           {"growth", MeasureFeedGrowth}};
 
 void Measure(const FeedSettings& settings, const std::vector<std::string>& parts,
              FigureLines& lines) {

@@ -38,5 +38,12 @@ void MeasureMemory(const FeedSettings& settings, FigureLines& lines);
 
 // Renew, and updates that are fenced, beside W1.
 void MeasureLeases(const FeedSettings& settings, FigureLines& lines);
+// Two consumers take a subscription from its beginning to its end.
+void MeasureConsume(const FeedSettings& settings, FigureLines& lines);
+// Updates that are fenced with their deliveries, beside as many updates in flight.
+void MeasureExactlyOnce(const FeedSettings& settings, FigureLines& lines);
+
+// All of it on a new server and on one with a long ledger.
+void MeasureFeedGrowth(const FeedSettings& settings, FigureLines& lines);
 
 }  // namespace strata::bench
