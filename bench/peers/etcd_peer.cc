@@ -56,6 +56,7 @@ class EtcdPeer final : public Peer {
   pid_t server() const override { return process_.pid(); }
   void Send(int slot, const Call& call) override;
   void Receive(const std::function<void(int, const Answer&)>& answered) override;
+  std::unique_ptr<Watchers> Follow(int64_t count, bool from_beginning) override;
 
  private:
   template <typename Response>
@@ -87,6 +88,7 @@ class EtcdPeer final : public Peer {
 
   const test_support::TemporaryDirectory folder_;
   fault::ChildProcess process_;
+  const std::string address_;
   std::unique_ptr<pb::KV::Stub> stub_;
   grpc::CompletionQueue queue_;
   std::array<Slot, kSlots> slots_;
@@ -99,17 +101,21 @@ class EtcdPeer final : public Peer {
 };
 
 std::string KeyOf(int64_t document) { return "document-" + std::to_string(document); }
+// All of them, and the key behind.
+constexpr char kKeys[] = "document-";
+constexpr char kKeysEnd[] = "document.";
+constexpr std::chrono::seconds kGreetingPatience{30};
 
 EtcdPeer::EtcdPeer(int client_port, int peer_port)
-    : process_(Arguments(folder_.Join("data"), client_port, peer_port), folder_.Join("log")) {
+    : process_(Arguments(folder_.Join("data"), client_port, peer_port), folder_.Join("log")),
+      address_("ipv4:127.0.0.1:" + std::to_string(client_port)) {
   RequireDisk(folder_.path().string());
-  const std::string address = "ipv4:127.0.0.1:" + std::to_string(client_port);
   // A connection for each try: one that was refused once takes its time until it tries again.
   AwaitServer("etcd", folder_.Join("log"), kStartPatience, [&] {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     stub_ = pb::KV::NewStub(
-        grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+        grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments));
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
     range_.set_key("any");
@@ -275,6 +281,24 @@ void EtcdPeer::TakeUpdated(const Slot& slot, int64_t document, int64_t version) 
     revisions.resize(static_cast<size_t>(version));
   }
   revisions[static_cast<size_t>(version) - 1] = slot.txn.header().revision();
+}
+
+// Each on a stream of its own, as so many processes would.
+std::unique_ptr<Watchers> EtcdPeer::Follow(int64_t count, bool from_beginning) {
+  pb::WatchRequest request;
+  pb::WatchCreateRequest& create = *request.mutable_create_request();
+  create.set_key(kKeys);
+  create.set_range_end(kKeysEnd);
+  create.set_start_revision(from_beginning ? 1 : 0);
+  auto watchers = std::make_unique<Watchers>(
+      WatchersSettings{.address = address_,
+                       .method = "/etcdserverpb.Watch/Watch",
+                       .request = request.SerializeAsString(),
+                       .events_field = pb::WatchResponse::kEventsFieldNumber,
+                       .half_close = false,
+                       .count = count});
+  watchers->AwaitGreeted(kGreetingPatience);
+  return watchers;
 }
 
 void EtcdPeer::AddVersions(const pb::RangeResponse& range) {

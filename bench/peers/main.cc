@@ -30,6 +30,7 @@ struct Settings {
   double warm_up = 1;
   std::string json;
   std::vector<std::string> peers = {"etcd", "postgresql"};
+  bool feed = false;
 };
 
 std::chrono::milliseconds Millis(double seconds) {
@@ -51,6 +52,15 @@ std::vector<System> Systems() {
   };
 }
 
+void Take(const std::string& system, const Followed& followed, FigureLines& lines) {
+  const Parameters parameters = {{"system", system}, {"feed", followed.feed}};
+  lines.Number("events_per_second", parameters, followed.events_per_second, Unit::kPerSecond);
+  if (followed.behind_us) {
+    lines.Number("behind", parameters, *followed.behind_us, Unit::kMicroseconds);
+  }
+  std::cerr << "." << std::flush;
+}
+
 int Run(const Settings& settings) {
   FigureLines lines("strata_peers", settings.json);
   lines.Text("measured_on", {}, DescribeHost());
@@ -65,7 +75,12 @@ int Run(const Settings& settings) {
     if (std::find(chosen.begin(), chosen.end(), system.peer) == chosen.end()) continue;
     try {
       const std::unique_ptr<Peer> peer = system.start();
-      RunWorkloads(system.name, *peer, settings.workloads, take);
+      if (settings.feed) {
+        RunFeed(*peer, settings.workloads,
+                [&](const Followed& followed) { Take(system.name, followed, lines); });
+      } else {
+        RunWorkloads(system.name, *peer, settings.workloads, take);
+      }
     } catch (const InterruptedError&) {
       throw;
     } catch (const std::runtime_error& error) {
@@ -86,6 +101,8 @@ int Main(int argc, char** argv) {
       "in a temporary folder (TMPDIR), with a fixed number of calls in flight"};
   app.add_option("peer", settings.peers, "those to run")
       ->check(CLI::IsMember({"etcd", "postgresql"}));
+  app.add_flag("--feed", settings.feed,
+               "instead: those who follow what is written, as strata_feed_load does; etcd alone");
   app.add_option("--seconds", settings.seconds, "of each workload")->check(CLI::Range(0.1, 600.0));
   app.add_option("--warm-up", settings.warm_up, "seconds before each")
       ->check(CLI::Range(0.0, 60.0));

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/load/watchers.h"
+
 namespace strata::bench {
 
 enum class Operation {
@@ -66,6 +68,11 @@ class Peer {
   virtual void Receive(const std::function<void(int slot, const Answer& answer)>& answered) = 0;
   // Whether a transfer takes version 0 of its first document: whatever it is once it is locked.
   virtual bool locks() const { return false; }
+  // So many who follow all that is written, contents included, and who have been told that they do:
+  // from now on, or from the first write on. Null: the store offers nothing of the kind.
+  virtual std::unique_ptr<Watchers> Follow(int64_t /*count*/, bool /*from_beginning*/) {
+    return nullptr;
+  }
   // What the store's owner does once much has been loaded. Waits for the end.
   virtual void Loaded() {}
 };

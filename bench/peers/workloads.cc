@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <utility>
@@ -102,6 +103,33 @@ class Fill final : public Workload {
  private:
   Population& population_;
   size_t next_ = 0;
+};
+
+// Round after round, until each document has so many versions. Documents must be more than calls in
+// flight.
+class Rewrite final : public Workload {
+ public:
+  Rewrite(Population& population, int64_t depth) : population_(population), depth_(depth) {}
+  std::string name() const override { return "rewrite"; }
+  bool Next(int slot, Call& call) override {
+    const size_t documents = population_.versions.size();
+    if (next_ == documents * static_cast<size_t>(depth_ - 1)) return false;
+    const size_t document = next_++ % documents;
+    slots_[static_cast<size_t>(slot)] = document;
+    call =
+        Update(population_.bodies, static_cast<int64_t>(document), population_.versions[document]);
+    return true;
+  }
+  Outcome Answered(int slot, const Answer& answer) override {
+    int64_t& version = population_.versions[slots_[static_cast<size_t>(slot)]];
+    return RightIf(IsUpdated(answer, version++));
+  }
+
+ private:
+  Population& population_;
+  const int64_t depth_;
+  size_t next_ = 0;
+  std::array<size_t, kSlots> slots_{};  // the document of each
 };
 
 // One document, version by version, so that each is known. One in flight.
@@ -592,6 +620,54 @@ void RunWorkloads(const std::string& system, Peer& peer, const WorkloadSettings&
   for (size_t i = 0; i < kDepths.size(); ++i) {
     NewestTen newest(DeepDocumentOf(settings, i), kDepths[i]);
     take(measure(newest, kSlots));
+  }
+}
+
+void RunFeed(Peer& peer, const WorkloadSettings& settings,
+             const std::function<void(const Followed&)>& take) {
+  constexpr std::chrono::seconds kFollowPatience{60};
+  constexpr int64_t kVersions = 10;
+  using std::chrono::milliseconds;
+  const auto seconds = [](Steady::duration duration) {
+    return std::chrono::duration<double>(duration).count();
+  };
+  const auto await = [&](Watchers& watchers, int64_t each) {
+    if (!watchers.AwaitEvents(each, kFollowPatience)) {
+      throw std::runtime_error("of " + std::to_string(each) + " events some did not come");
+    }
+    watchers.Check(each);
+  };
+  if (peer.Follow(1, false) == nullptr) return;
+  Population population;
+  population.versions.resize(static_cast<size_t>(settings.documents));
+  Fill fill(population);
+  Prepare(peer, fill, kSlots);
+  const auto entries = [&] {
+    return std::accumulate(population.versions.begin(), population.versions.end(), int64_t{0});
+  };
+  Rewrite rewrite(population, kVersions);
+  Prepare(peer, rewrite, kSlots);
+  {
+    const Steady::time_point begin = Steady::now();
+    const std::unique_ptr<Watchers> watcher = peer.Follow(1, true);
+    await(*watcher, entries());
+    take({"catch-up, with contents",
+          static_cast<double>(entries()) / seconds(watcher->last_arrival() - begin), std::nullopt});
+  }
+  for (const int64_t count : {1, 100}) {
+    const std::unique_ptr<Watchers> watchers = peer.Follow(count, false);
+    const int64_t before = entries();
+    const Steady::time_point begin = Steady::now();
+    UpdateAtRandom updates(population, settings.seed + static_cast<uint64_t>(count));
+    const Measurement written =
+        Loop(peer, updates, kSlots, settings.warm_up, settings.duration).Run();
+    if (written.failures > 0) throw std::runtime_error("wrong answers to updates");
+    const Steady::time_point end = Steady::now();
+    await(*watchers, entries() - before);
+    const Steady::time_point last = watchers->last_arrival();
+    take({count == 1 ? "1 watcher of everything, under W1" : "100 watchers of everything, under W1",
+          static_cast<double>(watchers->events()) / seconds(last - begin),
+          std::max(seconds(last - end), 0.0) * 1e6});
   }
 }
 

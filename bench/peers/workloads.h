@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "bench/peers/peer.h"
@@ -23,5 +24,18 @@ struct WorkloadSettings {
 // Throws std::runtime_error if the peer cannot be filled or falls silent, and InterruptedError.
 void RunWorkloads(const std::string& system, Peer& peer, const WorkloadSettings& settings,
                   const std::function<void(const Measurement&)>& take);
+
+// What those who follow got in a round.
+struct Followed {
+  std::string feed;  // as strata_feed_load names it
+  double events_per_second = 0;
+  std::optional<double> behind_us;  // beside writers: from the last answer to the last event
+};
+
+// Fills the peer, which is empty, so that there are ten versions of each document, and follows it:
+// from the beginning, and 1 and 100 at once beside W1 with 64 in flight. Throws as RunWorkloads,
+// and if events are missing or too many. Does nothing if the peer cannot be followed.
+void RunFeed(Peer& peer, const WorkloadSettings& settings,
+             const std::function<void(const Followed&)>& take);
 
 }  // namespace strata::bench
