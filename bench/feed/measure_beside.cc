@@ -18,9 +18,16 @@ constexpr char kBaseline[] = "W1 update, the baseline";
 
 struct Case {
   std::string workload;
+  FeedServer* server = nullptr;
   std::function<std::unique_ptr<Watchers>()> follow;
   std::vector<Measurement> rounds{};
 };
+
+void RunRound(Case& one, std::chrono::milliseconds duration, FigureLines& lines) {
+  const std::unique_ptr<Watchers> watchers = one.follow();
+  one.server->AwaitQuiet();
+  one.rounds.push_back(one.server->Update(kInFlight, duration, lines));
+}
 
 }  // namespace
 
@@ -28,30 +35,27 @@ void MeasureBeside(const FeedSettings& settings, FigureLines& lines) {
   FeedServer server(settings, "beside", 1);
   std::optional<FeedServer> baseline;
   if (!settings.baseline.empty()) baseline.emplace(settings, "baseline", 1, settings.baseline);
-  std::vector<Case> cases = {
-      {kNobody, [] { return nullptr; }},
-      {"W1 update, one watcher", [&] { return server.Watch({}); }},
-      {"W1 update, 1,000 parked watchers", [&] { return server.Park(settings.Scaled(kParked)); }}};
-  std::vector<Measurement> before;
+  const auto nobody = [] { return nullptr; };
+  std::vector<Case> cases = {{kNobody, &server, nobody},
+                             {"W1 update, one watcher", &server, [&] { return server.Watch({}); }},
+                             {"W1 update, 1,000 parked watchers", &server,
+                              [&] { return server.Park(settings.Scaled(kParked)); }}};
+  if (baseline) cases.push_back({kBaseline, &*baseline, nobody});
+  // Each begins a round in its turn, as the first has the coldest caches.
   for (int round = 0; round < settings.rounds; ++round) {
-    if (baseline) {
-      baseline->AwaitQuiet();
-      before.push_back(baseline->Update(kInFlight, settings.duration, lines));
-    }
-    for (Case& one : cases) {
-      const std::unique_ptr<Watchers> watchers = one.follow();
-      server.AwaitQuiet();
-      one.rounds.push_back(server.Update(kInFlight, settings.duration, lines));
+    for (size_t i = 0; i < cases.size(); ++i) {
+      RunRound(cases[(static_cast<size_t>(round) + i) % cases.size()], settings.duration, lines);
     }
   }
   for (const Case& one : cases) {
     WriteCalls(one.workload, one.rounds, lines);
-    if (baseline) WriteRatios(one.workload, one.rounds, kBaseline, before, lines);
-    if (one.workload != kNobody) {
-      WriteRatios(one.workload, one.rounds, kNobody, cases.front().rounds, lines);
+    if (one.workload == kBaseline) continue;
+    for (const Case& to : cases) {
+      const bool is_reference = to.workload == kNobody || to.workload == kBaseline;
+      if (!is_reference || &to == &one) continue;
+      WriteRatios(one.workload, one.rounds, to.workload, to.rounds, lines);
     }
   }
-  if (baseline) WriteCalls(kBaseline, before, lines);
 }
 
 }  // namespace strata::bench
