@@ -16,7 +16,6 @@ namespace {
 using Clock = Watchers::Clock;
 
 constexpr char kDelivery[] = "delivery, one update in flight";
-constexpr char kIdleServer[] = "idle, 1,000 watchers";
 constexpr int64_t kWatchers = 1'000;
 // Of what an idle server does, as some of it comes around every few seconds.
 constexpr std::chrono::seconds kIdle{5};
@@ -50,8 +49,8 @@ double Micros(std::chrono::nanoseconds duration) {
   return static_cast<double>(duration.count()) / 1e3;
 }
 
-void MeasureIdleServer(const FeedSettings& settings, const FeedServer& server, FigureLines& lines) {
-  const std::unique_ptr<Watchers> watchers = server.Watch({}, settings.Scaled(kWatchers));
+void MeasureIdleServer(const std::string& what, const FeedSettings& settings,
+                       const FeedServer& server, FigureLines& lines) {
   const std::chrono::milliseconds time = settings.full        ? kIdleLong
                                          : settings.scale < 1 ? settings.duration
                                                               : kIdle;
@@ -64,7 +63,7 @@ void MeasureIdleServer(const FeedSettings& settings, const FeedServer& server, F
     const auto used = CpuTime(server.pid()) - before;
     shares.push_back(std::chrono::duration<double>(used) / (Clock::now() - begin));
   }
-  WriteRounds("core_share", FeedParameters(kIdleServer), shares, Unit::kRatio, lines);
+  WriteRounds("core_share", FeedParameters(what), shares, Unit::kRatio, lines);
 }
 
 }  // namespace
@@ -100,7 +99,9 @@ void MeasureDelivery(const FeedSettings& settings, FigureLines& lines) {
   WriteRounds("delivery_p99", FeedParameters(kDelivery), p99, Unit::kMicroseconds, lines);
   WriteRounds("delivery_p50_above_update", FeedParameters(kDelivery), above, Unit::kMicroseconds,
               lines);
-  MeasureIdleServer(settings, server, lines);
+  MeasureIdleServer("idle, nobody follows", settings, server, lines);
+  const std::unique_ptr<Watchers> watchers = server.Watch({}, settings.Scaled(kWatchers));
+  MeasureIdleServer("idle, 1,000 watchers", settings, server, lines);
 }
 
 }  // namespace strata::bench
