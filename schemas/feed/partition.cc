@@ -382,7 +382,7 @@ void Partition::EndTurn(Source& source, const Progress& progress) {
   }
   {
     const std::lock_guard lock(mutex_);
-    const bool filled = std::exchange(source.filling, false);
+    const bool filled = source.filling.exchange(false);
     if (source_.get() != &source) return;
     if (!filled && !turn_asked_) setup_->stream->Withdraw(EventsTurn());
     window_->Pass({progress.resume_position, std::nullopt});
