@@ -68,19 +68,18 @@ class Consuming {
     while (queue_.empty()) {
       std::optional<v1::ConsumeResponse> message = Next();
       if (!message) return std::nullopt;
-      for (v1::Delivery& delivery : *message->mutable_deliveries()->mutable_deliveries()) {
-        queue_.push_back({message->deliveries().partition(), std::move(delivery)});
-      }
+      Keep(*message);
     }
     Delivered first = std::move(queue_.front());
     queue_.pop_front();
     return first;
   }
-  // The next message of that kind.
+  // The next message of that kind, which is not deliveries: those before it are kept.
   std::optional<v1::ConsumeResponse> Await(v1::ConsumeResponse::MessageCase kind) {
     for (;;) {
       std::optional<v1::ConsumeResponse> message = Next();
       if (!message || message->message_case() == kind) return message;
+      Keep(*message);
     }
   }
   std::optional<v1::ConsumeResponse::Acknowledged> AwaitAcknowledged() {
@@ -102,6 +101,12 @@ class Consuming {
   }
 
  private:
+  void Keep(v1::ConsumeResponse& message) {
+    for (v1::Delivery& delivery : *message.mutable_deliveries()->mutable_deliveries()) {
+      queue_.push_back({message.deliveries().partition(), std::move(delivery)});
+    }
+  }
+
   std::unique_ptr<v1::FeedService::Stub> stub_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::ConsumeRequest, v1::ConsumeResponse>> stream_;
