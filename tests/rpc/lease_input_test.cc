@@ -170,7 +170,7 @@ TEST_P(LeaseInput, NamesAreNames) {
          {"Renew", R"({"name": "$sub/1/0", "token": 1})", kName, "name", "with \"$\""},
          {"Release", R"({"name": "$sub/1/0", "token": 1})", kName, "name", "with \"$\""},
          {"GetLease", R"({"name": "$sub/1/0"})", kName, "name", "with \"$\""}});
-  CheckWrites(Token("$sub/1/0", "1"), kLost, "", "was never acquired");
+  if (!GetParam()) CheckWrites(Token("$sub/1/0", "1"), kLost, "", "was never acquired");
 }
 
 TEST_P(LeaseInput, TimesAreWithinTheirLimits) {
