@@ -141,7 +141,9 @@ void AddPartition(const v1::SubscriptionPartition& partition, Table& table) {
                 TimeCell(partition.has_oldest_open_time(), partition.oldest_open_time()),
                 std::to_string(partition.parked())});
   if (partition.attempts() > 0) {
-    std::string note = "failed " + std::to_string(partition.attempts()) + " times";
+    std::string note = partition.attempts() == 1
+                           ? "failed once"
+                           : "failed " + std::to_string(partition.attempts()) + " times";
     if (!partition.reason().empty()) note += ": " + client::Printable(partition.reason());
     table.AddNote({note});
   }

@@ -136,7 +136,8 @@ TEST_F(ConsumeCommand, ACommandGetsTheEventAndItsLease) {
 
 TEST_F(ConsumeCommand, ACommandThatFailsSaysWhy) {
   feed().deliveries = {
-      {{Deliveries(0, Delivery(7, "a") + "," + Delivery(8, "b")), Deliveries(1, Delivery(9, "c"))},
+      {{Assigned(0), Assigned(1), Deliveries(0, Delivery(7, "a") + "," + Delivery(8, "b")),
+        Deliveries(1, Delivery(9, "c"))},
        {}}};
   const Outcome outcome = RunScript(
       R"(read -r line; case "$line" in *'"id":"a"'*) echo first >&2; echo 'no paper' >&2; echo >&2
@@ -182,19 +183,20 @@ TEST_F(ConsumeCommand, BehindAFailureEventsCountAgainOnceItHasCome) {
 }
 
 TEST_F(ConsumeCommand, BehindAFailureEventsCountAgainOnceItIsDoneWith) {
-  feed().deliveries = {
-      {{Deliveries(0, Delivery(7, "a")), kSomethingSaid, Deliveries(0, Delivery(8, "b")),
-        Message(R"({"acknowledged": {"partition": 0, "position": "7"}})"),
-        Deliveries(0, Delivery(9, "b"))},
-       {}}};
+  feed().deliveries = {{{Assigned(0), Assigned(1), Deliveries(0, Delivery(7, "a")), kSomethingSaid,
+                         Deliveries(0, Delivery(8, "b")),
+                         Message(R"({"acknowledged": {"partition": 0, "position": "7"}})"),
+                         Deliveries(0, Delivery(9, "b"))},
+                        {}}};
   const Outcome outcome = RunScript(R"(grep -q '"id":"b"')", {"--count", "2"});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   EXPECT_THAT(Said(), ElementsAre("open mail", "nack 0 7 exit status 1", "ack 0 9"));
 }
 
 TEST_F(ConsumeCommand, GoesOnWhenTheStreamBreaks) {
-  feed().deliveries = {{{Assigned(0), Assigned(1), Deliveries(0, Delivery(7, "a"))}, kDraining},
-                       {{Assigned(0), Deliveries(0, Delivery(7, "a", 2))}, {}}};
+  feed().deliveries = {
+      {{Assigned(0), Assigned(1), Deliveries(0, Delivery(7, "a")), kSomethingSaid}, kDraining},
+      {{Assigned(0), Deliveries(0, Delivery(7, "a", 2))}, {}}};
   const Outcome outcome = RunScript(R"(echo $STRATA_ATTEMPT >> $OUT)", {"--count", "2"});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   const auto opened = Said();

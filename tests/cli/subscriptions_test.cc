@@ -111,7 +111,7 @@ TEST_F(SubscriptionCommands, GetShowsEachPartition) {
       R"({"subscription": {"name": "mail", "partitions": 2}, "partitions": [
           {"partition": 0, "consumer": "worker-1", "position": "900", "index": 3,
            "lag_positions": "12", "in_flight": 2, "oldest_open_time": "2026-01-31T12:00:00Z",
-           "attempts": 2, "reason": "no\\npaper"},
+           "attempts": 2, "reason": "no\npaper"},
           {"partition": 1, "position": "912", "parked": 7, "blocked": true}]})");
   const Outcome outcome = Run({"subscriptions", "get", "mail"});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
