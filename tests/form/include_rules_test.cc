@@ -89,9 +89,9 @@ constexpr std::string_view kUnbound[] = {"bench", "tests"};
 constexpr std::string_view kTopFolders[] = {"proto/",   "schemas/", "service/",
                                             "clients/", "bench/",   "tests/"};
 
-constexpr std::string_view kPosix[] = {"arpa/",    "dirent.h",  "fcntl.h",   "netdb.h",
-                                       "netinet/", "poll.h",    "pthread.h", "signal.h",
-                                       "sys/",     "termios.h", "unistd.h"};
+constexpr std::string_view kPosix[] = {"arpa/",    "dirent.h", "fcntl.h",   "netdb.h",
+                                       "netinet/", "poll.h",   "pthread.h", "signal.h",
+                                       "spawn.h",  "sys/",     "termios.h", "unistd.h"};
 
 bool IsUnder(std::string_view folder, std::string_view top) {
   return folder == top || (folder.starts_with(top) && folder[top.size()] == '/');
