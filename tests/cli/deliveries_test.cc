@@ -63,11 +63,18 @@ class DeliveriesTest : public testing::Test {
   Deliveries deliveries_;
 };
 
-TEST_F(DeliveriesTest, ComeInTheirOrder) {
-  Deliver({7, 8});
+TEST_F(DeliveriesTest, OfAPartitionComeInTheirOrderAndPartitionsInTurns) {
+  Deliver({7, 8, 9});
   Deliver({5}, 9, 1);
   EXPECT_EQ(Take().place().position, 7);
-  EXPECT_THAT(Rest(), ElementsAre(8, 5));
+  EXPECT_THAT(Rest(), ElementsAre(5, 8, 9));
+}
+
+TEST_F(DeliveriesTest, AReplayCountsWhateverFailsBesideIt) {
+  Deliver({7, 8});
+  Deliver({3}, 9, 0, /*replay=*/true);
+  deliveries_.Fail(Take());
+  EXPECT_THAT(Rest(), ElementsAre(3));
 }
 
 TEST_F(DeliveriesTest, OfAPartitionThatWentAreDropped) {
