@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <climits>
 #include <map>
@@ -90,7 +91,10 @@ class Consuming {
       status = OneStream();
     }
     if (!failure_.empty()) return session_.Fail(failure_);
-    return status.ok() || cut_ ? kExitOk : session_.Refuse(status);
+    // What a server that went away had not stored yet comes again, which is no trouble to whoever
+    // wanted to end.
+    if (status.ok() || (interrupted_ && IsBroken(status))) return kExitOk;
+    return session_.Refuse(status);
   }
 
  private:
@@ -110,12 +114,11 @@ class Consuming {
   // What is under way is finished, and the partitions are given back; the second time not even
   // that.
   void Interrupt() {
-    const bool again = deliveries_.stopped();
+    const bool again = interrupted_.exchange(true);
     deliveries_.Stop();
     if (!again) return;
     if (command_) command_->Terminate();
     const std::lock_guard lock(mutex_);
-    cut_ = true;
     if (context_ != nullptr) context_->TryCancel();
   }
 
@@ -247,10 +250,10 @@ class Consuming {
   std::optional<EventCommand> command_;
   Deliveries deliveries_;
   std::string failure_;  // of the command, before it began
+  std::atomic<bool> interrupted_ = false;
   client::Repetition::Clock::time_point trouble_since_;
 
   std::mutex mutex_;                        // guards what follows, while a stream is open
-  bool cut_ = false;                        // by whoever runs this
   bool heard_ = false;                      // the server is there: it answered something
   int attempts_ = 0;                        // since the last message
   grpc::ClientContext* context_ = nullptr;  // of the stream that is open
