@@ -279,6 +279,26 @@ TEST_P(ConsumersTest, WhatAWriteHasAcknowledgedDoesNotTimeOutNorFail) {
   EXPECT_THAT(consumer->TakeAll(), ElementsAre("things/a@3"));
 }
 
+TEST_P(ConsumersTest, ANackOfWhatAWriteHasAcknowledgedFailsNothing) {
+  for (int i = 0; i < 2; ++i) world.Put("a", i);
+  CreateSubscription request = Wanted("mail", FromPosition{0}, 1);
+  request.subscription.selection.collections = {"things"};
+  Make(request);
+  auto consumer = Open();
+  AwaitDeliveries(*consumer, 2);
+  const auto first = *consumer->Next();
+  versioning::WriteRequest write = versioning::testing::Request("effect");
+  write.name.collection = "effects";
+  write.joined.push_back(server->leases().Fence(first.second.lease));
+  ASSERT_THAT(world.world->Update(std::move(write), versioning::testing::Number(1), true), IsOk());
+  world.Pass(seconds(20));  // renewals find it
+  EXPECT_THAT(consumer->Nack(first), IsOk());
+  EXPECT_TRUE(world.RunUntil(
+      [&] { return consumer->told().acknowledged[0] >= PlaceOf(first.second.event); }));
+  EXPECT_EQ(StateOf().attempts, 0);
+  EXPECT_THAT(consumer->TakeAll(), ElementsAre("things/a@2"));
+}
+
 TEST_P(ConsumersTest, QuietPartitionsMoveWithTheRenewalsAndWakeNobody) {
   Make(2);
   auto consumer = Open();

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "schemas/base/error.h"
 #include "tests/feed/subscriptions_world.h"
 
 namespace strata::feed::testing {
@@ -44,7 +45,9 @@ class TestSink final : public ConsumerSink {
   explicit TestSink(size_t most) : most_(most) {}
 
   bool closed() const override { return is_closed; }
-  absl::Status Admit() override { return absl::OkStatus(); }
+  absl::Status Admit() override {
+    return is_admitted ? absl::OkStatus() : Error(ErrorReason::kPermissionDenied, "no more");
+  }
   void Assigned(int32_t partition, store::Stamp token, const lease::Place& place) override {
     const Alone alone(*this);
     const bool is_new = told.assigned.emplace(partition, Told::Assignment{token, place}).second;
@@ -96,6 +99,7 @@ class TestSink final : public ConsumerSink {
   }
 
   std::atomic<bool> is_closed = false;
+  std::atomic<bool> is_admitted = true;
   Told told;
 
  private:

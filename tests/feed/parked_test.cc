@@ -262,6 +262,18 @@ TEST_P(ParkedTest, AReplayThatFailsStaysParkedUntilItIsAskedForAgain) {
   EXPECT_THAT(replayed, ElementsAre("things/bad@2", "things/bad@3"));
 }
 
+TEST_P(ParkedTest, AReplayIsOnlyForWhoMayStillHaveIt) {
+  WritePoison();
+  Make(1, 3);
+  Nack();
+  EXPECT_TRUE(Handle([&] { return IsDone("things/good@3"); }, [](const Taken&) {}));
+  consumer->sink->is_admitted = false;
+  ASSERT_THAT(server->Request("mail", Asked::kReplay), IsOkAndHolds(1));
+  ASSERT_TRUE(world.RunUntil([&] { return consumer->told().finished.has_value(); }));
+  EXPECT_THAT(*consumer->told().finished, HasReason(ErrorReason::kPermissionDenied));
+  EXPECT_THAT(consumer->told().deliveries, IsEmpty());
+}
+
 TEST_P(ParkedTest, AReplayThatKillsItsServerIsNotBegunForEver) {
   WritePoison();
   Make(1, 3);
