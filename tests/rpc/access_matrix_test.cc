@@ -317,6 +317,9 @@ std::optional<End> Expected(const Asked& asked, const Caller& caller, std::strin
   const bool of_collection = asked.about != Asked::About::kLease &&
                              asked.about != Asked::About::kSubscription &&
                              asked.about != Asked::About::kPartition;
+  // Of a subscription that there is not the lease is lost, for all who may write the document.
+  const bool of_none = asked.about == Asked::About::kPartition && collection.empty();
+  if (of_none && caller.permissions.count(asked.permission) != 0) return std::nullopt;
   const bool granted = (resource == "own" || resource == "students") &&
                        (of_collection || !caller.collections_only) &&
                        caller.permissions.count(asked.permission) != 0;
