@@ -95,7 +95,7 @@ absl::StatusOr<bool> Partition::StepReplayOf(const StoredParked& parked,
   if (step.event) {
     {
       const std::lock_guard lock(mutex_);
-      replay_.emplace();
+      replay_.emplace(Replay());
       replay_->document = document;
       replay_->place = OpenEvent::Of(*step.event).place;
       replay_->next_version = step.next_version;
