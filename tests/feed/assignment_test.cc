@@ -27,15 +27,15 @@ struct World {
 
   friend auto operator<=>(const World& a, const World& b) {
     const auto key = [](const World& world) {
-      std::vector<std::pair<int, int>> plans;
+      std::vector<std::pair<int, int>> decided;
       for (const Plan& plan : world.plans) {
-        plans.emplace_back(plan ? 1 + static_cast<int>(plan->kind) : 0, plan ? plan->partition : 0);
+        decided.emplace_back(plan ? 1 + static_cast<int>(plan->kind) : 0,
+                             plan ? plan->partition : 0);
       }
-      return std::pair(world.holders, plans);
+      return std::pair(world.holders, decided);
     };
     return key(a) <=> key(b);
   }
-  friend bool operator==(const World& a, const World& b) { return (a <=> b) == 0; }
 };
 
 Assignment SeenBy(size_t member, size_t members, const std::vector<std::string>& holders) {

@@ -97,18 +97,19 @@ class ConsumerThreadsTest : public ::testing::TestWithParam<std::string> {
     });
     if (ready) consumer.Ready();
     if (!next) return false;
-    const auto& [partition, delivery] = *next;
+    const int32_t partition = next->first;
+    const Delivery& delivery = next->second;
     const lease::Place place = PlaceOf(delivery.event);
     if (random() % 50 == 0) {
       (void)consumer.Nack(partition, place, "now and then", false);
-      sink.With([&, of = partition](Told& told) {
-        std::erase_if(told.deliveries, [&](const auto& each) { return each.first == of; });
+      sink.With([&](Told& told) {
+        std::erase_if(told.deliveries, [&](const auto& each) { return each.first == partition; });
       });
       return true;
     }
     const std::lock_guard lock(mutex);
-    const bool mine = sink.With([&, of = partition](Told& told) {
-      const auto assigned = told.assigned.find(of);
+    const bool mine = sink.With([&](Told& told) {
+      const auto assigned = told.assigned.find(partition);
       return assigned != told.assigned.end() && assigned->second.token == delivery.lease.token;
     });
     // If it is revoked in between it comes again, which does no harm.
