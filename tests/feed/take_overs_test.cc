@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -76,6 +77,20 @@ class TakeOversTest : public ::testing::TestWithParam<std::string> {
     int64_t take_overs = 0;
     for (Party& party : parties) take_overs += party.server->leases().counts().take_overs;
     return take_overs;
+  }
+  // Whether it comes to that, where whoever was ended begins again.
+  bool HandleUntil(const std::function<void(Party&, size_t)>& handle,
+                   const std::function<bool()>& done) {
+    return world.RunUntil([&] {
+      for (Party& party : parties) {
+        if (party.consumer->told().finished) {
+          world.Forget(*party.consumer);
+          OpenFor(party);
+        }
+        handle(party, 100);
+      }
+      return done();
+    });
   }
   void ComeBack(Party& party) {
     world.Watch(*party.server);
@@ -151,17 +166,8 @@ TEST_P(TakeOversTest, EffectsThatAreTheAcknowledgementHappenOnceAndInOrder) {
     ComeBack(other);
     world.Run();
   }
-  EXPECT_TRUE(world.RunUntil([&] {
-    for (Party& party : parties) {
-      if (party.consumer->told().finished) {
-        world.Forget(*party.consumer);
-        OpenFor(party);
-      }
-      handle(party, 100);
-    }
-    return effects.size() >= written.size();
-  })) << effects.size()
-      << " of " << written.size();
+  EXPECT_TRUE(HandleUntil(handle, [&] { return effects.size() >= written.size(); }))
+      << effects.size() << " of " << written.size();
   ExpectTokensNeverDecrease(effects);
   std::sort(effects.begin(), effects.end(),
             [](const Effect& a, const Effect& b) { return a.position < b.position; });
@@ -211,17 +217,8 @@ TEST_P(TakeOversTest, EffectsElsewhereThatRefuseSmallerTokensHappenAtLeastOnce) 
     ComeBack(other);
     world.Run();
   }
-  EXPECT_TRUE(world.RunUntil([&] {
-    for (Party& party : parties) {
-      if (party.consumer->told().finished) {
-        world.Forget(*party.consumer);
-        OpenFor(party);
-      }
-      handle(party, 100);
-    }
-    return done.size() >= written.size();
-  })) << done.size()
-      << " of " << written.size();
+  EXPECT_TRUE(HandleUntil(handle, [&] { return done.size() >= written.size(); }))
+      << done.size() << " of " << written.size();
   EXPECT_EQ(done, std::set<std::string>(written.begin(), written.end()));
   EXPECT_GT(refused, 0);
   // Whoever begins a document's next version has seen the one before.
