@@ -123,7 +123,9 @@ void Transactions::Impl::CommitAtOnce(CommitRequest request, std::string fingerp
     }
     unit.changes.push_back(std::move(change));
   }
-  documents_.Commit(std::move(unit), [id = unit.transaction_id, done = std::move(done)](
+  // Not in the call itself: which of its arguments is made first nobody says.
+  std::string id = unit.transaction_id;
+  documents_.Commit(std::move(unit), [id = std::move(id), done = std::move(done)](
                                          absl::StatusOr<versioning::UnitResult> result) {
     if (!result.ok()) return done(result.status());
     done(Committed{id, std::move(result->changes), result->position, result->attempts,

@@ -481,6 +481,8 @@ class FailingRocksDbStoreTest : public RocksDbStoreTest {
                                                    : rocksdb::IOStatus::OK();
     });
   }
+  // The store writes when it closes, and what its faults ask has to be there then.
+  ~FailingRocksDbStoreTest() override { store_.reset(); }
 
   void ExpectReadsOnly() {
     EXPECT_THAT(store_->Ready(), HasReason(ErrorReason::kStoreUnavailable));
