@@ -53,6 +53,7 @@ class ForwardingReader : public Reader {
       std::span<const RecordKey> keys) const override {
     return inner_.GetMany(keys);
   }
+  void Prefetch(std::span<const RecordKey> keys) const override { inner_.Prefetch(keys); }
   std::unique_ptr<Cursor> Scan(Keyspace keyspace, const Range& range) const override {
     return inner_.Scan(keyspace, range);
   }
@@ -80,6 +81,7 @@ class ForwardingStore : public Store {
       std::span<const RecordKey> keys) const override {
     return inner_.GetMany(keys);
   }
+  void Prefetch(std::span<const RecordKey> keys) const override { inner_.Prefetch(keys); }
   std::unique_ptr<Cursor> Scan(Keyspace keyspace, const Range& range) const override {
     return inner_.Scan(keyspace, range);
   }

@@ -81,6 +81,9 @@ class Reader {
   virtual std::vector<absl::StatusOr<std::optional<Record>>> GetMany(
       std::span<const RecordKey> keys) const;
 
+  // A hint: these records will be read next, in any order. What can be fetched meanwhile is.
+  virtual void Prefetch(std::span<const RecordKey> /*keys*/) const {}
+
   // A cursor on the range's first key in its direction. Each record is one that was stored; without
   // `fresh_scans` it, or its absence, may be an old state.
   virtual std::unique_ptr<Cursor> Scan(Keyspace keyspace, const Range& range) const = 0;

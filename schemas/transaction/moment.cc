@@ -52,6 +52,7 @@ class Look {
     std::vector<Seen> seen;
     seen.reserve(names.size());
     found_.documents.reserve(names.size());
+    RETURN_IF_ERROR(Prefetch(names));
     for (const versioning::DocumentName& name : names) {
       if (Stopped(limits_.stopped)) return StoppedError();
       ASSIGN_OR_RETURN(seen.emplace_back(), Read(name));
@@ -64,6 +65,22 @@ class Look {
  private:
   void Saw(store::CommitPosition position) {
     found_.position = std::max(found_.position, position);
+  }
+
+  // Of what strategies read first of a document, where they keep heads.
+  absl::Status Prefetch(const std::vector<versioning::DocumentName>& names) {
+    std::vector<std::string> keys;
+    std::vector<store::RecordKey> places;
+    keys.reserve(names.size());
+    places.reserve(names.size());
+    for (const versioning::DocumentName& name : names) {
+      RETURN_IF_ERROR(Find(name.collection));
+      if (!collection_) continue;
+      places.push_back({store::Keyspace::kHeads,
+                        keys.emplace_back(store::HeadKey(collection_->incarnation, name.id))});
+    }
+    reader_->Prefetch(places);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<Seen> Read(const versioning::DocumentName& name) {

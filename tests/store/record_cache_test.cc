@@ -46,6 +46,36 @@ TEST(RecordCacheTest, AnswersWhatWasWrittenAndWhatWasLearned) {
   EXPECT_EQ(Known(cache, "c"), "(none)");
 }
 
+TEST(RecordCacheTest, KeysOfAnyLengthAreTold) {
+  RecordCache cache(kBytes);
+  const size_t inlined = RecordCache::kInlineKeyBytes;
+  for (const size_t bytes :
+       {size_t{0}, size_t{1}, inlined - 1, inlined, inlined + 1, size_t{300}}) {
+    const std::string key(bytes, 'k');
+    Write(cache, key, Record(5, std::to_string(bytes)));
+  }
+  for (const size_t bytes :
+       {size_t{0}, size_t{1}, inlined - 1, inlined, inlined + 1, size_t{300}}) {
+    EXPECT_EQ(Known(cache, std::string(bytes, 'k')), std::to_string(bytes));
+  }
+  EXPECT_EQ(Known(cache, std::string(inlined + 2, 'k')), "?");
+}
+
+TEST(RecordCacheTest, PrefetchingLeavesWhatIsKnownAsItIs) {
+  RecordCache cache(kBytes);
+  Write(cache, "there", Record(5, "written"));
+  Write(cache, "gone", {6, nullptr});
+  const std::vector<Place> places = {{Keyspace::kHeads, "there"},
+                                     {Keyspace::kHeads, "gone"},
+                                     {Keyspace::kHeads, "unknown"},
+                                     {Keyspace::kHeads, "there"}};
+  cache.Prefetch(places);
+  cache.Prefetch({});
+  EXPECT_EQ(Known(cache, "there"), "written");
+  EXPECT_EQ(Known(cache, "gone"), "(none)");
+  EXPECT_EQ(Known(cache, "unknown"), "?");
+}
+
 TEST(RecordCacheTest, KeyspacesAreApart) {
   RecordCache cache(kBytes);
   Write(cache, "a", Record(5, "head"));

@@ -30,6 +30,26 @@ std::optional<RecordCache::Entry> RecordCache::Find(const Place& place,
   return node.entry;
 }
 
+// Each step of a lookup goes to memory that the one before names. Taken for all places before the
+// next is, they wait for memory together.
+void RecordCache::Prefetch(std::span<const Place> places) {
+  for (const Place& place : places) {
+    const size_t hash = HashOf(place);
+    Shard& shard = ShardOf(hash);
+    const std::lock_guard lock(shard.mutex);
+    shard.by_place.prefetch(place);
+  }
+  for (const Place& place : places) {
+    const size_t hash = HashOf(place);
+    Shard& shard = ShardOf(hash);
+    const std::lock_guard lock(shard.mutex);
+    const auto found = shard.by_place.find(place, hash);
+    if (found == shard.by_place.end()) continue;
+    const std::string* const value = found->second->entry.value.get();
+    __builtin_prefetch(value);
+  }
+}
+
 void RecordCache::Learn(const Place& place, Entry entry, store::CommitPosition read_at) {
   const size_t hash = HashOf(place);
   Shard& shard = ShardOf(hash);
@@ -64,7 +84,9 @@ void RecordCache::EndWrite(const std::vector<Place>& places, std::vector<Entry> 
 
 void RecordCache::Put(Shard& shard, const Place& place, size_t hash, Entry entry) {
   Erase(shard, place, hash);
-  Node node{place.keyspace, std::string(place.key), std::move(entry)};
+  Node node{.keyspace = place.keyspace,
+            .entry = std::move(entry),
+            .key = {place.key.begin(), place.key.end()}};
   const size_t bytes = node.bytes() + kNodeBytes;
   if (bytes > shard_bytes_max_ / 16) return;
   MakeRoom(shard, bytes);

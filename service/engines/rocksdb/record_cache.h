@@ -15,10 +15,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/hash/hash.h"
 #include "schemas/store/record.h"
 
@@ -41,6 +43,10 @@ class RecordCache {
   static constexpr store::CommitPosition kNewest =
       std::numeric_limits<store::CommitPosition>::max();
 
+  // Keys up to this many bytes lie in the entry's own memory: those of documents with ids as long
+  // as most are.
+  static constexpr size_t kInlineKeyBytes = 40;
+
   // Keys and values together; entries over 1/256 of it are not kept.
   explicit RecordCache(size_t bytes_max);
 
@@ -51,6 +57,9 @@ class RecordCache {
 
   // What was stored under `key` at `as_of`; nothing if that is not known here.
   std::optional<Entry> Find(const Place& place, store::CommitPosition as_of);
+
+  // Has the processor fetch what Find is going to look at, of all the places side by side.
+  void Prefetch(std::span<const Place> places);
 
   // Keeps what a reader found in the database, if nothing was written beside it: `read_at` is the
   // position of the last commit that was visible before it read.
@@ -64,10 +73,12 @@ class RecordCache {
  private:
   struct Node {
     store::Keyspace keyspace;
-    std::string key;
-    Entry entry;
     bool used = false;  // since it came to the front
-    Place place() const { return {keyspace, key}; }
+    Entry entry;
+    // Beside the entry: each piece of memory that a lookup goes to is one more that no cache of the
+    // processor has.
+    absl::InlinedVector<char, kInlineKeyBytes> key;
+    Place place() const { return {keyspace, {key.data(), key.size()}}; }
     size_t bytes() const { return key.size() + (entry.value == nullptr ? 0 : entry.value->size()); }
   };
   using Nodes = std::list<Node>;

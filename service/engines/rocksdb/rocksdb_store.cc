@@ -89,6 +89,9 @@ class RocksDbSnapshot final : public store::Reader {
                                                    std::string_view key) const override {
     return reads_.Get(keyspace, key, snapshot_, as_of_);
   }
+  void Prefetch(std::span<const store::RecordKey> keys) const override {
+    reads_.cache().Prefetch(keys);
+  }
   std::unique_ptr<store::Cursor> Scan(Keyspace keyspace, const store::Range& range) const override {
     return ScanRecords(database_.db(), database_.keyspace(keyspace), snapshot_, range);
   }
