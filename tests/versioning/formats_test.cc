@@ -78,6 +78,7 @@ std::string_view KindWord(VersionKind kind) {
 struct OldDirectory {
   std::string_view name;
   int collections;
+  int of_transactions;  // versions
 };
 void PrintTo(const OldDirectory& directory, std::ostream* out) { *out << directory.name; }
 
@@ -175,9 +176,10 @@ TEST_P(FormatsTest, IsWholeAndGoesOn) {
   }
 }
 
-TEST_P(FormatsTest, NoVersionOfItIsOfATransaction) {
+TEST_P(FormatsTest, TellsWhichVersionsAreOfTransactions) {
   ASSERT_NO_FATAL_FAILURE(Open());
   int of_requests = 0;
+  int of_transactions = 0;
   for (const Told& told : ReadTold(Folder() / "versions.txt")) {
     if (told.chain == "-") continue;
     HistoryQuery query;
@@ -186,10 +188,11 @@ TEST_P(FormatsTest, NoVersionOfItIsOfATransaction) {
     HistoryCursor cursor = documents_->History(query);
     ASSERT_TRUE(cursor.Next()) << cursor.status();
     const VersionHeader& header = cursor.version().header;
-    EXPECT_EQ(header.transaction_id, "");
-    EXPECT_EQ(header.mark, VersionMark::kNone);
+    if (header.transaction_id.empty()) EXPECT_EQ(header.mark, VersionMark::kNone);
+    of_transactions += header.transaction_id.empty() ? 0 : 1;
     of_requests += header.request_id.empty() ? 0 : 1;
   }
+  EXPECT_EQ(of_transactions, GetParam().of_transactions);
   EXPECT_GT(of_requests, 0);
 }
 
@@ -210,7 +213,8 @@ TEST_P(FormatsTest, GetsNoKeyspaceThatOlderBuildsDoNotKnow) {
   ASSERT_THAT(answer.Wait(), IsOk());
   ASSERT_NO_FATAL_FAILURE(Open());
   for (const Keyspace keyspace : {Keyspace::kTransactions, Keyspace::kLeases, Keyspace::kFeed}) {
-    EXPECT_FALSE(has(keyspace));
+    const bool used = keyspace == Keyspace::kTransactions && GetParam().of_transactions > 0;
+    EXPECT_EQ(has(keyspace), used);
     store::WriteBatch batch;
     batch.Insert(keyspace, "key", TransactionRecord().Encode());
     ASSERT_TRUE(test_support::AwaitCommit(*store_, std::move(batch)).committed);
@@ -223,8 +227,9 @@ TEST_P(FormatsTest, GetsNoKeyspaceThatOlderBuildsDoNotKnow) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FormatsTest,
-                         ::testing::Values(OldDirectory{"2", 8}, OldDirectory{"3", 8},
-                                           OldDirectory{"3-without-transactions", 5}));
+                         ::testing::Values(OldDirectory{"2", 8, 0}, OldDirectory{"3", 8, 0},
+                                           OldDirectory{"3-without-transactions", 5, 0},
+                                           OldDirectory{"3-without-leases", 5, 60}));
 
 // A database of format 2 whose ledger makes several blocks.
 class MigrationTest : public ::testing::Test {
