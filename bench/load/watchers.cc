@@ -4,7 +4,6 @@
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "bench/load/closed_loop.h"
@@ -33,12 +32,13 @@ int64_t CountOf(int field, grpc::ByteBuffer& message) {
 
 }  // namespace
 
-Watchers::Watchers(WatchersSettings settings) : settings_(std::move(settings)) {
+Watchers::Watchers(WatchersSettings settings)
+    : Followers(settings.method, settings.count), settings_(std::move(settings)) {
   for (size_t i = 0; i < static_cast<size_t>(settings_.count); ++i) {
     if (i % kStreamsPerConnection == 0) {
       stubs_.push_back(std::make_unique<grpc::GenericStub>(Connect(settings_.address)));
     }
-    Stream& stream = *streams_.emplace_back(std::make_unique<Stream>());
+    Stream& stream = *streams_.emplace_back(std::make_unique<Stream>(i));
     stream.call = stubs_.back()->PrepareCall(&stream.context, settings_.method, &queue_);
     stream.call->StartCall(&stream.tags[Stream::kStarted]);
     ++pending_;
@@ -88,12 +88,8 @@ void Watchers::Take(const Stream::Tag& tag, bool ok) {
     case Stream::kRead:
       if (!ok) return Finish(stream);
       return TakeMessage(stream);
-    case Stream::kFinished: {
-      if (stopping_) return;
-      const absl::MutexLock lock(&mutex_);
-      if (ended_.empty()) ended_ = "a stream ended: " + stream.status.error_message();
-      return;
-    }
+    case Stream::kFinished:
+      if (!stopping_) End("a stream ended: " + stream.status.error_message());
   }
 }
 
@@ -102,14 +98,11 @@ void Watchers::TakeMessage(Stream& stream) {
   const int64_t count = CountOf(settings_.events_field, stream.message);
   stream.message.Clear();
   if (count > 0) {
-    // Before the counts, by which others know that it is there.
-    last_arrival_ = now.time_since_epoch().count();
-    if (&stream == streams_.front().get()) {
+    if (stream.number == 0) {
       const absl::MutexLock lock(&mutex_);
       arrivals_.insert(arrivals_.end(), static_cast<size_t>(count), now);
     }
-    stream.events += count;
-    events_ += count;
+    Count(stream.number, count, now);
   }
   if (!stream.greeted) ++greeted_;
   stream.greeted = true;
@@ -137,50 +130,21 @@ void Watchers::Resume() {
   }
 }
 
-void Watchers::ThrowIfEnded() const {
-  const absl::MutexLock lock(&mutex_);
-  if (!ended_.empty()) throw std::runtime_error(settings_.method + ": " + ended_);
-}
-
 void Watchers::AwaitGreeted(std::chrono::milliseconds patience) {
   const Clock::time_point end = Clock::now() + patience;
   while (greeted_ < settings_.count) {
     ThrowIfEnded();
     if (Clock::now() >= end) {
-      throw std::runtime_error(settings_.method + ": only " + std::to_string(greeted_) + " of " +
+      throw std::runtime_error(name() + ": only " + std::to_string(greeted_) + " of " +
                                std::to_string(settings_.count) + " streams were answered");
     }
     std::this_thread::sleep_for(kLook);
   }
 }
 
-bool Watchers::AwaitEvents(int64_t each, std::chrono::milliseconds patience) {
-  const Clock::time_point end = Clock::now() + patience;
-  const auto has_all = [&](const auto& stream) { return stream->events >= each; };
-  while (!std::all_of(streams_.begin(), streams_.end(), has_all)) {
-    ThrowIfEnded();
-    if (Clock::now() >= end) return false;
-    std::this_thread::sleep_for(kLook);
-  }
-  return true;
-}
-
-Watchers::Clock::time_point Watchers::last_arrival() const {
-  return Clock::time_point(Clock::duration(last_arrival_));
-}
-
 std::vector<Watchers::Clock::time_point> Watchers::arrivals() const {
   const absl::MutexLock lock(&mutex_);
   return arrivals_;
-}
-
-void Watchers::Check(int64_t each_max) const {
-  ThrowIfEnded();
-  for (const auto& stream : streams_) {
-    if (stream->events <= each_max) continue;
-    throw std::runtime_error(settings_.method + ": " + std::to_string(stream->events) +
-                             " events where " + std::to_string(each_max) + " happened");
-  }
 }
 
 }  // namespace strata::bench

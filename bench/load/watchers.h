@@ -1,6 +1,6 @@
-// Those who follow a feed, Strata's or a peer's: streams of which nothing is looked at but how many
-// events they bring, in one thread for all, because a client built otherwise is what would be
-// measured.
+// Those who follow a feed over gRPC, Strata's or a peer's: streams of which nothing is looked at
+// but how many events they bring, in one thread for all, because a client built otherwise is what
+// would be measured.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "bench/load/followers.h"
 
 namespace strata::bench {
 
@@ -32,38 +33,25 @@ struct WatchersSettings {
 };
 
 // All open from construction to destruction, 100 on a connection.
-class Watchers {
+class Watchers final : public Followers {
  public:
-  using Clock = std::chrono::steady_clock;
-
   explicit Watchers(WatchersSettings settings);
-  ~Watchers();
-  Watchers(const Watchers&) = delete;
-  Watchers& operator=(const Watchers&) = delete;
+  ~Watchers() override;
 
   // Until each has had a message, which is how a server says that it listens. Throws
   // std::runtime_error if that takes longer than `patience`, or one of them ends.
   void AwaitGreeted(std::chrono::milliseconds patience);
-  // Until each has had so many events since it began. False: not in `patience`. Throws as above.
-  bool AwaitEvents(int64_t each, std::chrono::milliseconds patience);
-
-  // Of all, so far.
-  int64_t events() const { return events_; }
-  // When the last event of any came.
-  Clock::time_point last_arrival() const;
   // When each event of the first watcher came, in order.
   std::vector<Clock::time_point> arrivals() const;
-  // Throws std::runtime_error with the reason if a stream has ended, or one had more events than
-  // `each_max`.
-  void Check(int64_t each_max) const;
 
  private:
   struct Stream {
+    explicit Stream(size_t its_number) : number(its_number) {}
+    const size_t number;  // among the followers
     grpc::ClientContext context;
     std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call;
     grpc::ByteBuffer message;
     grpc::Status status;
-    std::atomic<int64_t> events{0};
     bool greeted = false;
     enum Step { kStarted, kWritten, kRead, kFinished };
     struct Tag {
@@ -81,7 +69,6 @@ class Watchers {
   void Finish(Stream& stream);
   // Reads of those whose pause is over.
   void Resume();
-  void ThrowIfEnded() const;
 
   const WatchersSettings settings_;
   grpc::CompletionQueue queue_;
@@ -91,11 +78,8 @@ class Watchers {
   int64_t pending_ = 0;                                        // operations; the thread's
   std::atomic<bool> stopping_{false};
   std::atomic<int64_t> greeted_{0};
-  std::atomic<int64_t> events_{0};
-  std::atomic<int64_t> last_arrival_{0};
   mutable absl::Mutex mutex_;
-  std::vector<Clock::time_point> arrivals_;
-  std::string ended_;  // why the first one that ended did
+  std::vector<Clock::time_point> arrivals_;  // guarded by mutex_
   std::thread thread_;
 };
 
