@@ -73,7 +73,7 @@ int Main(int argc, char** argv) {
                  "multiplies documents, watchers and leases; anything but 1 is for tests")
       ->check(CLI::Range(0.01, 1.0));
   app.add_flag("--full", settings.full,
-               "slow watchers for five minutes, ten times as many entries and leases");
+               "slow watchers for five minutes, and growth to a ledger of 10^7 entries");
   app.add_option("--json", json, "file that figures are appended to, instead of standard output");
   for (CLI::Option* option : app.get_options()) option->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -17,7 +17,7 @@ struct FeedSettings {
   // What so many documents, watchers and leases are multiplied by; 1 in every run that is to give
   // figures.
   double scale = 1;
-  bool full = false;  // longer, and ten times as many entries and leases
+  bool full = false;  // longer, and ten times as many entries
 
   // At least 100, so that all that is in flight finds a document of its own.
   int64_t Scaled(int64_t count) const;

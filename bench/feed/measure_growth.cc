@@ -1,6 +1,6 @@
 // Whether the feed costs more the longer it is: the same on a new server and on one whose ledger is
-// ten times as long (a hundred times with --full), in turns.
-#include <algorithm>
+// a hundred times as long (a thousand times with --full) and that has a hundred times as many
+// leases, in turns.
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +13,7 @@
 #include "bench/feed/rounds.h"
 #include "bench/feed/subscriptions.h"
 #include "bench/load/prepare.h"
+#include "bench/load/transactions.h"
 #include "bench/support/process.h"
 #include "strata/v1/feed_service.grpc.pb.h"
 
@@ -21,8 +22,19 @@ namespace {
 
 constexpr int kInFlight = 64;
 constexpr int64_t kCalls = 5'000;
-constexpr int64_t kFewLeases = 1'000;
-constexpr int64_t kManyLeases = 10'000;
+// With one call in flight, each waits for the one before.
+constexpr int64_t kCallsOneByOne = 1'000;
+
+// What a server has before anything is measured on it: versions of each of its 10,000 documents,
+// each an entry of the ledger, and leases.
+struct Size {
+  const char* entries;  // as figures name it
+  int64_t depth;
+  int64_t leases;
+};
+constexpr Size kNew = {"10^4", 1, 1'000};
+constexpr Size kLong = {"10^6", 100, 100'000};
+constexpr Size kLongest = {"10^7", 1'000, 100'000};
 
 // The server's CPU time for each call or event, by what was done.
 using Costs = std::map<std::string, double>;
@@ -36,55 +48,81 @@ int64_t LastPosition(const FeedServer& server) {
   return response.last_position();
 }
 
-double CatchUp(const FeedServer& server, int64_t position, int64_t events) {
+// The server's CPU time while something is done, for each of `count`.
+double CostOf(const FeedServer& server, int64_t count, const std::function<void()>& action) {
+  server.AwaitQuiet();
+  const auto before = CpuTime(server.pid());
+  action();
+  return static_cast<double>((CpuTime(server.pid()) - before).count()) / 1e3 /
+         static_cast<double>(count);
+}
+
+void AwaitAll(const Watchers& watchers, int64_t events) {
+  if (!watchers.AwaitEvents(events, kPatience)) throw std::runtime_error("events are missing");
+  watchers.Check(events);
+}
+
+double CatchUp(const FeedServer& server, int64_t position, int64_t events, bool with_contents) {
   v1::WatchRequest request;
   request.set_after_position(position);
-  const auto before = CpuTime(server.pid());
-  const std::unique_ptr<Watchers> watcher = server.Watch(request);
-  if (!watcher->AwaitEvents(events, kPatience)) throw std::runtime_error("events are missing");
-  watcher->Check(events);
-  return static_cast<double>((CpuTime(server.pid()) - before).count()) / 1e3 /
-         static_cast<double>(events);
+  if (with_contents) {
+    request.set_include_content(true);
+    request.set_encoding(v1::ENCODING_BSON);
+  }
+  return CostOf(server, events, [&] { AwaitAll(*server.Watch(request), events); });
 }
 
 // A server, its leases, and what is done with both.
 class Subject {
  public:
-  Subject(const FeedSettings& settings, const std::string& name, int64_t depth, int64_t leases)
-      : server_(settings, name, depth), calls_(settings.Scaled(kCalls)) {
-    Prepare(server_.channel(), *AcquireAll(leases_, settings.Scaled(leases)));
+  Subject(const FeedSettings& settings, const std::string& name, const Size& size)
+      : server_(settings, name, 1),
+        calls_(settings.Scaled(kCalls)),
+        calls_one_by_one_(settings.Scaled(kCallsOneByOne)) {
+    Prepare(server_.channel(), *UpdateTogether(server_.population(), size.depth));
+    Prepare(server_.channel(), *AcquireAll(leases_, settings.Scaled(size.leases)));
   }
 
   Costs Measure(int round, FigureLines& lines) {
-    const auto seed = static_cast<uint64_t>(round);
-    const auto updates = [&] { return UpdateAtRandom(server_.population(), seed); };
-    const auto run = [&](Workload& workload) {
-      server_.AwaitQuiet();
-      return server_.RunCalls(workload, kInFlight, calls_, lines).server_cpu_us();
+    const auto run = [&](const std::unique_ptr<Workload>& workload) {
+      return CostOf(server_, calls_,
+                    [&] { server_.RunCalls(*workload, kInFlight, calls_, lines); });
     };
     Costs costs;
-    costs["Renew"] = run(*RenewOwn(leases_));
-    costs["Acquire"] = run(*AcquireAgain(leases_, kInFlight, seed));
-    costs["Update, fenced with place"] = run(*Fenced(updates(), leases_, Fence::kPlace));
+    costs["Renew"] = run(RenewOwn(leases_));
+    costs["Acquire"] = run(AcquireAgain(leases_, kInFlight, static_cast<uint64_t>(round)));
+    costs["Update, fenced"] = run(Fenced(Updates(), leases_, Fence::kToken));
+    costs["Update, fenced with place"] = run(Fenced(Updates(), leases_, Fence::kPlace));
+    costs["update, one in flight, one watcher"] = Follow(1, 1, calls_one_by_one_, lines);
+    costs["W1 update, 100 watchers"] = Follow(100, kInFlight, calls_, lines);
     // What these write is then caught up with, and consumed.
     const int64_t position = LastPosition(server_);
     const std::string subscription = "round-" + std::to_string(round);
     CreateSubscription(server_, subscription, position);
-    {
-      const std::unique_ptr<Watchers> watcher = server_.Watch({});
-      costs["W1 update, one watcher"] = run(*updates());
-    }
-    server_.AwaitQuiet();
-    costs["catch-up, an event"] = CatchUp(server_, position, calls_);
+    costs["W1 update, one watcher"] = Follow(1, kInFlight, calls_, lines);
+    costs["catch-up, an event"] = CatchUp(server_, position, calls_, false);
+    costs["catch-up with contents, an event"] = CatchUp(server_, position, calls_, true);
     server_.AwaitQuiet();
     costs["Consume, an event"] = ConsumeAll(server_, subscription, calls_).cpu_us;
     return costs;
   }
 
  private:
+  std::unique_ptr<Workload> Updates() { return UpdateAtRandom(server_.population(), seed_++); }
+  // An update, until all watchers have its event.
+  double Follow(int64_t watchers, int in_flight, int64_t calls, FigureLines& lines) {
+    const std::unique_ptr<Watchers> all = server_.Watch({}, watchers);
+    return CostOf(server_, calls, [&] {
+      server_.RunCalls(*Updates(), in_flight, calls, lines);
+      AwaitAll(*all, calls);
+    });
+  }
+
   FeedServer server_;
   const int64_t calls_;
+  const int64_t calls_one_by_one_;
   std::vector<HeldLease> leases_;
+  uint64_t seed_ = 1;
 };
 
 using Rounds = std::map<std::string, std::vector<double>>;
@@ -93,35 +131,32 @@ void Add(const Costs& costs, Rounds& rounds) {
   for (const auto& [what, cost] : costs) rounds[what].push_back(cost);
 }
 
-void Write(const std::string& ledger, const Rounds& rounds, FigureLines& lines) {
-  for (const auto& [what, costs] : rounds) {
-    WriteRounds("server_cpu", {{"growth", what}, {"ledger", ledger}}, costs, Unit::kMicroseconds,
-                lines);
+void Write(const char* figure, const Size& size, const Rounds& rounds, Unit unit,
+           FigureLines& lines) {
+  for (const auto& [what, values] : rounds) {
+    WriteRounds(figure, {{"growth", what}, {"entries", size.entries}}, values, unit, lines);
   }
 }
 
 }  // namespace
 
 void MeasureFeedGrowth(const FeedSettings& settings, FigureLines& lines) {
-  const int64_t times = settings.full ? 100 : 10;
-  Subject longer(settings, "long", times, times / 10 * kManyLeases);
+  const Size& size = settings.full ? kLongest : kLong;
+  Subject longer(settings, "long", size);
   Rounds of_new;
   Rounds of_long;
   Rounds ratios;
   for (int round = 0; round < settings.rounds; ++round) {
     // A new one each time, as what is measured makes its ledger longer.
-    Costs fresh =
-        Subject(settings, "new-" + std::to_string(round), 1, kFewLeases).Measure(round, lines);
+    Costs fresh = Subject(settings, "new-" + std::to_string(round), kNew).Measure(round, lines);
     const Costs grown = longer.Measure(round, lines);
     Add(fresh, of_new);
     Add(grown, of_long);
     for (const auto& [what, cost] : grown) ratios[what].push_back(cost / fresh[what]);
   }
-  Write("new", of_new, lines);
-  Write("long", of_long, lines);
-  for (const auto& [what, values] : ratios) {
-    WriteRounds("growth_ratio", {{"growth", what}}, values, Unit::kRatio, lines);
-  }
+  Write("server_cpu", kNew, of_new, Unit::kMicroseconds, lines);
+  Write("server_cpu", size, of_long, Unit::kMicroseconds, lines);
+  Write("growth_ratio", size, ratios, Unit::kRatio, lines);
 }
 
 }  // namespace strata::bench

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <random>
 #include <string>
 #include <unordered_set>
@@ -265,6 +266,76 @@ class UpdateTwentyWorkload final : public CommitWorkload {
   std::vector<std::vector<size_t>> slots_;
 };
 
+class UpdateTogetherWorkload final : public Workload {
+ public:
+  UpdateTogetherWorkload(Population& population, int64_t depth)
+      : population_(population), depth_(depth) {
+    const auto documents = static_cast<int64_t>(population.versions.size());
+    for (int64_t first = 0; first < documents; first += kTogether) {
+      idle_.push_back({first, std::min(documents, first + kTogether)});
+    }
+    for (int64_t i = 0; i < kVariants; ++i) {
+      contents_.push_back(TenFields(i, i, population.form.bytes));
+    }
+    request_.set_omit_content(true);
+  }
+  std::string name() const override { return "update together"; }
+  std::string method() const override { return kCommit; }
+  bool Next(int slot, std::string& request) override {
+    while (!idle_.empty() && VersionOf(idle_.front()) >= depth_) idle_.pop_front();
+    if (idle_.empty()) return false;
+    const Part part = idle_.front();
+    idle_.pop_front();
+    At(slots_, slot) = part;
+    const int64_t version = VersionOf(part);
+    request_.clear_writes();
+    for (int64_t document = part.first; document < part.end; ++document) {
+      v1::UpdateRequest& update = *request_.add_writes()->mutable_update();
+      update.set_collection(population_.collection);
+      update.set_id(std::to_string(document));
+      update.mutable_precondition()->set_version(version);
+      update.mutable_replace()->set_bson(
+          contents_[static_cast<size_t>(document + version) % contents_.size()]);
+    }
+    request_.SerializeToString(&request);
+    return true;
+  }
+  Outcome Answered(int slot, std::string_view response) override {
+    const Part& part = At(slots_, slot);
+    if (!Parse(response, response_) || response_.results_size() != part.end - part.first) {
+      return Outcome::kWrong;
+    }
+    int64_t document = part.first;
+    for (const v1::CommitResult& result : response_.results()) {
+      int64_t& version = population_.versions[static_cast<size_t>(document++)];
+      if (!result.changed() || result.document().version() != ++version) return Outcome::kWrong;
+    }
+    idle_.push_back(part);
+    return Outcome::kRight;
+  }
+
+ private:
+  static constexpr int64_t kTogether = 100;   // the most that a transaction may write
+  static constexpr int64_t kVariants = 1009;  // prime, so that no stride meets the same again soon
+
+  // Documents that are always written together, so that they have the same version.
+  struct Part {
+    int64_t first = 0;
+    int64_t end = 0;
+  };
+  int64_t VersionOf(const Part& part) const {
+    return population_.versions[static_cast<size_t>(part.first)];
+  }
+
+  Population& population_;
+  const int64_t depth_;
+  std::deque<Part> idle_;    // that no slot has in hand
+  std::vector<Part> slots_;  // what each has
+  std::vector<std::string> contents_;
+  v1::CommitRequest request_;
+  v1::CommitResponse response_;
+};
+
 class ReadTenWorkload final : public Workload {
  public:
   ReadTenWorkload(const Population& population, uint64_t seed)
@@ -325,6 +396,10 @@ std::unique_ptr<Workload> Transfer(Population& accounts, const TransferSettings&
 
 std::unique_ptr<Workload> UpdateTwenty(Population& population, uint64_t seed) {
   return std::make_unique<UpdateTwentyWorkload>(population, seed);
+}
+
+std::unique_ptr<Workload> UpdateTogether(Population& population, int64_t depth) {
+  return std::make_unique<UpdateTogetherWorkload>(population, depth);
 }
 
 std::unique_ptr<Workload> ReadTen(const Population& population, uint64_t seed) {

@@ -25,6 +25,10 @@ std::unique_ptr<Workload> Transfer(Population& accounts, const TransferSettings&
 // T3: twenty documents at random are replaced under compare-and-swap, all or none.
 std::unique_ptr<Workload> UpdateTwenty(Population& population, uint64_t seed);
 
+// Replaces all documents of the population, which are written, a hundred in a transaction and round
+// after round, until each has `depth` versions: the fastest way to a long ledger.
+std::unique_ptr<Workload> UpdateTogether(Population& population, int64_t depth);
+
 // T4: ten documents at random as of one moment.
 std::unique_ptr<Workload> ReadTen(const Population& population, uint64_t seed);
 

@@ -1,4 +1,9 @@
 // What strata_feed_load measured, and strata_peers at the same: followers and consumers.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "bench/render/sections.h"
 #include "bench/render/views.h"
 
@@ -28,16 +33,20 @@ std::optional<Table> Ratios(const Figures& figures) {
 }
 
 std::optional<Table> Growth(const Figures& figures) {
-  const auto with = [](const char* heading, const char* ledger) {
-    return Column{.heading = heading,
-                  .figure = "server_cpu",
-                  .where = {{"ledger", ledger}},
-                  .shown = Shown::kMicroseconds};
-  };
-  return MakeTable(figures, {.keys = {{"growth", "a call or an event of"}},
-                             .columns = {with("server us, new ledger", "new"),
-                                         with("long ledger", "long"),
-                                         {"ratio", "growth_ratio"}}});
+  std::vector<Column> columns;
+  for (const std::string& entries : figures.ValuesOf("entries", "server_cpu")) {
+    columns.push_back({.heading = absl::StrCat("server us, ", entries, " entries"),
+                       .figure = "server_cpu",
+                       .where = {{"entries", entries}},
+                       .shown = Shown::kMicroseconds});
+  }
+  for (const std::string& entries : figures.ValuesOf("entries", "growth_ratio")) {
+    columns.push_back({.heading = absl::StrCat(entries, " to 10^4"),
+                       .figure = "growth_ratio",
+                       .where = {{"entries", entries}}});
+  }
+  return MakeTable(figures,
+                   {.keys = {{"growth", "a call or an event of"}}, .columns = std::move(columns)});
 }
 
 }  // namespace

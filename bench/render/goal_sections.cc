@@ -18,15 +18,23 @@ bool IsTouched(const Goal& goal, const Figures& figures) {
   return is_there(goal.figure) || std::any_of(goal.by.begin(), goal.by.end(), is_there);
 }
 
-std::vector<Cell> Row(const Goal& goal, const std::optional<double>& reached) {
+std::string BoundOf(const Goal& goal) {
+  if (goal.bound == Bound::kNone) return "";
   const char* const sign = goal.bound == Bound::kAtLeast ? ">= " : "<= ";
-  std::vector<Cell> row = {goal.what, absl::StrCat(sign, WithUnit(goal.limit, goal.unit)), "",
-                           "not measured"};
+  return absl::StrCat(sign, WithUnit(goal.limit, goal.unit));
+}
+
+std::vector<Cell> Row(const Goal& goal, const std::optional<double>& reached) {
+  std::vector<Cell> row = {goal.what, BoundOf(goal), "", "not measured"};
   if (!reached) return row;
-  const bool met = IsMet(goal, *reached);
   row[2] = WithUnit(*reached, goal.unit);
-  row[3] = met ? "met" : "missed";
-  row[3].judgement = met ? Cell::Judgement::kGood : Cell::Judgement::kBad;
+  const std::optional<bool> met = IsMet(goal, *reached);
+  if (!met) {
+    row[3] = "to look at";
+    return row;
+  }
+  row[3] = *met ? "met" : "missed";
+  row[3].judgement = *met ? Cell::Judgement::kGood : Cell::Judgement::kBad;
   return row;
 }
 

@@ -14,7 +14,11 @@ struct Measured {
   Where parameters;
 };
 
-enum class Bound { kAtLeast, kAtMost };
+enum class Bound {
+  kAtLeast,
+  kAtMost,
+  kNone,  // only to be looked at
+};
 
 struct Goal {
   std::string what;
@@ -31,6 +35,7 @@ std::vector<Goal> AllGoals();
 // Nothing if a figure is missing.
 std::optional<double> Reached(const Goal& goal, const Figures& figures);
 
-bool IsMet(const Goal& goal, double reached);
+// Nothing if it has no bound.
+std::optional<bool> IsMet(const Goal& goal, double reached);
 
 }  // namespace strata::bench

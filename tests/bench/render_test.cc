@@ -281,6 +281,39 @@ TEST(Goals, AMissedOneStandsOut) {
   EXPECT_THAT(ToHtml(document), HasSubstr("<td class=\"missed\">missed</td>"));
 }
 
+TEST(Goals, OneWithoutABoundIsShownAndNotJudged) {
+  const auto events = [](const char* system, double value) {
+    return Number("events_per_second",
+                  absl::StrCat(R"("system": ")", system, R"(", "feed": "catch-up, with contents")"),
+                  value, "per_second");
+  };
+  const std::string text =
+      ToText(MakeDocument(Read(events("strata", 50'000) + events("postgresql", 100'000))));
+  EXPECT_THAT(text, testing::ContainsRegex("events/s of PostgreSQL's with LISTEN/NOTIFY *\\| *"
+                                           "\\| *0.50 \\| *to look at \\|\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("NATS JetStream's, each write synced *\\| *\\| *"
+                                           "\\| not measured \\|\n"));
+}
+
+TEST(Goals, GrowthIsHeldAgainstTheShortLedgerWhateverTheLongOne) {
+  const auto grown = [](const char* figure, const char* entries, double value, const char* unit) {
+    return Number(figure, absl::StrCat(R"("growth": "Renew", "entries": ")", entries, "\""), value,
+                  unit);
+  };
+  const std::string text = ToText(MakeDocument(Read(grown("server_cpu", "10^4", 20, "us") +
+                                                    grown("server_cpu", "10^7", 23, "us") +
+                                                    grown("growth_ratio", "10^6", 1.05, "ratio") +
+                                                    grown("growth_ratio", "10^7", 1.15, "ratio"))));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("\\| Renew *\\| *20.0 \\| *23.0 \\| *1.05 \\| *1.15 \\|\n"));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("Renew: server CPU with 10\\^6 entries of that with 10\\^4 "
+                                     "*\\| <= 1.10 \\| *1.05 \\| *met \\|"));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("Renew: server CPU with 10\\^7 entries of that with 10\\^4 "
+                                     "*\\| <= 1.10 \\| *1.15 \\| MISSED \\|"));
+}
+
 TEST(Goals, NoTwoAreTheSame) {
   std::set<std::string> seen;
   for (const Goal& goal : AllGoals()) EXPECT_TRUE(seen.insert(goal.what).second) << goal.what;
