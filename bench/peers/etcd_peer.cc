@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "bench/load/watchers.h"
 #include "bench/peers/etcd.grpc.pb.h"
 #include "bench/peers/peer.h"
 #include "bench/peers/server_program.h"
@@ -56,7 +57,7 @@ class EtcdPeer final : public Peer {
   pid_t server() const override { return process_.pid(); }
   void Send(int slot, const Call& call) override;
   void Receive(const std::function<void(int, const Answer&)>& answered) override;
-  std::unique_ptr<Watchers> Follow(int64_t count, bool from_beginning) override;
+  std::unique_ptr<Followers> Follow(int64_t count, bool from_beginning) override;
 
  private:
   template <typename Response>
@@ -284,7 +285,7 @@ void EtcdPeer::TakeUpdated(const Slot& slot, int64_t document, int64_t version) 
 }
 
 // Each on a stream of its own, as so many processes would.
-std::unique_ptr<Watchers> EtcdPeer::Follow(int64_t count, bool from_beginning) {
+std::unique_ptr<Followers> EtcdPeer::Follow(int64_t count, bool from_beginning) {
   pb::WatchRequest request;
   pb::WatchCreateRequest& create = *request.mutable_create_request();
   create.set_key(kKeys);

@@ -1,6 +1,6 @@
-// strata_peers: runs the workloads W1 to W5, T1 and T2 on etcd and PostgreSQL, each started in a
-// temporary folder, durable, and stopped again. Gives its figures as lines of JSON
-// (bench/README.md).
+// strata_peers: runs the workloads W1 to W5, T1 and T2 on etcd and PostgreSQL, or follows what is
+// written to those and to NATS, each started in a temporary folder, durable, and stopped again.
+// Gives its figures as lines of JSON (bench/README.md).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
@@ -29,7 +29,7 @@ struct Settings {
   double seconds = 3;
   double warm_up = 1;
   std::string json;
-  std::vector<std::string> peers = {"etcd", "postgresql"};
+  std::vector<std::string> peers;  // empty: all
   bool feed = false;
 };
 
@@ -52,6 +52,39 @@ std::vector<System> Systems() {
   };
 }
 
+// Those that can be followed.
+std::vector<System> FollowedSystems() {
+  return {
+      {"etcd", "etcd", StartEtcd},
+      {"postgresql", "postgresql", [] { return StartPostgres(TableLayout::kFollowedCopies); }},
+#ifdef STRATA_BENCH_NATS
+      {"nats", "nats, each write synced", [] { return StartNats(true); }},
+      {"nats", "nats, synced every 2 min", [] { return StartNats(false); }},
+#endif
+  };
+}
+
+std::vector<System> Chosen(const Settings& settings) {
+  std::vector<System> chosen = settings.feed ? FollowedSystems() : Systems();
+  const std::vector<std::string>& names = settings.peers;
+  for (const std::string& name : names) {
+    if (std::any_of(chosen.begin(), chosen.end(),
+                    [&](const System& system) { return system.peer == name; })) {
+      continue;
+    }
+    throw std::runtime_error(name + (settings.feed
+                                         ? " is left out: no libnats (service/install-packages "
+                                           "bench)"
+                                         : " can only be followed: --feed"));
+  }
+  if (names.empty()) return chosen;
+  const auto is_unwanted = [&](const System& system) {
+    return std::find(names.begin(), names.end(), system.peer) == names.end();
+  };
+  chosen.erase(std::remove_if(chosen.begin(), chosen.end(), is_unwanted), chosen.end());
+  return chosen;
+}
+
 void Take(const std::string& system, const Followed& followed, FigureLines& lines) {
   const Parameters parameters = {{"system", system}, {"feed", followed.feed}};
   lines.Number("events_per_second", parameters, followed.events_per_second, Unit::kPerSecond);
@@ -70,9 +103,7 @@ int Run(const Settings& settings) {
     failures += measured.failures;
     std::cerr << "." << std::flush;
   };
-  for (const System& system : Systems()) {
-    const auto& chosen = settings.peers;
-    if (std::find(chosen.begin(), chosen.end(), system.peer) == chosen.end()) continue;
+  for (const System& system : Chosen(settings)) {
     try {
       const std::unique_ptr<Peer> peer = system.start();
       if (settings.feed) {
@@ -99,10 +130,10 @@ int Main(int argc, char** argv) {
   CLI::App app{
       "strata_peers: runs the workloads W1 to W5, T1 and T2 on other stores, each started durable\n"
       "in a temporary folder (TMPDIR), with a fixed number of calls in flight"};
-  app.add_option("peer", settings.peers, "those to run")
-      ->check(CLI::IsMember({"etcd", "postgresql"}));
+  app.add_option("peer", settings.peers, "those to run; none named: all")
+      ->check(CLI::IsMember({"etcd", "postgresql", "nats"}));
   app.add_flag("--feed", settings.feed,
-               "instead: those who follow what is written, as strata_feed_load does; etcd alone");
+               "instead: those who follow what is written, as strata_feed_load does");
   app.add_option("--seconds", settings.seconds, "of each workload")->check(CLI::Range(0.1, 600.0));
   app.add_option("--warm-up", settings.warm_up, "seconds before each")
       ->check(CLI::Range(0.0, 60.0));

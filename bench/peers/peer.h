@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/load/watchers.h"
+#include "bench/load/followers.h"
 
 namespace strata::bench {
 
@@ -69,10 +69,9 @@ class Peer {
   // Whether a transfer takes version 0 of its first document: whatever it is once it is locked.
   virtual bool locks() const { return false; }
   // So many who follow all that is written, contents included, and who have been told that they do:
-  // from now on, or from the first write on. Null: the store offers nothing of the kind.
-  virtual std::unique_ptr<Watchers> Follow(int64_t /*count*/, bool /*from_beginning*/) {
-    return nullptr;
-  }
+  // from now on, or from the first write on. They end before the peer does.
+  // REQUIRES: it was started to be followed, and Loaded was called.
+  virtual std::unique_ptr<Followers> Follow(int64_t count, bool from_beginning) = 0;
   // What the store's owner does once much has been loaded. Waits for the end.
   virtual void Loaded() {}
 };
@@ -83,9 +82,14 @@ std::unique_ptr<Peer> StartEtcd();
 
 // How history is kept in tables.
 enum class TableLayout {
-  kHistoryTable,  // current documents in one, the rows they replaced in another
-  kFullCopies,    // each version a row of one table, the current one as well
+  kHistoryTable,    // current documents in one, the rows they replaced in another
+  kFullCopies,      // each version a row of one table, the current one as well
+  kFollowedCopies,  // the same with a position in each row, to be followed
 };
 std::unique_ptr<Peer> StartPostgres(TableLayout layout);
+
+// Takes kUpdate and nothing else. `syncs`: once Loaded was called, each write is durable before it
+// is answered; else it is within two minutes. Where it was built without libnats there is none.
+std::unique_ptr<Peer> StartNats(bool syncs);
 
 }  // namespace strata::bench

@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "bench/peers/peer.h"
+#include "bench/peers/postgres_followers.h"
 #include "bench/peers/server_program.h"
 #include "tests/fault/child_process.h"
 #include "tests/support/temporary_directory.h"
@@ -173,7 +174,8 @@ class PostgresServer {
   PostgresServer& operator=(const PostgresServer&) = delete;
 
   pid_t pid() const { return process_.pid(); }
-  PGconn* Connect() const;
+  // Throws std::runtime_error if it is refused.
+  PostgresConnection Connect() const;
 
  private:
   std::vector<std::string> InUsersName(const std::vector<std::string>& arguments) const;
@@ -249,21 +251,25 @@ std::string PostgresServer::PrepareData() const {
   return password;
 }
 
-// As it comes, but for the memory, which is small for any machine of today, and for plans, which
-// are made once instead of being thought about at each call.
+// As it comes, but for the memory, which is small for any machine of today, for plans, which are
+// made once instead of being thought about at each call, and for room for those who follow.
 std::vector<std::string> PostgresServer::Arguments() const {
   std::vector<std::string> arguments = {ProgramFolder() + "postgres", "-D", folder_.Join("data")};
   for (const std::string& setting :
        {std::string("listen_addresses=127.0.0.1"), "port=" + port_,
         std::string("unix_socket_directories="), std::string("shared_buffers=256MB"),
         std::string("fsync=on"), std::string("synchronous_commit=on"),
-        std::string("plan_cache_mode=force_generic_plan")}) {
+        std::string("max_connections=200"), std::string("plan_cache_mode=force_generic_plan")}) {
     arguments.insert(arguments.end(), {"-c", setting});
   }
   return InUsersName(arguments);
 }
 
-PGconn* PostgresServer::Connect() const {
+[[noreturn]] void Fail(PGconn* connection) {
+  throw std::runtime_error(std::string("postgresql: ") + PQerrorMessage(connection));
+}
+
+PostgresConnection PostgresServer::Connect() const {
   const std::array<std::pair<const char*, const char*>, 8> parameters = {{
       {"host", "127.0.0.1"},
       {"port", port_.c_str()},
@@ -282,35 +288,40 @@ PGconn* PostgresServer::Connect() const {
   }
   keys.push_back(nullptr);
   values.push_back(nullptr);
-  return PQconnectdbParams(keys.data(), values.data(), 0);
+  PostgresConnection connection(PQconnectdbParams(keys.data(), values.data(), 0), &PQfinish);
+  if (PQstatus(connection.get()) != CONNECTION_OK) Fail(connection.get());
+  return connection;
 }
 
 class PostgresPeer final : public Peer {
  public:
-  explicit PostgresPeer(const Statements& statements);
+  explicit PostgresPeer(TableLayout layout);
   ~PostgresPeer() override;
 
   pid_t server() const override { return server_.pid(); }
-  bool locks() const override { return &statements_ == &kHistoryTable; }
+  bool locks() const override { return layout_ == TableLayout::kHistoryTable; }
   void Send(int slot, const Call& call) override;
   void Receive(const std::function<void(int, const Answer&)>& answered) override;
-  // What autovacuum would do in its own time: the statistics that plans are made by.
+  std::unique_ptr<Followers> Follow(int64_t count, bool from_beginning) override;
+  // What autovacuum would do in its own time: the statistics that plans are made by. And what
+  // writers tell those who follow, as nobody has by now.
   void Loaded() override;
 
  private:
   struct Connection {
-    PGconn* connection = nullptr;
+    PostgresConnection connection{nullptr, &PQfinish};
     bool is_busy = false;
     int rows_written = 0;  // by the call in flight, if it finds what it expects
   };
 
   void Open(Connection& slot);
-  void Run(PGconn* connection, const char* statement);
+  void Run(const char* statement);
   const Statement& StatementOf(const Call& call) const;
   // Whether the call in flight is answered, and answer_ holds it.
   bool Consume(Connection& slot);
   void Take(const Connection& slot, const PGresult* result);
 
+  const TableLayout layout_;
   const Statements& statements_;
   PostgresServer server_;
   const int poll_;
@@ -320,50 +331,56 @@ class PostgresPeer final : public Peer {
   std::string other_body_;
 };
 
-[[noreturn]] void Fail(PGconn* connection) {
-  throw std::runtime_error(std::string("postgresql: ") + PQerrorMessage(connection));
-}
-
-PostgresPeer::PostgresPeer(const Statements& statements)
-    : statements_(statements), server_(FreePorts(1)[0]), poll_(epoll_create1(EPOLL_CLOEXEC)) {
-  slots_[0].connection = server_.Connect();
-  Run(slots_[0].connection, statements.tables);
+PostgresPeer::PostgresPeer(TableLayout layout)
+    : layout_(layout),
+      statements_(layout == TableLayout::kHistoryTable ? kHistoryTable : kFullCopies),
+      server_(FreePorts(1)[0]),
+      poll_(epoll_create1(EPOLL_CLOEXEC)) {
+  for (Connection& slot : slots_) slot.connection = server_.Connect();
+  Run(statements_.tables);
+  if (layout == TableLayout::kFollowedCopies) Run(kAddPositions);
   for (Connection& slot : slots_) Open(slot);
 }
 
-PostgresPeer::~PostgresPeer() {
-  for (const Connection& slot : slots_) PQfinish(slot.connection);
-  close(poll_);
-}
+PostgresPeer::~PostgresPeer() { close(poll_); }
 
 void PostgresPeer::Open(Connection& slot) {
-  if (slot.connection == nullptr) slot.connection = server_.Connect();
-  if (PQstatus(slot.connection) != CONNECTION_OK) Fail(slot.connection);
+  PGconn* const connection = slot.connection.get();
   for (const Statement* one :
        {&statements_.insert, &statements_.update, &statements_.overwrite, &statements_.get,
         &statements_.get_version, &statements_.newest_ten, &statements_.transfer}) {
-    PGresult* const result = PQprepare(slot.connection, one->name, one->text, 0, nullptr);
+    PGresult* const result = PQprepare(connection, one->name, one->text, 0, nullptr);
     const bool is_prepared = PQresultStatus(result) == PGRES_COMMAND_OK;
     PQclear(result);
-    if (!is_prepared) Fail(slot.connection);
+    if (!is_prepared) Fail(connection);
   }
-  PQsetnonblocking(slot.connection, 1);
+  PQsetnonblocking(connection, 1);
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = static_cast<uint64_t>(&slot - slots_.data());
-  if (epoll_ctl(poll_, EPOLL_CTL_ADD, PQsocket(slot.connection), &event) != 0) {
+  if (epoll_ctl(poll_, EPOLL_CTL_ADD, PQsocket(connection), &event) != 0) {
     throw std::runtime_error("epoll_ctl");
   }
 }
 
-void PostgresPeer::Run(PGconn* connection, const char* statement) {
+void PostgresPeer::Run(const char* statement) {
+  PGconn* const connection = slots_[0].connection.get();
   PGresult* const result = PQexec(connection, statement);
   const bool is_done = PQresultStatus(result) == PGRES_COMMAND_OK;
   PQclear(result);
   if (!is_done) Fail(connection);
 }
 
-void PostgresPeer::Loaded() { Run(slots_[0].connection, "VACUUM ANALYZE"); }
+void PostgresPeer::Loaded() {
+  if (layout_ == TableLayout::kFollowedCopies) Run(kNotify);
+  Run("VACUUM ANALYZE");
+}
+
+std::unique_ptr<Followers> PostgresPeer::Follow(int64_t count, bool from_beginning) {
+  std::vector<PostgresConnection> connections;
+  for (int64_t i = 0; i < count; ++i) connections.push_back(server_.Connect());
+  return std::make_unique<PostgresFollowers>(std::move(connections), from_beginning);
+}
 
 const Statement& PostgresPeer::StatementOf(const Call& call) const {
   switch (call.operation) {
@@ -392,6 +409,7 @@ int RowsWritten(Operation operation) {
 
 void PostgresPeer::Send(int slot_number, const Call& call) {
   Connection& slot = slots_[static_cast<size_t>(slot_number)];
+  PGconn* const connection = slot.connection.get();
   const Statement& statement = StatementOf(call);
   constexpr size_t kParametersMax = 6;
   std::array<const char*, kParametersMax> values{};
@@ -427,16 +445,16 @@ void PostgresPeer::Send(int slot_number, const Call& call) {
     add_version(other_version);
     add_body(call.other_body, other_body_);
   }
-  if (PQsendQueryPrepared(slot.connection, statement.name, count, values.data(), lengths.data(),
+  if (PQsendQueryPrepared(connection, statement.name, count, values.data(), lengths.data(),
                           formats.data(), 1) != 1) {
-    Fail(slot.connection);
+    Fail(connection);
   }
   slot.is_busy = true;
   slot.rows_written = RowsWritten(call.operation);
   // A statement is small and the socket's buffer empty, so this waits for nothing.
-  for (int left = PQflush(slot.connection); left != 0; left = PQflush(slot.connection)) {
-    if (left < 0) Fail(slot.connection);
-    pollfd writable = {PQsocket(slot.connection), POLLOUT, 0};
+  for (int left = PQflush(connection); left != 0; left = PQflush(connection)) {
+    if (left < 0) Fail(connection);
+    pollfd writable = {PQsocket(connection), POLLOUT, 0};
     poll(&writable, 1, kReceivePatienceMs);
   }
 }
@@ -453,14 +471,15 @@ void PostgresPeer::Receive(const std::function<void(int, const Answer&)>& answer
 }
 
 bool PostgresPeer::Consume(Connection& slot) {
-  if (PQconsumeInput(slot.connection) != 1) Fail(slot.connection);
-  if (!slot.is_busy || PQisBusy(slot.connection) == 1) return false;
+  PGconn* const connection = slot.connection.get();
+  if (PQconsumeInput(connection) != 1) Fail(connection);
+  if (!slot.is_busy || PQisBusy(connection) == 1) return false;
   // A statement has one result, and all of it has come once the connection is no longer busy but
   // for the sign that the next statement can be sent, which is awaited with it: they come together.
   answer_.versions.clear();
   answer_.error.clear();
   answer_.outcome = Answer::Outcome::kFailed;
-  while (PGresult* const result = PQgetResult(slot.connection)) {
+  while (PGresult* const result = PQgetResult(connection)) {
     Take(slot, result);
     PQclear(result);
   }
@@ -487,8 +506,7 @@ void PostgresPeer::Take(const Connection& slot, const PGresult* result) {
 }  // namespace
 
 std::unique_ptr<Peer> StartPostgres(TableLayout layout) {
-  return std::make_unique<PostgresPeer>(layout == TableLayout::kHistoryTable ? kHistoryTable
-                                                                             : kFullCopies);
+  return std::make_unique<PostgresPeer>(layout);
 }
 
 }  // namespace strata::bench

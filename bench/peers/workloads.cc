@@ -631,13 +631,12 @@ void RunFeed(Peer& peer, const WorkloadSettings& settings,
   const auto seconds = [](Steady::duration duration) {
     return std::chrono::duration<double>(duration).count();
   };
-  const auto await = [&](Watchers& watchers, int64_t each) {
-    if (!watchers.AwaitEvents(each, kFollowPatience)) {
+  const auto await = [&](const Followers& followers, int64_t each) {
+    if (!followers.AwaitEvents(each, kFollowPatience)) {
       throw std::runtime_error("of " + std::to_string(each) + " events some did not come");
     }
-    watchers.Check(each);
+    followers.Check(each);
   };
-  if (peer.Follow(1, false) == nullptr) return;
   Population population;
   population.versions.resize(static_cast<size_t>(settings.documents));
   Fill fill(population);
@@ -647,15 +646,17 @@ void RunFeed(Peer& peer, const WorkloadSettings& settings,
   };
   Rewrite rewrite(population, kVersions);
   Prepare(peer, rewrite, kSlots);
+  peer.Loaded();
   {
     const Steady::time_point begin = Steady::now();
-    const std::unique_ptr<Watchers> watcher = peer.Follow(1, true);
-    await(*watcher, entries());
+    const std::unique_ptr<Followers> follower = peer.Follow(1, true);
+    await(*follower, entries());
     take({"catch-up, with contents",
-          static_cast<double>(entries()) / seconds(watcher->last_arrival() - begin), std::nullopt});
+          static_cast<double>(entries()) / seconds(follower->last_arrival() - begin),
+          std::nullopt});
   }
   for (const int64_t count : {1, 100}) {
-    const std::unique_ptr<Watchers> watchers = peer.Follow(count, false);
+    const std::unique_ptr<Followers> followers = peer.Follow(count, false);
     const int64_t before = entries();
     const Steady::time_point begin = Steady::now();
     UpdateAtRandom updates(population, settings.seed + static_cast<uint64_t>(count));
@@ -663,10 +664,10 @@ void RunFeed(Peer& peer, const WorkloadSettings& settings,
         Loop(peer, updates, kSlots, settings.warm_up, settings.duration).Run();
     if (written.failures > 0) throw std::runtime_error("wrong answers to updates");
     const Steady::time_point end = Steady::now();
-    await(*watchers, entries() - before);
-    const Steady::time_point last = watchers->last_arrival();
+    await(*followers, entries() - before);
+    const Steady::time_point last = followers->last_arrival();
     take({count == 1 ? "1 watcher of everything, under W1" : "100 watchers of everything, under W1",
-          static_cast<double>(watchers->events()) / seconds(last - begin),
+          static_cast<double>(followers->events()) / seconds(last - begin),
           std::max(seconds(last - end), 0.0) * 1e6});
   }
 }

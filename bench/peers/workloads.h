@@ -32,9 +32,9 @@ struct Followed {
   std::optional<double> behind_us;  // beside writers: from the last answer to the last event
 };
 
-// Fills the peer, which is empty, so that there are ten versions of each document, and follows it:
-// from the beginning, and 1 and 100 at once beside W1 with 64 in flight. Throws as RunWorkloads,
-// and if events are missing or too many. Does nothing if the peer cannot be followed.
+// Fills the peer, which is empty and was started to be followed, so that there are ten versions of
+// each document, and follows it: from the beginning, and 1 and 100 at once beside W1 with 64 in
+// flight. Throws as RunWorkloads, and if events are missing or too many.
 void RunFeed(Peer& peer, const WorkloadSettings& settings,
              const std::function<void(const Followed&)>& take);
 
