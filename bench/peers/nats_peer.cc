@@ -31,9 +31,6 @@ namespace {
 
 constexpr std::chrono::seconds kStartPatience{30};
 constexpr int64_t kReceivePatienceMs = 100;
-// So long that none is missed on a machine that stands still for a while: the library would make
-// the consumer anew, and one that has had no message yet would begin with the first of all.
-constexpr std::chrono::minutes kHeartbeat{2};
 constexpr char kStream[] = "documents";
 constexpr char kSubjects[] = "documents.>";
 constexpr char kSubjectPrefix[] = "documents.";
@@ -135,7 +132,8 @@ void NatsFollowers::Begin(jsCtx* context, Follower& follower, bool from_beginnin
   options.Config.DeliverPolicy = from_beginning ? js_DeliverAll : js_DeliverNew;
   // The client knows where it is; so the server need not write it down.
   options.Config.MemoryStorage = true;
-  options.Config.Heartbeat = std::chrono::nanoseconds(kHeartbeat).count();
+  // The heartbeats are the library's own, each 5 s: it is by them that a consumer that waits for a
+  // lost answer to its flow control goes on.
   const auto take = [](natsConnection*, natsSubscription*, natsMsg* message, void* closure) {
     const NatsMessage taken(message);
     const auto& its = *static_cast<Follower*>(closure);
