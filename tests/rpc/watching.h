@@ -17,9 +17,11 @@ namespace strata::rpc_test {
 
 class Watching {
  public:
-  Watching(const std::shared_ptr<grpc::Channel>& channel, const v1::WatchRequest& request)
+  // Ends after `limit`, that a test does not hang.
+  Watching(const std::shared_ptr<grpc::Channel>& channel, const v1::WatchRequest& request,
+           std::chrono::seconds limit = std::chrono::seconds(120))
       : stub_(v1::FeedService::NewStub(channel)) {
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(120));
+    context_.set_deadline(std::chrono::system_clock::now() + limit);
     stream_ = stub_->Watch(&context_, request);
   }
   Watching(TestServer& server, std::string_view json)
