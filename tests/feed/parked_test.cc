@@ -11,6 +11,7 @@
 
 #include "schemas/feed/subscription_record.h"
 #include "tests/feed/consumers_world.h"
+#include "tests/support/await_commit.h"
 
 namespace strata::feed::testing {
 namespace {
@@ -370,6 +371,55 @@ TEST_P(ParkedTest, AFullListBlocksThePartitionAndSkipsNothing) {
   std::vector<std::string> parked;
   for (const ParkedDocument& document : server->Parked("mail")) parked.push_back(document.id);
   EXPECT_THAT(parked, ElementsAre("p1", "p2"));
+}
+
+TEST_P(ParkedTest, TenThousandAreParkedAndTheNextOneBlocks) {
+  const Subscription subscription = Make(1, 2);
+  const auto handle = [&](const std::function<bool()>& wanted) {
+    return world.RunUntil([&] {
+      while (auto next = consumer->Next()) {
+        if (next->second.event.id != "good") {
+          consumer->told().deliveries.clear();
+          EXPECT_THAT(consumer->Nack(*next, "no such mailbox", /*park=*/true), IsOk());
+          break;
+        }
+        done.push_back(NameOf(next->second.event));
+        EXPECT_THAT(consumer->Ack(*next), IsOk());
+      }
+      return wanted();
+    });
+  };
+  world.Put("first");
+  consumer = Open(10);
+  EXPECT_TRUE(handle([&] { return StateOf().parked == 1; }));
+  Close(consumer);
+  // All but two of the others are stored as that one was.
+  StoredParked stored;
+  stored.document = server->Parked("mail").front();
+  store::WriteBatch batch;
+  for (int i = 2; i < kParkedMax; ++i) {
+    batch.Insert(store::Keyspace::kFeed,
+                 ParkedKey(subscription.incarnation, 0, {"things", "another " + std::to_string(i)}),
+                 EncodeParked(stored));
+  }
+  ASSERT_TRUE(test_support::AwaitCommit(world.world->store(), std::move(batch)).committed);
+  int64_t number = 0;
+  for (const char* id : {"good", "last", "good", "too many", "good"}) world.Put(id, ++number);
+  consumer = Open(10);
+  EXPECT_TRUE(handle([&] { return StateOf().blocked; }));
+  EXPECT_EQ(server->Parked("mail").size(), size_t{kParkedMax});
+  const store::CommitPosition place = StateOf().place.position;
+  const UnixMicros later = world.world.clock().Now() + 10'000'000;
+  EXPECT_TRUE(handle([&] { return world.world.clock().Now() > later; }));
+  EXPECT_TRUE(StateOf().blocked);
+  EXPECT_EQ(StateOf().place.position, place);
+  EXPECT_THAT(done, ElementsAre("things/good@1", "things/good@2"));
+  // There is room once something is given up.
+  EXPECT_THAT(server->Request("mail", Asked::kDiscard, DocumentToReplay{"things", "first"}),
+              IsOkAndHolds(1));
+  EXPECT_TRUE(handle([&] { return IsDone("things/good@3"); }));
+  EXPECT_FALSE(StateOf().blocked);
+  EXPECT_EQ(server->Parked("mail").size(), size_t{kParkedMax});
 }
 
 TEST_P(ParkedTest, ADeletionOfACollectionIsNotParkedButComesUntilItIsTaken) {

@@ -39,6 +39,7 @@ std::vector<Row> AllRows() {
       {R"({"collections": [""]})", ErrorReason::kInvalidName, "collections[0]", "empty"},
       {R"({"collections": ["a", ")" + std::string(257, 'x') + "\"]}", ErrorReason::kInvalidName,
        "collections[1]", "256"},
+      {R"({"collections": ["a\nb"]})", ErrorReason::kInvalidName, "collections[0]", "control"},
       {R"({"id_prefix": "a"})", kField, "id_prefix", "exactly one collection"},
       {R"({"collections": ["a", "b"], "id_prefix": "a"})", kField, "id_prefix",
        "exactly one collection"},

@@ -5,12 +5,17 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "schemas/versioning/ledger_trimming.h"
+#include "service/engines/engines.h"
 #include "tests/rpc/secured_server.h"
 #include "tests/rpc/watching.h"
+#include "tests/support/moved_clock.h"
 
 namespace strata::rpc_test {
 namespace {
@@ -153,6 +158,67 @@ TEST(WatchCall, GetFeedTellsHowLongTheLedgerIsKept) {
   options.ledger_retention = std::chrono::hours(12);
   TestServer server(options);
   EXPECT_EQ(GetFeed(server).retention().seconds(), 12 * 3600);
+}
+
+// More is behind its place than is on its way to it when the ledger is trimmed.
+TEST(WatchCall, WhoSleepsThroughATrimIsToldSoAndGoesOnByACopy) {
+  test_support::MovedClock clock;
+  app::ServerOptions options = TestOptions();
+  options.clock = &clock;
+  auto store = *engines::OpenEngine("memory", engines::OpenOptions());
+  store::Store& engine = *store;
+  TestServer server(options, std::move(store));
+  int64_t trimmed = 0;
+  for (int i = 0; i < 400; ++i) {
+    const auto written = server.Update(PutOf(std::to_string(i % 5), std::string(50'000 + i, 'x')));
+    ASSERT_TRUE(written.ok()) << written.status.error_message();
+    trimmed = written.response.commit_position();
+  }
+  Watching asleep(server, R"({"after_position": 0, "include_content": true})");
+  ASSERT_NE(asleep.Next(), std::nullopt);
+  clock.Move(std::chrono::hours(24));
+  const int64_t kept = server.Update(PutOf("kept", "one")).response.commit_position();
+  const versioning::FloorHolders nobody;
+  versioning::LedgerTrimmer trimmer(engine, clock, std::chrono::hours(12), nobody);
+  ASSERT_TRUE(trimmer.Trim().ok());
+
+  int64_t last = 0;
+  while (const std::optional<v1::WatchResponse> message = asleep.Next()) {
+    for (const v1::Event& event : message->events()) {
+      EXPECT_EQ(event.version().version(), last++ / 5 + 1);
+    }
+  }
+  EXPECT_LT(last, 400);
+  const Details told = DetailsOf(asleep.AwaitEnd());
+  EXPECT_EQ(told.reason, "POSITION_TRIMMED");
+  EXPECT_EQ(told.metadata.at("oldest"), std::to_string(trimmed));
+  EXPECT_EQ(GetFeed(server).oldest_position(), kept);
+
+  Watching copying(server, R"({"snapshot": {}})");
+  int documents = 0;
+  for (bool complete = false; !complete;) {
+    const std::optional<v1::WatchResponse> message = copying.Next();
+    ASSERT_NE(message, std::nullopt) << copying.AwaitEnd().error_message();
+    documents += message->documents_size();
+    complete = message->snapshot().complete();
+  }
+  EXPECT_EQ(documents, 6);
+  const int64_t later = server.Update(PutOf("kept", "two")).response.commit_position();
+  const std::vector<v1::Event> events = copying.Events(1);
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].position(), later);
+
+  grpc::ClientContext context;
+  const auto verifying =
+      server.collections().Verify(&context, Parse<v1::VerifyRequest>(R"({"collection": "books"})"));
+  v1::VerifyResponse verified;
+  while (verifying->Read(&verified)) EXPECT_EQ(verified.findings_size(), 0);
+  EXPECT_TRUE(verifying->Finish().ok());
+  EXPECT_TRUE(verified.complete());
+  EXPECT_EQ(verified.versions(), 402);
+  const auto audited = server.Audit("{}");
+  ASSERT_EQ(audited.response.entries_size(), 2);
+  EXPECT_EQ(audited.response.entries(0).commit_position(), kept);
 }
 
 TEST(WatchCall, EndsWhenTheServerDoes) {
