@@ -334,11 +334,11 @@ TEST_P(WatchCopy, AsOfItsPositionAndInTheEndEachIsWhatTheCollectionWas) {
   std::vector<std::thread> followers;
   const auto began = steady_clock::now();
   for (int i = 0; i < kWriters; ++i) writers.emplace_back([this, i] { Write(i); });
-  for (int i = 0; i < kCopies; ++i) {
-    copies[i].filtered = i % 2 == 1;
-    followers.emplace_back([this, i, &copies] {
-      std::this_thread::sleep_for(kPerMessage * i);  // each as of another position
-      Follow(copies[i]);
+  for (Copy& copy : copies) {
+    copy.filtered = followers.size() % 2 == 1;
+    followers.emplace_back([this, &copy, delay = kPerMessage * followers.size()] {
+      std::this_thread::sleep_for(delay);  // each as of another position
+      Follow(copy);
     });
   }
   while (followed_ < kCopies) std::this_thread::sleep_for(milliseconds(1));
@@ -357,9 +357,8 @@ TEST_P(WatchCopy, AsOfItsPositionAndInTheEndEachIsWhatTheCollectionWas) {
   int cuts = 0;
   int cuts_in_copies = 0;
   size_t events = 0;
-  for (int i = 0; i < kCopies; ++i) {
-    SCOPED_TRACE(i);
-    Copy& copy = copies[i];
+  for (Copy& copy : copies) {
+    SCOPED_TRACE(&copy - copies.data());
     ASSERT_EQ(copy.failure, "");
     ASSERT_TRUE(copy.begun);
     ASSERT_NO_FATAL_FAILURE(ExpectSame(*copy.begun, AsOf(copy.as_of, copy.filtered)));

@@ -99,7 +99,8 @@ class Numbers {
   int end() const { return static_cast<int>(numbers_.size()); }
   void Set(int document, int64_t version, int64_t number) {
     auto& numbers = numbers_[static_cast<size_t>(document)];
-    if (numbers.size() < static_cast<size_t>(version)) numbers.resize(version, kNothing);
+    if (numbers.size() < static_cast<size_t>(version))
+      numbers.resize(static_cast<size_t>(version), kNothing);
     numbers[static_cast<size_t>(version) - 1] = static_cast<int8_t>(number);
   }
   int32_t Of(int document, int64_t version) const {
@@ -538,7 +539,7 @@ TEST_P(WatchStorm, EachWatcherGetsTheLedgerOnceAndInOrder) {
   STRATA_TRACE_SEED(seed_);
   std::vector<Got> all(static_cast<size_t>(watchers_));
   for (int i = 0; i < watchers_; ++i) {
-    Wish& wish = all[i].wish;
+    Wish& wish = all[static_cast<size_t>(i)].wish;
     wish.start = static_cast<Wish::Start>(i % 5);
     // With every start once in 25.
     switch ((i + i / 5) % 5) {

@@ -169,7 +169,7 @@ TEST(WatchCall, WhoSleepsThroughATrimIsToldSoAndGoesOnByACopy) {
   store::Store& engine = *store;
   TestServer server(options, std::move(store));
   int64_t trimmed = 0;
-  for (int i = 0; i < 400; ++i) {
+  for (size_t i = 0; i < 400; ++i) {
     const auto written = server.Update(PutOf(std::to_string(i % 5), std::string(50'000 + i, 'x')));
     ASSERT_TRUE(written.ok()) << written.status.error_message();
     trimmed = written.response.commit_position();
