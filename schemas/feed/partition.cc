@@ -183,7 +183,7 @@ void Partition::Load() {
     // A replay that nobody took to its end may be what ended its consumer.
     if (abandoned_) {
       for (const auto& [document, parked] : parked_) {
-        if (!parked.document.replay || parked.discard) continue;
+        if (!parked.replay || parked.discard) continue;
         killed = document;
         replaying_ = true;
         break;
@@ -215,21 +215,47 @@ absl::Status Partition::LoadParked() {
   const auto cursor =
       workshop().store.Scan(Keyspace::kFeed, ParkedRange(subscription().incarnation, partition_));
   for (; cursor->Valid(); cursor->Next()) {
-    ASSIGN_OR_RETURN(StoredParked each,
+    ASSIGN_OR_RETURN(const StoredParked each,
                      DecodeParked(cursor->key(), cursor->value(), cursor->stamp()));
-    const DocumentOfPartition document{each.document.collection, each.document.id};
-    parked.emplace(document, std::move(each));
+    parked.emplace(DocumentOfPartition{each.document.collection, each.document.id},
+                   Known::Of(each));
   }
   RETURN_IF_ERROR(cursor->status());
   {
     const std::lock_guard lock(mutex_);
     if (changes == parked_changes_) {
+      // That its collection was deleted is known here only.
+      for (const auto& [document, known] : parked_) {
+        const auto found = parked.find(document);
+        if (found == parked.end() || found->second.incarnation != known.incarnation) continue;
+        found->second.discard |= known.discard;
+      }
       parked_ = std::move(parked);
       reload_parked_ = false;
       return absl::OkStatus();
     }
   }
   return LoadParked();
+}
+
+absl::StatusOr<std::optional<StoredParked>> Partition::ReadParked(
+    const DocumentOfPartition& document) const {
+  const std::string key = ParkedKey(subscription().incarnation, partition_, document);
+  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                   workshop().store.Get(Keyspace::kFeed, key));
+  if (!record) return std::nullopt;
+  return DecodeParked(key, record->value, record->stamp);
+}
+
+// Of that one whether it is parked; the others are known.
+absl::Status Partition::LoadParked(const DocumentOfPartition& document) {
+  ASSIGN_OR_RETURN(const std::optional<StoredParked> parked, ReadParked(document));
+  const std::lock_guard lock(mutex_);
+  perhaps_parked_.reset();
+  if (!parked) return absl::OkStatus();
+  ++parked_changes_;
+  parked_[document] = Known::Of(*parked);
+  return absl::OkStatus();
 }
 
 // Following the feed ------------------------------------------------------------------------------
@@ -300,7 +326,7 @@ bool Partition::Offer(Source& source, Event&& event) {
     const std::lock_guard lock(mutex_);
     if (source_.get() != &source || phase_ != Phase::kActive || failing_) return false;
     const auto parked = parked_.find({known.collection, known.id});
-    if (parked != parked_.end() && parked->second.document.incarnation == known.incarnation &&
+    if (parked != parked_.end() && parked->second.incarnation == known.incarnation &&
         known.type == EventType::kVersion) {
       // Whether it is still to be passed over is known when its record has gone, or not.
       if (leaves_parked_ == parked->first) return false;
@@ -309,6 +335,12 @@ bool Partition::Offer(Source& source, Event&& event) {
       return true;
     }
     if (!Judge(source, known, BytesOf(event), delivery)) return false;
+    // Nothing is left of what is parked of it, and all its events came before this one.
+    if (known.type == EventType::kCollectionDeleted) {
+      for (auto& [document, each] : parked_) {
+        each.discard |= each.incarnation == known.incarnation;
+      }
+    }
   }
   delivery.event = std::move(event);
   if (setup_->stream->Add(partition_, std::move(delivery))) return true;
@@ -457,6 +489,7 @@ void Partition::Arm(Time time) {
 
 void Partition::OnAlarm(Time time) {
   bool release = false;
+  bool late = false;
   bool replay_late = false;
   {
     const std::lock_guard lock(mutex_);
@@ -470,15 +503,8 @@ void Partition::OnAlarm(Time time) {
       release = !failing_ && now >= leave_by_;
       if (now < leave_by_) Arm(leave_by_);
     } else if (phase_ == Phase::kActive && !failing_ && window_->open() > 0) {
-      if (now >= first_open_since_ + timeout) {
-        Failure failure;
-        failure.event = window_->first();
-        failure.reason = "it was not acknowledged in time";
-        failure.release = RevokeReason::kAckTimeout;
-        Fail(std::move(failure));
-      } else {
-        Arm(first_open_since_ + timeout);
-      }
+      late = now >= first_open_since_ + timeout && !std::exchange(looking_at_place_, true);
+      if (!looking_at_place_) Arm(first_open_since_ + timeout);
     }
     if (replay_ && replay_->delivered) {
       replay_late = now >= replay_->since + timeout;
@@ -486,7 +512,48 @@ void Partition::OnAlarm(Time time) {
     }
   }
   if (release) Release(RevokeReason::kBalance, true);
+  if (late) LookAtPlace();
   if (replay_late) ReplayFailed("it was not acknowledged in time");
+  Resume();
+}
+
+// Before the first open event fails for its time: the write that was its effect may have moved the
+// place, which nobody tells. A failure would find that too, but have all behind it delivered again.
+void Partition::LookAtPlace() {
+  Worker::Write write;
+  write.change = [self = shared_from_this()](lease::State& state) {
+    const std::lock_guard lock(self->mutex_);
+    if (!self->failing_) self->Acknowledged(self->window_->AcknowledgeUpTo(state.place));
+    return false;
+  };
+  write.done = [self = shared_from_this()](const absl::StatusOr<HeldState>& result) {
+    self->EndLookAtPlace(result);
+  };
+  worker_->Submit(std::move(write));
+}
+
+void Partition::EndLookAtPlace(const absl::StatusOr<HeldState>& result) {
+  if (!result.ok()) {
+    const auto reason = ReasonOf(result.status());
+    if (reason == ErrorReason::kLeaseLost || reason == ErrorReason::kCancelled) return;  // it ends
+    return setup_->failed(result.status());
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    looking_at_place_ = false;
+    if (phase_ == Phase::kActive && !failing_ && window_->open() > 0) {
+      const Time late_at = first_open_since_ + subscription().ack_timeout;
+      if (workshop().clock.SteadyNow() < late_at) {
+        Arm(late_at);
+      } else {
+        Failure failure;
+        failure.event = window_->first();
+        failure.reason = "it was not acknowledged in time";
+        failure.release = RevokeReason::kAckTimeout;
+        Fail(std::move(failure));
+      }
+    }
+  }
   Resume();
 }
 

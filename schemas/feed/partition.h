@@ -92,7 +92,17 @@ class Partition : public std::enable_shared_from_this<Partition> {
   class Source;
   static constexpr std::chrono::milliseconds kLoadRetry{200};
   using Time = std::chrono::steady_clock::time_point;
-  using Parked = std::map<DocumentOfPartition, StoredParked>;
+  // Of a parked document, of which there may be many: what it takes to pass its events over.
+  struct Known {
+    int64_t incarnation = 0;  // of its collection
+    bool replay = false;      // is asked for
+    bool discard = false;     // is asked for, or its collection was deleted
+
+    static Known Of(const StoredParked& parked) {
+      return {parked.document.incarnation, parked.document.replay, parked.discard};
+    }
+  };
+  using Parked = std::map<DocumentOfPartition, Known>;
   enum class Phase : uint8_t {
     kTakes,  // the lease, and what is parked
     kActive,
@@ -117,6 +127,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
     DocumentOfPartition document;
     lease::Place place;
     int64_t next_version = 0;
+    int32_t attempt = 1;
     bool delivered = false;
     Time since;
   };
@@ -124,6 +135,8 @@ class Partition : public std::enable_shared_from_this<Partition> {
   void OnTaken(const absl::StatusOr<lease::Lease>& lease);
   void Load();
   absl::Status LoadParked();
+  absl::Status LoadParked(const DocumentOfPartition& document);
+  absl::StatusOr<std::optional<StoredParked>> ReadParked(const DocumentOfPartition& document) const;
   void OpenSource();
   void Retire();
   void DropRetired();
@@ -140,6 +153,8 @@ class Partition : public std::enable_shared_from_this<Partition> {
 
   void Arm(Time time);
   void OnAlarm(Time time);
+  void LookAtPlace();
+  void EndLookAtPlace(const absl::StatusOr<lease::HeldState>& result);
 
   void Acknowledged(size_t events);
   void WriteAcksLater();
@@ -165,13 +180,13 @@ class Partition : public std::enable_shared_from_this<Partition> {
 
   void LookAtParked();
   void StepReplay(const lease::Place& stored);
-  absl::StatusOr<bool> StepReplayOf(const StoredParked& parked, const lease::Place& stored);
+  absl::StatusOr<bool> StepReplayOf(const Parked::value_type& parked, const lease::Place& stored);
   void DeliverReplay();
   void ReplayDone();
   void ReplayFailed(std::string_view reason);
   void WriteParked(const DocumentOfPartition& document,
                    std::function<bool(StoredParked& parked)> change);
-  std::optional<StoredParked> NextAsked(const std::optional<StoredParked>& last) const;
+  Parked::const_iterator NextAsked(Parked::const_iterator from) const;
   bool RemoveParked(const DocumentOfPartition& document, const lease::Place& stored);
 
   static absl::Status NotDelivered(std::string_view field, const lease::Place& place,
@@ -212,6 +227,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
   std::optional<Time> hold_until_;       // after a failure
   bool wants_room_ = false;              // an event waits to be parked
   Time first_open_since_;
+  bool looking_at_place_ = false;  // as the first open event is late
 
   lease::Place acked_;  // the last event that was acknowledged
   lease::Place told_;   // of which the consumer was told
@@ -221,6 +237,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
   Parked parked_;
   std::map<DocumentOfPartition, lease::Place> skipped_;  // the last event of each
   std::optional<DocumentOfPartition> leaves_parked_;     // its record is being deleted
+  std::optional<DocumentOfPartition> perhaps_parked_;  // by a failure that was just written
   bool reload_parked_ = false;
   uint64_t parked_changes_ = 0;  // here, so that what was read before does not undo them
   std::optional<Replay> replay_;

@@ -139,7 +139,7 @@ void Partition::EndFailure(const std::shared_ptr<Failure>& failure,
     tell = place >= failure->event.place && place > told_;
     if (tell) told_ = place;
     // Even parked, perhaps, by an attempt of which that was not known.
-    reload_parked_ |= failure->parks;
+    if (failure->parks) perhaps_parked_ = {failure->event.collection, failure->event.id};
     ++parked_changes_;
     failed_ = result->written && !failure->parks ? failure->next : PartitionData();
     if (result->written) careful_ = setup_->window;
@@ -166,13 +166,13 @@ void Partition::EndFailure(const std::shared_ptr<Failure>& failure,
 // After a failure: ends what was to end, or begins anew at the place. What is parked is known again
 // before anything is delivered.
 void Partition::GoOn() {
-  bool reload = false;
+  std::optional<DocumentOfPartition> parked;
   {
     const std::lock_guard lock(mutex_);
-    reload = reload_parked_ && !end_asked_ && phase_ == Phase::kActive;
+    if (!end_asked_ && phase_ == Phase::kActive) parked = perhaps_parked_;
   }
-  if (reload) {
-    const absl::Status loaded = LoadParked();
+  if (parked) {
+    const absl::Status loaded = LoadParked(*parked);
     if (ReasonOf(loaded) == ErrorReason::kRecordCorrupt) return GiveUp(loaded);
     if (!loaded.ok()) {
       return workshop().Later(kLoadRetry, [self = shared_from_this()] { self->GoOn(); });

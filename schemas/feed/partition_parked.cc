@@ -26,10 +26,7 @@ void Partition::LookAtParked() {
   {
     const std::lock_guard lock(mutex_);
     if (phase_ != Phase::kActive || replaying_ || replay_ || failing_) return;
-    const bool wanted = std::any_of(parked_.begin(), parked_.end(), [](const auto& parked) {
-      return parked.second.document.replay || parked.second.discard;
-    });
-    if (!wanted) return;
+    if (NextAsked(parked_.begin()) == parked_.end()) return;
     replaying_ = true;
   }
   Worker::Write write;
@@ -50,15 +47,16 @@ void Partition::LookAtParked() {
 // place to move on waits for a later look, and holds up no other document.
 void Partition::StepReplay(const lease::Place& stored) {
   absl::StatusOr<bool> done = false;
-  std::optional<StoredParked> next;
+  std::optional<Parked::value_type> next;
   do {
     {
       const std::lock_guard lock(mutex_);
-      next = NextAsked(next);
-      if (!next) {
+      const auto found = NextAsked(next ? parked_.upper_bound(next->first) : parked_.begin());
+      if (phase_ != Phase::kActive || failing_ || replay_ || found == parked_.end()) {
         replaying_ = false;
         return;
       }
+      next.emplace(*found);
     }
     done = StepReplayOf(*next, stored);
   } while (done.ok() && !*done);
@@ -73,24 +71,24 @@ void Partition::StepReplay(const lease::Place& stored) {
   }
 }
 
-// With the lock held. The first of which something was asked, behind `last`.
-std::optional<StoredParked> Partition::NextAsked(const std::optional<StoredParked>& last) const {
-  if (phase_ != Phase::kActive || failing_ || replay_) return std::nullopt;
-  auto next =
-      last ? parked_.upper_bound({last->document.collection, last->document.id}) : parked_.begin();
-  while (next != parked_.end() && !next->second.document.replay && !next->second.discard) ++next;
-  return next == parked_.end() ? std::nullopt : std::optional(next->second);
+// With the lock held. The first of which something is asked, from there on.
+Partition::Parked::const_iterator Partition::NextAsked(Parked::const_iterator from) const {
+  return std::find_if(from, parked_.end(), [](const Parked::value_type& parked) {
+    return parked.second.replay || parked.second.discard;
+  });
 }
 
 // Whether there was something to do.
-absl::StatusOr<bool> Partition::StepReplayOf(const StoredParked& parked,
+absl::StatusOr<bool> Partition::StepReplayOf(const Parked::value_type& parked,
                                              const lease::Place& stored) {
-  const DocumentOfPartition document{parked.document.collection, parked.document.id};
-  if (parked.discard) return RemoveParked(document, stored);
+  const DocumentOfPartition& document = parked.first;
+  if (parked.second.discard) return RemoveParked(document, stored);
   RETURN_IF_ERROR(setup_->stream->Admit());
+  ASSIGN_OR_RETURN(const std::optional<StoredParked> record, ReadParked(document));
+  if (!record) return RemoveParked(document, stored);
   ASSIGN_OR_RETURN(
       ReplayStep step,
-      FindReplay(workshop().store, workshop().feed.collections(), setup_->query, parked.document,
+      FindReplay(workshop().store, workshop().feed.collections(), setup_->query, record->document,
                  stored, [stream = setup_->stream] { return stream->closed(); }));
   if (step.event) {
     {
@@ -99,6 +97,7 @@ absl::StatusOr<bool> Partition::StepReplayOf(const StoredParked& parked,
       replay_->document = document;
       replay_->place = OpenEvent::Of(*step.event).place;
       replay_->next_version = step.next_version;
+      replay_->attempt = record->document.attempts + 1;
       replay_event_ = std::move(step.event);
     }
     DeliverReplay();
@@ -130,8 +129,7 @@ void Partition::DeliverReplay() {
                                [self = shared_from_this()] { self->DeliverReplay(); })) {
       return;
     }
-    const auto parked = parked_.find(replay_->document);
-    delivery.attempt = parked == parked_.end() ? 1 : parked->second.document.attempts + 1;
+    delivery.attempt = replay_->attempt;
     delivery.replay = true;
     delivery.lease.name = LeaseName();
     delivery.lease.token = worker_->token();
@@ -207,7 +205,10 @@ void Partition::WriteParked(const DocumentOfPartition& document,
       self->replaying_ = false;
       ++self->parked_changes_;
       if (result.ok() && *written) {
-        self->parked_[document] = **written;
+        Known& known = self->parked_[document];
+        const bool gone = known.discard;  // its collection, meanwhile
+        known = Known::Of(**written);
+        known.discard |= gone;
       } else {
         self->reload_parked_ = true;
       }

@@ -279,6 +279,37 @@ TEST_P(ConsumersTest, WhatAWriteHasAcknowledgedDoesNotTimeOutNorFail) {
   EXPECT_THAT(consumer->TakeAll(), ElementsAre("things/a@3"));
 }
 
+TEST_P(ConsumersTest, BehindWhatAWriteHasAcknowledgedNothingComesAgain) {
+  for (int i = 0; i < 3; ++i) world.Put("a", i);
+  CreateSubscription request = Wanted("mail", FromPosition{0}, 1);
+  request.subscription.selection.collections = {"things"};
+  request.subscription.ack_timeout = seconds(5);
+  request.subscription.lease_ttl = seconds(60);  // no renewal in between
+  Make(request);
+  auto consumer = Open();
+  AwaitDeliveries(*consumer, 3);
+  const auto first = *consumer->Next();
+  const auto second = *consumer->Next();
+  const auto third = *consumer->Next();
+  versioning::WriteRequest write = versioning::testing::Request("effect");
+  write.name.collection = "effects";
+  write.joined.push_back(server->leases().Fence(first.second.lease));
+  ASSERT_THAT(world.world->Update(std::move(write), versioning::testing::Number(1), true), IsOk());
+  world.Pass(seconds(7));
+  EXPECT_THAT(consumer->told().deliveries, IsEmpty());
+  EXPECT_THAT(consumer->Ack(first), IsOk());
+  EXPECT_THAT(consumer->Ack(second), IsOk());
+  EXPECT_TRUE(world.RunUntil(
+      [&] { return consumer->told().acknowledged[0] == PlaceOf(second.second.event); }));
+  EXPECT_THAT(consumer->told().revoked, IsEmpty());
+  // What nobody has written is late in its turn.
+  ASSERT_TRUE(world.RunUntil([&] { return !consumer->told().revoked.empty(); }));
+  EXPECT_EQ(consumer->told().revoked.front().second, RevokeReason::kAckTimeout);
+  AwaitDeliveries(*consumer, 1);
+  EXPECT_EQ(consumer->told().deliveries.front().second.attempt, 2);
+  EXPECT_THAT(consumer->TakeAll(), ElementsAre(NameOf(third.second.event)));
+}
+
 TEST_P(ConsumersTest, ANackOfWhatAWriteHasAcknowledgedFailsNothing) {
   for (int i = 0; i < 2; ++i) world.Put("a", i);
   CreateSubscription request = Wanted("mail", FromPosition{0}, 1);
