@@ -6,25 +6,33 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/feed/subscription_requests.h"
-#include "schemas/lease/lease_record.h"
 
 namespace strata::feed {
 namespace {
 
 using std::chrono::microseconds;
-using store::Keyspace;
 
 // After losing a partition to another: what that one does is seen then.
 constexpr microseconds kLookAgain = std::chrono::milliseconds(50);
+constexpr std::chrono::minutes kAgeStep{1};
+
+// Up to a fifth earlier than it has to be, and not at the same time for all that began at the same
+// time.
+std::chrono::steady_clock::time_point OldAt(const PartitionSetup& setup) {
+  const microseconds age = setup.workshop->options.consumer_age_max;
+  const auto part = static_cast<int>(std::hash<std::string>()(setup.member) % 100);
+  return setup.workshop->clock.SteadyNow() + age - age / 10 - age / 1000 * part;
+}
 
 }  // namespace
 
-ConsumerCore::ConsumerCore(PartitionSetup setup, std::function<void()> changed,
+ConsumerCore::ConsumerCore(PartitionSetup setup, std::shared_ptr<Lookout> lookout,
                            std::function<void(ConsumerCore&)> gone)
     : setup_(std::make_shared<PartitionSetup>(std::move(setup))),
-      changed_(std::move(changed)),
+      lookout_(std::move(lookout)),
       gone_(std::move(gone)),
       member_(std::make_shared<Worker>(setup_->workshop)),
+      old_at_(OldAt(*setup_)),
       choice_(std::hash<std::string>()(setup_->member)) {}
 
 ConsumerCore::~ConsumerCore() = default;
@@ -78,15 +86,7 @@ void ConsumerCore::OnMember(const absl::StatusOr<lease::Lease>& lease) {
   }
   member_->Begin([](lease::State&) {},
                  [weak = weak_from_this()](const absl::Status& status) {
-                   const auto self = weak.lock();
-                   if (self == nullptr) return;
-                   {
-                     const std::lock_guard lock(self->mutex_);
-                     self->is_member_ = false;
-                   }
-                   // Deleted with its subscription, mostly, which the look tells.
-                   self->Look();
-                   self->End(status);
+                   if (const auto self = weak.lock()) self->OnLost(status);
                  });
   bool ending = false;
   {
@@ -94,61 +94,67 @@ void ConsumerCore::OnMember(const absl::StatusOr<lease::Lease>& lease) {
     ending = ending_.has_value();
   }
   if (ending) return FinishIfGone();
-  changed_();
-  LookAfter(setup_->subscription.subscription.lease_ttl / 3);
+  lookout_->Show(weak_from_this());
+  GrowOld();
 }
 
-// Looking -----------------------------------------------------------------------------------------
-
-void ConsumerCore::LookAfter(microseconds delay) {
-  setup_->workshop->Later(delay, [weak = weak_from_this(), delay] {
-    const auto self = weak.lock();
-    if (self == nullptr) return;
-    {
-      const std::lock_guard lock(self->mutex_);
-      if (self->ending_) return;
-    }
-    self->Look();
-    self->LookAfter(delay);
-  });
-}
-
-void ConsumerCore::LookSoon() {
+void ConsumerCore::OnLost(const absl::Status& status) {
   {
     const std::lock_guard lock(mutex_);
-    if (!is_member_ || ending_ || std::exchange(look_comes_, true)) return;
+    is_member_ = false;
   }
-  setup_->workshop->Later([weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->Look();
-  });
+  // Deleted with its subscription, mostly.
+  const absl::Status found = lookout_->Find();
+  End(ReasonOf(found) == ErrorReason::kSubscriptionNotFound ? found : status);
 }
 
-// One thread at a time.
-void ConsumerCore::Look() {
+// In steps: what waits on the executor stays there when the stream has long ended.
+void ConsumerCore::GrowOld() {
+  if (setup_->workshop->options.consumer_age_max.count() == 0) return;
+  const auto left = old_at_ - setup_->workshop->clock.SteadyNow();
+  if (left.count() <= 0) {
+    return End(Error(ErrorReason::kDraining, "the stream is as old as one becomes; begin another"));
+  }
+  setup_->workshop->Later(std::chrono::ceil<microseconds>(std::min<decltype(left)>(left, kAgeStep)),
+                          [weak = weak_from_this()] {
+                            if (const auto self = weak.lock()) self->GrowOld();
+                          });
+}
+
+// Following what is seen --------------------------------------------------------------------------
+
+void ConsumerCore::OnView(const absl::StatusOr<ViewPtr>& view) {
   {
     const std::lock_guard lock(mutex_);
-    look_comes_ = false;
     if (ending_) return;
-    look_again_ = true;
-    if (std::exchange(looking_, true)) return;
+    view_ = view;
+    if (std::exchange(following_, true)) return;
   }
+  setup_->workshop->Later([self = shared_from_this()] { self->Follow(); });
+}
+
+// One thread at a time, and always the newest view.
+void ConsumerCore::Follow() {
   while (true) {
+    std::optional<absl::StatusOr<ViewPtr>> view;
+    std::vector<PartitionPtr> partitions;
+    bool asked = false;
     {
       const std::lock_guard lock(mutex_);
-      if (!std::exchange(look_again_, false) || ending_) {
-        looking_ = false;
+      view.swap(view_);
+      if (!view || ending_) {
+        following_ = false;
         return;
       }
+      if (view->ok()) asked = std::exchange(requests_, (**view)->requests) != (**view)->requests;
     }
-    bool asked = false;
-    const absl::Status looked = LookOnce(asked);
-    const auto reason = ReasonOf(looked);
+    const auto reason = ReasonOf(view->status());
     if (reason == ErrorReason::kSubscriptionNotFound || reason == ErrorReason::kRecordCorrupt) {
-      End(looked);
+      End(view->status());
       continue;
     }
     // What the store refuses is tried again with the next look.
-    std::vector<PartitionPtr> partitions;
+    if (view->ok()) Move(***view);
     {
       const std::lock_guard lock(mutex_);
       for (const auto& [number, partition] : partitions_) partitions.push_back(partition);
@@ -157,70 +163,9 @@ void ConsumerCore::Look() {
   }
 }
 
-absl::Status ConsumerCore::LookOnce(bool& asked) {
-  const Subscription& subscription = setup_->subscription.subscription;
-  const store::Store& store = setup_->workshop->store;
-  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
-                   store.Get(Keyspace::kFeed, SubscriptionKey(subscription.name)));
-  if (!record || record->stamp != setup_->subscription.stamp) {
-    return SubscriptionNotFound(subscription.name);
-  }
-  ASSIGN_OR_RETURN(const std::optional<store::Record> requests,
-                   store.Get(Keyspace::kFeed, RequestsKey(subscription.incarnation)));
-  const store::Stamp stamp = requests ? requests->stamp : 0;
-  {
-    const std::lock_guard lock(mutex_);
-    asked = std::exchange(requests_, stamp) != stamp;
-  }
-  Assignment seen;
-  RETURN_IF_ERROR(See(seen));
-  Move(std::move(seen));
-  return absl::OkStatus();
-}
-
-// One scan of the leases' names shows members and holders.
-absl::Status ConsumerCore::See(Assignment& seen) {
-  const Subscription& subscription = setup_->subscription.subscription;
-  const std::string members = MemberLeasePrefix(subscription.incarnation);
-  const UnixMicros now = setup_->workshop->clock.Now();
-  seen.me = setup_->member;
-  seen.holders.resize(static_cast<size_t>(subscription.partitions));
+void ConsumerCore::Move(const View& view) {
+  Assignment seen{setup_->member, view.members, view.holders, {}};
   seen.leaving.resize(seen.holders.size());
-  const auto reader = setup_->workshop->store.Snapshot();
-  std::string last;
-  const auto cursor = reader->Scan(
-      Keyspace::kLeases, lease::LeaseRange(SubscriptionLeasePrefix(subscription.incarnation), ""));
-  for (; cursor->Valid(); cursor->Next()) {
-    ASSIGN_OR_RETURN(const std::string_view name, lease::LeaseNameOf(cursor->key()));
-    if (name == last) continue;
-    last = name;
-    ASSIGN_OR_RETURN(const lease::StoredLease stored, lease::ReadLease(*reader, name));
-    const bool held = stored.IsHeld(now);
-    if (last.starts_with(members)) {
-      if (held) {
-        seen.members.push_back(last.substr(members.size()));
-      } else if (stored.state &&
-                 stored.state->expire_time + microseconds(kDeadMemberKept).count() <= now) {
-        Forget(last, stored);
-      }
-      continue;
-    }
-    const std::optional<PartitionLease> lease = ParsePartitionLease(last);
-    if (!held || !lease || lease->partition >= subscription.partitions) continue;
-    seen.holders[static_cast<size_t>(lease->partition)] = stored.owner->holder;
-  }
-  return cursor->status();
-}
-
-// A uuid never comes again, so no token of its lease can.
-void ConsumerCore::Forget(const std::string& lease, const lease::StoredLease& stored) {
-  store::WriteBatch batch;
-  if (stored.owner) batch.DeleteIf(Keyspace::kLeases, lease::OwnerKey(lease), stored.token);
-  batch.DeleteIf(Keyspace::kLeases, lease::StateKey(lease), stored.state_stamp);
-  setup_->workshop->store.Commit(std::move(batch), [](const store::CommitResult&) {});
-}
-
-void ConsumerCore::Move(Assignment seen) {
   std::vector<PartitionPtr> take;
   std::vector<PartitionPtr> let_go;
   {
@@ -240,7 +185,9 @@ void ConsumerCore::Move(Assignment seen) {
       seen.leaving[i] = found->second->leaving();
       seen.holders[i] = seen.leaving[i] ? "" : seen.me;
     }
+    const bool may_take = setup_->workshop->clock.SteadyNow() >= take_at_;
     while (const std::optional<feed::Move> move = NextMove(seen, choice_++)) {
+      if (move->kind == feed::Move::Kind::kTake && !may_take) break;
       const auto number = static_cast<size_t>(move->partition);
       if (move->kind == feed::Move::Kind::kTake) {
         const auto had = had_.find(move->partition);
@@ -272,14 +219,14 @@ void ConsumerCore::OnEnded(int32_t partition) {
     partitions_.erase(found);
     failed_takes_ = held ? 0 : std::min(failed_takes_ + 1, 16);
     pause = std::min(pause * (1 << failed_takes_), subscription().lease_ttl / 3);
+    if (!held) take_at_ = setup_->workshop->clock.SteadyNow() + pause;
   }
   // What nobody had is as free as before: others need not look, or all would try for ever while a
   // store refuses.
-  if (held) changed_();
-  // One that another was faster to take may be the wrong thing to have wanted.
-  setup_->workshop->Later(pause, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->LookSoon();
-  });
+  if (held) lookout_->LookSoon();
+  // One that another was faster to take may be the wrong thing to have wanted; what others see is
+  // no reason to want another before that.
+  lookout_->LookAfter(pause);
   FinishIfGone();
 }
 
@@ -354,7 +301,7 @@ void ConsumerCore::FinishIfGone() {
   const auto end = [self = shared_from_this(), status] {
     self->member_->Stop();
     self->setup_->stream->Finish(status);
-    self->changed_();
+    self->lookout_->LookSoon();
     self->gone_(*self);
   };
   if (!leave) return end();

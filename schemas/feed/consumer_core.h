@@ -16,25 +16,22 @@
 #include "absl/status/status.h"
 #include "schemas/feed/assignment.h"
 #include "schemas/feed/consumer_workshop.h"
+#include "schemas/feed/lookout.h"
 #include "schemas/feed/partition.h"
 #include "schemas/feed/stream.h"
 #include "schemas/feed/worker.h"
 
 namespace strata::feed {
 
-// A member's leases that nobody renews go after so long.
-inline constexpr std::chrono::hours kDeadMemberKept{1};
-
-// What a Consumer does; outlives it until all is given back. It looks at who is there and who holds
-// what: when it begins, when somebody comes, goes or gives something back in this process, and each
-// third of the lease's ttl. Thread-safe. Keep it in a shared_ptr: work in flight holds it.
-class ConsumerCore : public std::enable_shared_from_this<ConsumerCore> {
+// What a Consumer does; outlives it until all is given back. What it has is changed by what
+// `lookout` sees. Thread-safe. Keep it in a shared_ptr: work in flight holds it.
+class ConsumerCore final : public Onlooker, public std::enable_shared_from_this<ConsumerCore> {
  public:
-  // `setup` is complete but for what this adds: `stream`, `ended` and `failed`. `changed` is called
-  // when others should look; `gone` when all is given back, as the last.
-  ConsumerCore(PartitionSetup setup, std::function<void()> changed,
+  // `setup` is complete but for what this adds: `ended` and `failed`. `gone` is called when all is
+  // given back, as the last.
+  ConsumerCore(PartitionSetup setup, std::shared_ptr<Lookout> lookout,
                std::function<void(ConsumerCore&)> gone);
-  ~ConsumerCore();
+  ~ConsumerCore() override;
 
   const Subscription& subscription() const { return setup_->subscription.subscription; }
   int64_t incarnation() const { return subscription().incarnation; }
@@ -45,8 +42,7 @@ class ConsumerCore : public std::enable_shared_from_this<ConsumerCore> {
   absl::Status Nack(int32_t partition, const lease::Place& place, std::string_view reason,
                     bool park);
 
-  // Looks soon.
-  void LookSoon();
+  void OnView(const absl::StatusOr<ViewPtr>& view) override;
   // Gives everything back, and then finishes the stream with the status. Only the first call
   // counts.
   void End(const absl::Status& status);
@@ -60,12 +56,10 @@ class ConsumerCore : public std::enable_shared_from_this<ConsumerCore> {
 
   void Begin();
   void OnMember(const absl::StatusOr<lease::Lease>& lease);
-  void LookAfter(std::chrono::microseconds delay);
-  void Look();
-  absl::Status LookOnce(bool& asked);
-  absl::Status See(Assignment& seen);
-  void Forget(const std::string& lease, const lease::StoredLease& stored);
-  void Move(Assignment seen);
+  void OnLost(const absl::Status& status);
+  void GrowOld();
+  void Follow();
+  void Move(const View& view);
   void OnEnded(int32_t partition);
   PartitionPtr Find(int32_t partition) const;
   absl::Status NotAssigned(std::string_view field, int32_t partition) const;
@@ -73,9 +67,10 @@ class ConsumerCore : public std::enable_shared_from_this<ConsumerCore> {
   void FinishIfGone();
 
   const std::shared_ptr<PartitionSetup> setup_;
-  const std::function<void()> changed_;
+  const std::shared_ptr<Lookout> lookout_;
   const std::function<void(ConsumerCore&)> gone_;
   const std::shared_ptr<Worker> member_;
+  const std::chrono::steady_clock::time_point old_at_;
 
   mutable std::mutex mutex_;  // guards what follows
   bool begun_ = false;
@@ -83,12 +78,12 @@ class ConsumerCore : public std::enable_shared_from_this<ConsumerCore> {
   bool is_member_ = false;
   std::map<int32_t, PartitionPtr> partitions_;
   std::map<int32_t, lease::Place> had_;  // of each partition that was this one's
-  bool look_comes_ = false;              // soon
-  bool looking_ = false;
-  bool look_again_ = false;
-  store::Stamp requests_ = 0;  // as of the last look
+  std::optional<absl::StatusOr<ViewPtr>> view_;  // the newest, if it was not followed yet
+  bool following_ = false;
+  store::Stamp requests_ = 0;  // as of the last view
   size_t choice_ = 0;
   int failed_takes_ = 0;  // since a partition was held last
+  std::chrono::steady_clock::time_point take_at_;  // not before
   std::optional<absl::Status> ending_;
   bool leaving_ = false;  // the member's lease is being given back
 };

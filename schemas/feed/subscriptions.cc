@@ -10,6 +10,7 @@
 #include "schemas/document/filter.h"
 #include "schemas/feed/consumer_core.h"
 #include "schemas/feed/consumer_workshop.h"
+#include "schemas/feed/lookout.h"
 #include "schemas/feed/subscription_requests.h"
 #include "schemas/feed/subscription_store.h"
 
@@ -62,16 +63,32 @@ class Subscriptions::Impl : public std::enable_shared_from_this<Impl> {
   // Returns when nothing touches any more what it was made with.
   void Close() {
     workshop_->doors.Close();
-    for (const CorePtr& core : Cores([](const ConsumerCore&) { return true; })) core->Drop();
+    for (const CorePtr& core : Cores()) core->Drop();
   }
 
   absl::StatusOr<SubscriptionState> Get(const std::string& name) {
     ASSIGN_OR_RETURN(SubscriptionState state, store_->Get(name));
-    const std::shared_ptr<ConsumerCounts> counts = CountsOf(state.subscription.incarnation);
-    state.events_acknowledged = counts->events_acknowledged;
-    state.acknowledging_commits = counts->acknowledging_commits;
-    state.take_overs = counts->take_overs;
+    const std::lock_guard lock(mutex_);
+    const auto counts = counts_.find(state.subscription.incarnation);
+    if (counts == counts_.end()) return state;
+    state.events_acknowledged = counts->second->events_acknowledged;
+    state.acknowledging_commits = counts->second->acknowledging_commits;
+    state.take_overs = counts->second->take_overs;
     return state;
+  }
+
+  void Delete(const std::string& name, std::chrono::steady_clock::time_point deadline,
+              std::function<void(absl::Status)> done) {
+    store_->Delete(name, deadline,
+                   [weak = weak_from_this(), done = std::move(done)](const absl::Status& status) {
+                     if (const auto self = weak.lock()) self->ForgetDeletedSoon();
+                     done(status);
+                   });
+  }
+
+  size_t counted() {
+    const std::lock_guard lock(mutex_);
+    return counts_.size();
   }
 
   absl::StatusOr<std::unique_ptr<Consumer>> Open(ConsumeQuery query,
@@ -79,8 +96,13 @@ class Subscriptions::Impl : public std::enable_shared_from_this<Impl> {
 
   // Those who consume a subscription here look again.
   void Nudge(int64_t incarnation) {
-    const auto of_it = [&](const ConsumerCore& core) { return core.incarnation() == incarnation; };
-    for (const CorePtr& core : Cores(of_it)) core->LookSoon();
+    std::shared_ptr<Lookout> lookout;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = lookouts_.find(incarnation);
+      if (found != lookouts_.end()) lookout = found->second.lock();
+    }
+    if (lookout != nullptr) lookout->LookSoon();
   }
 
   void StopConsumers() {
@@ -88,9 +110,7 @@ class Subscriptions::Impl : public std::enable_shared_from_this<Impl> {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    for (const CorePtr& core : Cores([](const ConsumerCore&) { return true; })) {
-      core->End(Draining());
-    }
+    for (const CorePtr& core : Cores()) core->End(Draining());
   }
 
   bool AwaitGone(std::chrono::milliseconds patience) {
@@ -101,21 +121,53 @@ class Subscriptions::Impl : public std::enable_shared_from_this<Impl> {
  private:
   using CorePtr = std::shared_ptr<ConsumerCore>;
 
-  template <typename Wanted>
-  std::vector<CorePtr> Cores(const Wanted& wanted) {
+  std::vector<CorePtr> Cores() {
     std::vector<CorePtr> cores;
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, core] : cores_) {
-      if (wanted(*core)) cores.push_back(core);
-    }
+    for (const auto& [key, core] : cores_) cores.push_back(core);
     return cores;
   }
 
   std::shared_ptr<ConsumerCounts> CountsOf(int64_t incarnation) {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<ConsumerCounts>& counts = counts_[incarnation];
-    if (counts == nullptr) counts = std::make_shared<ConsumerCounts>();
+    if (counts == nullptr) {
+      counts = std::make_shared<ConsumerCounts>();
+      ForgetDeletedSoon();
+    }
     return counts;
+  }
+
+  std::shared_ptr<Lookout> LookoutOf(const StoredSubscription& subscription) {
+    const std::lock_guard lock(mutex_);
+    std::weak_ptr<Lookout>& lookout = lookouts_[subscription.subscription.incarnation];
+    std::shared_ptr<Lookout> there = lookout.lock();
+    if (there == nullptr) {
+      there = std::make_shared<Lookout>(workshop_, subscription);
+      lookout = there;
+    }
+    return there;
+  }
+
+  void ForgetDeletedSoon() {
+    workshop_->Later([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->ForgetDeleted();
+    });
+  }
+
+  // What was counted of subscriptions that are not there any more, wherever they were deleted.
+  void ForgetDeleted() {
+    std::vector<int64_t> incarnations;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [incarnation, counts] : counts_) incarnations.push_back(incarnation);
+    }
+    for (const int64_t incarnation : incarnations) {
+      const absl::StatusOr<std::optional<std::string>> name = store_->NameOf(incarnation);
+      if (!name.ok() || name->has_value()) continue;
+      const std::lock_guard lock(mutex_);
+      counts_.erase(incarnation);
+    }
   }
 
   void Forget(ConsumerCore& core) {
@@ -125,6 +177,7 @@ class Subscriptions::Impl : public std::enable_shared_from_this<Impl> {
     if (found == cores_.end()) return;
     last = std::move(found->second);  // goes when the lock does
     cores_.erase(found);
+    std::erase_if(lookouts_, [](const auto& each) { return each.second.expired(); });
     if (cores_.empty()) gone_.notify_all();
   }
 
@@ -135,7 +188,8 @@ class Subscriptions::Impl : public std::enable_shared_from_this<Impl> {
   std::condition_variable gone_;
   bool stopping_ = false;
   std::map<const ConsumerCore*, CorePtr> cores_;  // until all is given back
-  std::map<int64_t, std::shared_ptr<ConsumerCounts>> counts_;
+  std::map<int64_t, std::shared_ptr<ConsumerCounts>> counts_;  // by incarnation
+  std::map<int64_t, std::weak_ptr<Lookout>> lookouts_;         // by incarnation
 };
 
 absl::StatusOr<std::unique_ptr<Consumer>> Subscriptions::Impl::Open(
@@ -161,14 +215,9 @@ absl::StatusOr<std::unique_ptr<Consumer>> Subscriptions::Impl::Open(
   setup.window = query.window;
   setup.member = NewMember(workshop_->entropy);
   setup.consumer = std::move(query.consumer);
-  const std::weak_ptr<Impl> weak = weak_from_this();
-  const int64_t incarnation = setup.subscription.subscription.incarnation;
+  std::shared_ptr<Lookout> lookout = LookoutOf(setup.subscription);
   const auto core = std::make_shared<ConsumerCore>(
-      std::move(setup),
-      [weak, incarnation] {
-        if (const auto self = weak.lock()) self->Nudge(incarnation);
-      },
-      [weak](ConsumerCore& gone) {
+      std::move(setup), std::move(lookout), [weak = weak_from_this()](ConsumerCore& gone) {
         if (const auto self = weak.lock()) self->Forget(gone);
       });
   {
@@ -211,7 +260,7 @@ absl::StatusOr<std::vector<Subscription>> Subscriptions::List(const std::string&
 
 void Subscriptions::Delete(const std::string& name, std::chrono::steady_clock::time_point deadline,
                            std::function<void(absl::Status)> done) {
-  impl_->store().Delete(name, deadline, std::move(done));
+  impl_->Delete(name, deadline, std::move(done));
 }
 
 absl::StatusOr<std::vector<ParkedDocument>> Subscriptions::ListParked(
@@ -236,6 +285,8 @@ absl::StatusOr<std::unique_ptr<Consumer>> Subscriptions::Open(ConsumeQuery query
 }
 
 void Subscriptions::StopConsumers() { impl_->StopConsumers(); }
+
+size_t Subscriptions::counted() const { return impl_->counted(); }
 
 bool Subscriptions::AwaitGone(std::chrono::milliseconds patience) {
   return impl_->AwaitGone(patience);

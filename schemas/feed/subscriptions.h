@@ -6,6 +6,8 @@
 // for itself, by looking at those leases (assignment.h).
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -32,6 +34,9 @@ inline constexpr int64_t kConsumersMax = 1'000;
 struct SubscriptionsOptions {
   int64_t consumers_max = kConsumersMax;  // of this process
   int32_t parked_max = kParkedMax;
+  // A consumer's stream ends with DRAINING, in order, when it is so old, or up to a fifth younger.
+  // 0: it does not.
+  std::chrono::microseconds consumer_age_max{0};
 };
 
 struct CreateSubscription {
@@ -105,6 +110,9 @@ class Subscriptions {
   void StopConsumers();
   // Waits until all that consumers had here is given back. False: it is not, after so long.
   bool AwaitGone(std::chrono::milliseconds patience);
+
+  // Of so many subscriptions it is counted here what their consumers do.
+  size_t counted() const;
 
  private:
   class Impl;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "schemas/feed/subscription_record.h"
 #include "tests/feed/consumers_world.h"
+#include "tests/feed/counted_scans.h"
 #include "tests/support/hooked_store.h"
 
 namespace strata::feed::testing {
@@ -433,6 +435,32 @@ TEST_P(ConsumersTest, ADrainGivesEverythingBackAndTakesNobodyIn) {
       HasReason(ErrorReason::kDraining));
 }
 
+TEST_P(ConsumersTest, AStreamThatIsOldEndsInOrderAndCountsNothing) {
+  world.Put("a");
+  CreateSubscription request = Wanted("mail", FromPosition{0}, 1);
+  request.subscription.selection.collections = {"things"};
+  request.subscription.max_attempts = 1;
+  Make(request);
+  const auto aging = world.NewServer(4, {.consumer_age_max = std::chrono::seconds(50)});
+  world.Watch(*aging);
+  auto consumer = Open(*aging);
+  AwaitDeliveries(*consumer, 1);
+  world.Pass(seconds(38), milliseconds(500));
+  EXPECT_FALSE(consumer->told().finished);
+  world.Pass(seconds(8));
+  ASSERT_TRUE(consumer->told().finished);
+  EXPECT_THAT(*consumer->told().finished, HasReason(ErrorReason::kDraining));
+  EXPECT_EQ(StateOf().consumer, "");
+  Close(consumer);
+  world.Settle();
+  EXPECT_EQ(StateOf().attempts, 0);
+  EXPECT_THAT(server->Parked("mail"), IsEmpty());
+  auto next = Open();
+  AwaitDeliveries(*next, 1);
+  EXPECT_EQ(next->told().deliveries.front().second.attempt, 1);
+  world.Stop(*aging);
+}
+
 TEST_P(ConsumersTest, ADeletionEndsItsStreams) {
   world.Put("a");
   Make(2);
@@ -494,6 +522,78 @@ TEST_P(ConsumersTest, MembersThatAreDeadForAnHourAreForgotten) {
   EXPECT_EQ(members(), 4u);
   world.Pass(std::chrono::minutes(2), seconds(1));
   EXPECT_EQ(members(), 2u);
+}
+
+TEST_P(ConsumersTest, MembersThatOnlySeemDeadAreLeftAlone) {
+  Make(2);
+  auto alive = Open();
+  AwaitAssigned(*alive, 2);
+  // By its clock all leases expired long ago.
+  const auto ahead = world.NewServer(world.world->store(), 6, {}, std::chrono::hours(2));
+  world.Watch(*ahead);
+  auto hasty = Open(*ahead);
+  AwaitAssigned(*hasty, 2);
+  world.Pass(seconds(60), milliseconds(500));
+  EXPECT_FALSE(alive->told().finished);
+  EXPECT_THAT(alive->told().assigned, IsEmpty());
+  Close(hasty);
+  AwaitAssigned(*alive, 2);
+  world.Stop(*ahead);
+}
+
+TEST_P(ConsumersTest, WhatIsCountedOfDeletedSubscriptionsIsForgotten) {
+  const auto other = world.NewServer(9);
+  for (int i = 0; i < 10; ++i) {
+    world.Put("a", i);
+    Make();
+    auto consumer = Open();
+    AwaitDeliveries(*consumer, 1);
+    consumer->TakeAll();
+    EXPECT_TRUE(world.RunUntil([&] { return State().events_acknowledged > 0; }));
+    Close(consumer);
+    EXPECT_TRUE(world.RunUntil([&] { return State().consumers == 0; }));
+    // Here or elsewhere.
+    ASSERT_THAT((i % 2 == 0 ? *server : *other).Delete("mail"), IsOk());
+    EXPECT_TRUE(world.RunUntil([&] { return (*server)->counted() == (i % 2 == 0 ? 0u : 1u); }));
+  }
+  Make();
+  auto consumer = Open();
+  EXPECT_TRUE(world.RunUntil([&] { return (*server)->counted() == 1; }));
+  // Whoever only asks of one makes nothing to keep.
+  Make(Wanted("other"));
+  EXPECT_EQ((*server)->Get("other")->events_acknowledged, 0);
+  EXPECT_EQ((*server)->counted(), 1u);
+}
+
+// How many that are is what it costs, as each visits every member.
+TEST_P(ConsumersTest, OneLookIsForAllConsumersOfAServer) {
+  if (GetParam() != "memory") GTEST_SKIP() << "what is scanned does not depend on the engine";
+  constexpr int kConsumers = 1000;
+  const Subscription made = Make(8);
+  CountedScans counted(world.world->store(), store::Keyspace::kLeases,
+                       SubscriptionLeasePrefix(made.incarnation));
+  const auto crowded = world.NewServer(counted, 2);
+  world.Watch(*crowded);
+  std::vector<std::unique_ptr<TestConsumer>> consumers;
+  for (int i = 0; i < kConsumers; ++i) consumers.push_back(Open(*crowded));
+  const auto assigned = [&] {
+    size_t all = 0;
+    for (const auto& consumer : consumers) all += consumer->told().assigned.size();
+    return all;
+  };
+  EXPECT_TRUE(world.RunUntil([&] { return assigned() == 8; }));
+  const int64_t beginning = counted.count();
+  world.idle_step = world.patience = microseconds(0);
+  world.Pass(made.lease_ttl, made.lease_ttl / 10);
+  const int64_t quiet = counted.count() - beginning;
+  std::printf("scans of %d consumers: %lld until they share, %lld in a ttl\n", kConsumers,
+              static_cast<long long>(beginning), static_cast<long long>(quiet));
+  EXPECT_LE(quiet, 5);
+  EXPECT_LE(beginning, 100);
+  EXPECT_EQ(assigned(), 8u);
+  for (auto& consumer : consumers) Close(consumer);
+  world.Settle();
+  world.Stop(*crowded);
 }
 
 TEST_P(ConsumersTest, TooManyAreRefusedAndRoomComesBack) {

@@ -68,14 +68,17 @@ class ServersStore final : public store::ForwardingStore {
 // One server: its own feed, leases and subscriptions over a store that it shares.
 class Server {
  public:
+  // Its wall is `ahead` of the clock's.
   Server(store::Store& store, Listeners& listeners, versioning::Documents& documents,
-         test_support::ManualClock& clock, uint64_t seed, const SubscriptionsOptions& options)
+         test_support::ManualClock& clock, uint64_t seed, const SubscriptionsOptions& options,
+         std::chrono::microseconds ahead)
       : store_(store, listeners),
+        clock_(clock, ahead),
         executor_(clock),
         entropy_(seed),
-        feed_(std::make_unique<Feed>(store_, documents, clock, executor_)),
-        leases_(std::make_unique<lease::Leases>(store_, clock, executor_)),
-        subscriptions_(std::make_unique<Subscriptions>(store_, *feed_, *leases_, clock, entropy_,
+        feed_(std::make_unique<Feed>(store_, documents, clock_, executor_)),
+        leases_(std::make_unique<lease::Leases>(store_, clock_, executor_)),
+        subscriptions_(std::make_unique<Subscriptions>(store_, *feed_, *leases_, clock_, entropy_,
                                                        executor_, options)) {}
   ~Server() {
     subscriptions_.reset();
@@ -126,7 +129,20 @@ class Server {
   }
 
  private:
+  class ClockAhead final : public Clock {
+   public:
+    ClockAhead(const Clock& clock, std::chrono::microseconds ahead)
+        : clock_(clock), ahead_(ahead) {}
+    UnixMicros Now() const override { return clock_.Now() + ahead_.count(); }
+    std::chrono::steady_clock::time_point SteadyNow() const override { return clock_.SteadyNow(); }
+
+   private:
+    const Clock& clock_;
+    const std::chrono::microseconds ahead_;
+  };
+
   ServersStore store_;
+  const ClockAhead clock_;
   test_support::ManualExecutor executor_;
   test_support::SeededEntropy entropy_;
   std::unique_ptr<Feed> feed_;
@@ -155,9 +171,10 @@ class SubscriptionsWorld {
   }
   // One over `store`, which forwards to the engine.
   std::unique_ptr<Server> NewServer(store::Store& store, uint64_t seed = 1,
-                                    const SubscriptionsOptions& options = {}) {
+                                    const SubscriptionsOptions& options = {},
+                                    std::chrono::microseconds ahead = {}) {
     return std::make_unique<Server>(store, listeners, world->documents(), world.clock(), seed,
-                                    options);
+                                    options, ahead);
   }
 
   store::CommitPosition Put(std::string_view id, int64_t number = 1,

@@ -1,0 +1,92 @@
+// Who consumes a subscription, and who has which of its partitions, as this process sees it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/feed/consumer_workshop.h"
+#include "schemas/feed/subscription_record.h"
+#include "schemas/lease/lease_record.h"
+
+namespace strata::feed {
+
+// A member's leases that nobody renews go after so long.
+inline constexpr std::chrono::hours kDeadMemberKept{1};
+
+// What one look saw.
+struct View {
+  std::vector<std::string> members;  // those alive
+  std::vector<std::string> holders;  // of each partition; empty: it is free
+  store::Stamp requests = 0;         // another one: something was asked of what is parked
+};
+using ViewPtr = std::shared_ptr<const View>;
+
+// One who is shown what is seen.
+class Onlooker {
+ public:
+  virtual ~Onlooker() = default;
+
+  // Each look, in their order. SUBSCRIPTION_NOT_FOUND: there will be nothing more to see; what else
+  // a look fails with may pass. On the executor.
+  virtual void OnView(const absl::StatusOr<ViewPtr>& view) = 0;
+};
+
+// Looks for all consumers that a subscription has in this process, as each look visits every member
+// and every partition: when somebody comes, goes or gives something back here, and each third of
+// the lease's ttl while anybody is shown it. Thread-safe. Keep it in a shared_ptr: work in flight
+// holds it.
+class Lookout : public std::enable_shared_from_this<Lookout> {
+ public:
+  Lookout(std::shared_ptr<ConsumerWorkshop> workshop, StoredSubscription subscription);
+
+  // Shows it what is seen from now on, for as long as it lives, and looks soon.
+  void Show(std::weak_ptr<Onlooker> onlooker);
+  // Looks soon; several who ask for that get one look, which begins behind all of their calls.
+  void LookSoon();
+  // Looks after so long, or up to 50 ms later, so that those of many fall together.
+  void LookAfter(std::chrono::microseconds delay);
+
+  // Whether the subscription is there, now. SUBSCRIPTION_NOT_FOUND; STORE_UNAVAILABLE.
+  absl::Status Find() const;
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  // A member that seems to be dead, as it was when that was seen first.
+  struct Dead {
+    store::Stamp token = 0;
+    store::Stamp state_stamp = 0;
+    Time since;
+    uint64_t look = 0;  // the last that saw it so
+  };
+
+  const Subscription& subscription() const { return subscription_.subscription; }
+  std::chrono::microseconds Interval() const { return subscription().lease_ttl / 3; }
+  void LookOnAndOn();
+  void Look();
+  absl::StatusOr<ViewPtr> See();
+  void Bury(const std::string& lease, const lease::StoredLease& stored);
+
+  const std::shared_ptr<ConsumerWorkshop> workshop_;
+  const StoredSubscription subscription_;
+
+  std::unordered_map<std::string, Dead> dead_;  // by lease; only whoever looks uses these
+  uint64_t looks_ = 0;
+
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::weak_ptr<Onlooker>> onlookers_;
+  bool looks_on_ = false;    // again and again
+  bool look_comes_ = false;  // soon
+  std::set<Time> comes_at_;  // later
+  bool looking_ = false;
+  bool look_again_ = false;
+};
+
+}  // namespace strata::feed
