@@ -32,9 +32,12 @@ void ExpectRefusal(const grpc::Status& status, ErrorReason reason, const std::st
   ExpectDocumentedMetadata(status);
 }
 
-std::vector<std::string> StoredBytes(const store::Store& store) {
+enum class Leases { kToo, kLeftOut };
+
+std::vector<std::string> StoredBytes(const store::Store& store, Leases leases = Leases::kToo) {
   std::vector<std::string> all;
   for (const store::Keyspace keyspace : store::kAllKeyspaces) {
+    if (keyspace == store::Keyspace::kLeases && leases == Leases::kLeftOut) continue;
     for (const auto cursor = store.Scan(keyspace, store::Range{}); cursor->Valid();
          cursor->Next()) {
       all.push_back(std::string(store::KeyspaceName(keyspace)) + " " + std::string(cursor->key()) +
@@ -72,10 +75,10 @@ class SubscriptionInput : public testing::Test {
         server_.CreateSubscription(R"({"name": "mail", "partitions": 1, "after_position": 0})")
             .ok());
     for (const char* const id : {"a", "b"}) {
-      EXPECT_TRUE(server_
-                      .Create(R"({"collection": "books", "content": {"json": {}}, "id": ")" +
-                              std::string(id) + "\"}")
-                      .ok());
+      const auto created = server_.Create(
+          R"({"collection": "books", "content": {"json": {}}, "id": ")" + std::string(id) + "\"}");
+      EXPECT_TRUE(created.ok());
+      if (first_event_ == 0) first_event_ = created.response.commit_position();
     }
   }
   explicit SubscriptionInput(std::unique_ptr<store::Store> store)
@@ -97,14 +100,27 @@ class SubscriptionInput : public testing::Test {
     Check({{"CreateSubscription", R"({"name": "new", )" + members + "}", reason, field, says}});
   }
 
-  // A stream of these messages ends so.
+  // A stream of these messages ends so. One that was opened before that has had leases.
   void Stream(const std::vector<std::string>& messages, ErrorReason reason,
-              const std::string& field, const std::string& says) {
+              const std::string& field, const std::string& says, Leases leases = Leases::kToo) {
     SCOPED_TRACE(messages.empty() ? "no message" : messages.back().substr(0, 200));
+    const std::vector<std::string> before = StoredBytes(store_, leases);
     Consuming consuming(server_.channel());
     for (const std::string& message : messages) consuming.Say(message);
     consuming.HalfClose();
     ExpectRefusal(consuming.AwaitEnd(), reason, field, says);
+    if (leases == Leases::kLeftOut) AwaitGivenBack("mail");
+    EXPECT_TRUE(StoredBytes(store_, leases) == before) << "what was refused changed something";
+  }
+  // Until nobody has the partition, of which nothing is done.
+  void AwaitGivenBack(const std::string& name) {
+    const std::string request = R"({"name": ")" + name + "\"}";
+    v1::GetSubscriptionResponse state = server_.GetSubscription(request).response;
+    while (state.consumers() > 0 || !state.partitions(0).consumer().empty()) {
+      state = server_.GetSubscription(request).response;
+    }
+    EXPECT_LT(state.partitions(0).position(), first_event_);
+    EXPECT_EQ(state.events_acknowledged(), 0);
   }
   void Open(const std::string& open, ErrorReason reason, const std::string& field,
             const std::string& says) {
@@ -116,21 +132,26 @@ class SubscriptionInput : public testing::Test {
   void AfterDelivery(const SayOf& say, ErrorReason reason, const std::string& field,
                      const std::string& says) {
     // Where nothing has failed yet, both come at once.
-    const std::string name = "\"mail-" + std::to_string(++subscriptions_) + "\"";
-    ASSERT_TRUE(
-        server_
-            .CreateSubscription(R"({"partitions": 1, "after_position": 0, "name": )" + name + "}")
-            .ok());
-    Consuming consuming(server_.channel(), R"({"consumer": "c", "subscription": )" + name + "}");
+    const std::string name = "mail-" + std::to_string(++subscriptions_);
+    ASSERT_TRUE(server_
+                    .CreateSubscription(R"({"partitions": 1, "after_position": 0, "name": ")" +
+                                        name + "\"}")
+                    .ok());
+    const std::vector<std::string> before = StoredBytes(store_, Leases::kLeftOut);
+    Consuming consuming(server_.channel(), R"({"consumer": "c", "subscription": ")" + name + "\"}");
     const auto first = consuming.NextDelivery();
     const auto second = consuming.NextDelivery();
     ASSERT_TRUE(first && second) << consuming.AwaitEnd().error_message();
     say(consuming, *first, *second);
     ExpectRefusal(consuming.AwaitEnd(), reason, field, says);
+    AwaitGivenBack(name);
+    EXPECT_TRUE(StoredBytes(store_, Leases::kLeftOut) == before)
+        << "what was refused changed something";
   }
 
   store::Store& store_;  // the server's
   TestServer server_;
+  int64_t first_event_ = 0;  // its position
   int subscriptions_ = 0;
 };
 
@@ -250,8 +271,8 @@ TEST_F(SubscriptionInput, AStreamIsOpenedFirstAndOnce) {
   Stream({"{}"}, kMessage, "", "has to be an open");
   Stream({R"({"ack": {"partition": 0, "position": 1}})"}, kMessage, "", "has to be an open");
   Stream({R"({"nack": {"partition": 0, "position": 1}})"}, kMessage, "", "has to be an open");
-  Stream({open, open}, kMessage, "", "second open");
-  Stream({open, "{}"}, kMessage, "", "without ack or nack");
+  Stream({open, open}, kMessage, "", "second open", Leases::kLeftOut);
+  Stream({open, "{}"}, kMessage, "", "without ack or nack", Leases::kLeftOut);
 }
 
 TEST_F(SubscriptionInput, WhatAStreamAsksForHasLimits) {
