@@ -268,7 +268,10 @@ absl::Status Server::Parts::Serve() {
   feed_options.retention = options.ledger_retention;
   feed_options.floor_holders = &floor_holders;
   feed.emplace(*store, *documents, *options.clock, feed_threads, feed_options);
-  subscriptions.emplace(*store, *feed, *leases, *options.clock, *options.entropy, feed_threads);
+  feed::SubscriptionsOptions subscriptions_options;
+  subscriptions_options.consumer_age_max = options.loop.connection_age_max;
+  subscriptions.emplace(*store, *feed, *leases, *options.clock, *options.entropy, feed_threads,
+                        subscriptions_options);
   floor_holders.Add(
       [this](const store::Reader& reader) { return subscriptions->LowestPlace(reader); });
   const std::vector<std::string> names = rpc::ServiceNames(options.reflection);

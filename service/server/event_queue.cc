@@ -208,7 +208,19 @@ void EventQueue::Sweep() {
 void EventQueue::LookAtStreams(Call::Time now) {
   next_look_ = now + kStreamsLookInterval;
   const std::lock_guard lock(streams_mutex_);
-  for (StreamCall* const stream : streams_) stream->GiveUpIfStuck(now);
+  for (StreamCall* const stream : streams_) {
+    stream->GiveUpIfStuck(now);
+    stream->FinishIfOld(now);
+  }
+}
+
+// Not at the same time for all that began at the same time, as after a restart.
+Call::Time EventQueue::OldAt(Call::Time arrival) {
+  const std::chrono::milliseconds age = state_->options.connection_age_max;
+  if (age.count() == 0) return Call::Time::max();
+  return arrival + age +
+         std::chrono::milliseconds(
+             std::uniform_int_distribution<int64_t>(0, age.count() / 10)(spread_));
 }
 
 void EventQueue::AddStream(StreamCall& stream) {

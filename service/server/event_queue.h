@@ -15,6 +15,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -156,6 +157,8 @@ class EventQueue {
 
   void AddStream(StreamCall& stream);
   void RemoveStream(StreamCall& stream);
+  // When a stream that came at `arrival` is to end. Only on the queue's thread.
+  Call::Time OldAt(Call::Time arrival);
 
  private:
   void Run();
@@ -180,6 +183,7 @@ class EventQueue {
   std::list<StreamCall*> streams_;
   std::atomic<int64_t> streams_open_ = 0;
   Call::Time next_look_{};  // at the streams; only on the queue's thread
+  std::minstd_rand spread_{std::random_device{}()};
 
   std::thread thread_;
 };

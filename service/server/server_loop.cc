@@ -3,6 +3,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -105,8 +106,10 @@ void LoopServer::Configure(grpc::ServerBuilder& builder) const {
                              millis(options.handshake_timeout));
   if (options.connection_age_max.count() > 0) {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, millis(options.connection_age_max));
+    // Calls that are under way then end by themselves: gRPC would cut a stream off, as if its
+    // caller had died, and tell nobody why.
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
-                               static_cast<int>(options.unary_deadline.count()));
+                               std::numeric_limits<int>::max());
   }
 }
 

@@ -49,7 +49,9 @@ struct LoopOptions {
   std::chrono::milliseconds stream_message_max{60'000};
   std::chrono::seconds keepalive_time{60};
   std::chrono::seconds keepalive_timeout{20};
-  std::chrono::seconds connection_age_max{0};  // 0: no end
+  // Then a connection takes no new calls, give or take a tenth. A stream that is so old, or up to a
+  // tenth older, is ended with DRAINING: it may go on over another one. 0: no end.
+  std::chrono::seconds connection_age_max{0};
   std::chrono::seconds connection_idle_max{900};
   std::chrono::seconds handshake_timeout{5};  // up to a connection's first HTTP/2 settings
 

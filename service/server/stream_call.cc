@@ -51,6 +51,7 @@ void StreamCall::OnStart(bool ok) {
   }
   RegisterStreamCall(queue_, endpoint_);
   arrival_ = std::chrono::steady_clock::now();
+  old_at_ = queue_.OldAt(arrival_);
   const LoopState& state = *queue_.state();
   const Recognized recognized = queue_.Describe(endpoint_, context_, info_);
   // First, so that a drain that begins now either is seen by admission or ends this stream.
@@ -98,6 +99,11 @@ void StreamCall::GiveUpIfStuck(std::chrono::steady_clock::time_point now) {
   if (leaving && !done_ && now - writing_since_ >= queue_.state()->options.stream_message_max) {
     context_.TryCancel();
   }
+}
+
+void StreamCall::FinishIfOld(std::chrono::steady_clock::time_point now) {
+  if (now < old_at_) return;
+  Finish(Error(ErrorReason::kDraining, "the stream is as old as one becomes; begin another"));
 }
 
 void StreamCall::ReadNext() {

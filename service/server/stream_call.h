@@ -24,6 +24,8 @@ class StreamCall final : public Stream {
 
   // Cancels the call if its caller has not taken a message in for too long.
   void GiveUpIfStuck(std::chrono::steady_clock::time_point now);
+  // Ends the stream if it has lasted for as long as one may.
+  void FinishIfOld(std::chrono::steady_clock::time_point now);
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -70,6 +72,7 @@ class StreamCall final : public Stream {
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   grpc::ByteBuffer message_;
   std::chrono::steady_clock::time_point arrival_;
+  std::chrono::steady_clock::time_point old_at_;
   const bool takes_turns_;                  // it is told things in its caller's turns
   Executor* const handled_on_;              // else; null: the loop's own threads
   std::unique_ptr<StreamHandler> handler_;  // null: was not admitted

@@ -478,6 +478,30 @@ TEST_F(Consume, EndsWithTheSubscription) {
   EXPECT_EQ(ReasonOfEffect(server_, taken), "LEASE_LOST");
 }
 
+// One event is open when the server ends the stream: had that been its consumer's end, the only
+// attempt would be spent, and its document parked.
+TEST(ConsumeCall, WhatTheServerEndsForItsAgeHasNotFailed) {
+  app::ServerOptions options = TestOptions();
+  options.loop.connection_age_max = std::chrono::seconds(1);
+  TestServer server(options);
+  ASSERT_TRUE(server.Update(PutOf("a", "x")).ok());
+  ASSERT_TRUE(server
+                  .CreateSubscription(R"({"name": "mail", "partitions": 1, "after_position": 0,
+                                          "max_attempts": 1})")
+                  .ok());
+  for (int i = 0; i < 2; ++i) {
+    Consuming consuming(server.Connect(), R"({"subscription": "mail", "consumer": "c"})");
+    const auto taken = consuming.NextDelivery();
+    ASSERT_TRUE(taken) << consuming.AwaitEnd().error_message();
+    EXPECT_EQ(taken->delivery.attempt(), 1);
+    EXPECT_EQ(DetailsOf(consuming.AwaitEnd()).reason, "DRAINING");
+  }
+  const v1::GetSubscriptionResponse state = Get(server);
+  EXPECT_EQ(state.partitions(0).attempts(), 0);
+  EXPECT_EQ(state.partitions(0).parked(), 0);
+  EXPECT_EQ(state.partitions(0).consumer(), "");
+}
+
 TEST(ConsumeCall, EndsWithTheServerAndGoesOnWithTheNext) {
   const test_support::TemporaryDirectory directory;
   app::ServerOptions options = TestOptions();

@@ -231,6 +231,22 @@ TEST(Admissions, WhatIsNotAdmittedIsNotHandled) {
   shutdown.join();
 }
 
+// It is told so: gRPC would cut it off with its connection.
+TEST(Streams, ThatAreOldEndWithAReason) {
+  LoopOptions options;
+  options.connection_age_max = std::chrono::seconds(1);
+  options.unary_deadline = std::chrono::milliseconds(100);
+  Served served({Streaming(Echo)}, options);
+  for (int i = 0; i < 2; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    grpc::Status status;
+    EXPECT_THAT(served.Exchange({"stay"}, &status), ElementsAre("stay"));
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, options.connection_age_max);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_EQ(served.ends.Await(static_cast<size_t>(i) + 1).back().reason, ErrorReason::kDraining);
+  }
+}
+
 // The handler of a stream waits here for a call that the loop must answer meanwhile.
 void ExpectLoopIsFree(Method::Kind kind, bool reads_block) {
   std::promise<void> called;

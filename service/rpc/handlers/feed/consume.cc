@@ -129,6 +129,12 @@ class Consume final : public HandlerOf<ConsumeRequest> {
 
   void OnRequest(const ConsumeRequest& request) override {
     if (ended_) return;
+    if (consumer_ != nullptr) {
+      if (const absl::Status refused = messages_->Admit(); !refused.ok()) {
+        OnRefused(refused);
+        return stream_.Finish(refused);
+      }
+    }
     if (const absl::Status refused = Take(request); !refused.ok()) End(refused);
   }
 
@@ -159,7 +165,6 @@ class Consume final : public HandlerOf<ConsumeRequest> {
   absl::Status Take(const ConsumeRequest& request) {
     if (request.has_open()) return Open(request.open());
     if (consumer_ == nullptr) return InvalidMessage("the first message has to be an open");
-    RETURN_IF_ERROR(messages_->Admit());
     switch (request.message_case()) {
       case ConsumeRequest::kAck: {
         const ConsumeRequest::Ack& ack = request.ack();
