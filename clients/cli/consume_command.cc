@@ -93,7 +93,7 @@ class Consuming {
     if (!failure_.empty()) return session_.Fail(failure_);
     // What a server that went away had not stored yet comes again, which is no trouble to whoever
     // wanted to end.
-    if (status.ok() || (interrupted_ && IsBroken(status))) return kExitOk;
+    if (status.ok() || (interruptions_ > 0 && IsBroken(status))) return kExitOk;
     return session_.Refuse(status);
   }
 
@@ -112,12 +112,12 @@ class Consuming {
   }
 
   // What is under way is finished, and the partitions are given back; the second time not even
-  // that.
+  // that, and from the third on a command that does not end by itself is ended.
   void Interrupt() {
-    const bool again = interrupted_.exchange(true);
+    const int before = interruptions_.fetch_add(1);
     deliveries_.Stop();
-    if (!again) return;
-    if (command_) command_->Terminate();
+    if (before == 0) return;
+    if (command_) before == 1 ? command_->Terminate() : command_->Kill();
     const std::lock_guard lock(mutex_);
     if (context_ != nullptr) context_->TryCancel();
   }
@@ -191,7 +191,7 @@ class Consuming {
       table_.Add(each.delivery.event(), std::move(notes));
     }
     table_.Flush();
-    if (!session_.out()) return false;
+    if (!session_.OutputIsRead()) return false;
     std::map<int32_t, const Taken*> last;  // all up to it is done
     for (const Taken& each : taken) {
       if (!deliveries_.Holds(each)) continue;
@@ -220,6 +220,8 @@ class Consuming {
       Acknowledge(taken, stream);
       return true;
     }
+    // It wrote to somebody who went away, which is no fault of the event's.
+    if (!session_.OutputIsRead()) return false;
     if (!taken.delivery.replay()) deliveries_.Fail(taken);
     v1::ConsumeRequest request;
     v1::ConsumeRequest::Nack& nack = *request.mutable_nack();
@@ -250,7 +252,7 @@ class Consuming {
   std::optional<EventCommand> command_;
   Deliveries deliveries_;
   std::string failure_;  // of the command, before it began
-  std::atomic<bool> interrupted_ = false;
+  std::atomic<int> interruptions_ = 0;
   client::Repetition::Clock::time_point trouble_since_;
 
   std::mutex mutex_;                        // guards what follows, while a stream is open
@@ -300,7 +302,9 @@ void AddConsumeCommand(CLI::App& app, Session& session) {
       "reason, and comes again. Commands run one at a time, each partition in its turn: the\n"
       "subscription's ack_timeout has to be longer than a command for each of them takes. Without\n"
       "COMMAND events are lines, done when they are printed. Ctrl-C lets the command under way\n"
-      "end, then gives the partitions back; a second one ends it.\n"
+      "end, then gives the partitions back; a second one asks it to end, a third one ends it. "
+      "When\n"
+      "whoever reads the output goes away, as head does, the partitions are given back too.\n"
       "Examples:\n"
       "  strata consume mail -- ./send-mail\n"
       "  strata consume sums -- strata update sums all --allow-missing --increment /orders=1\n"

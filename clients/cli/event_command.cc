@@ -80,7 +80,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// The signals that the tool waits for itself reach the command as they reach any other.
+// The signals that the tool waits for or ignores itself reach the command as they reach any other.
 absl::StatusOr<pid_t> Spawn(std::vector<std::string> arguments,
                             std::vector<std::string> environment, int input, int errors) {
   posix_spawn_file_actions_t files;
@@ -92,8 +92,13 @@ absl::StatusOr<pid_t> Spawn(std::vector<std::string> arguments,
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
+  sigset_t ignored;
+  sigemptyset(&ignored);
+  sigaddset(&ignored, SIGPIPE);
+  posix_spawnattr_setsigdefault(&attributes, &ignored);
   posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   pid_t process = 0;
   const int error = posix_spawnp(&process, arguments[0].c_str(), &files, &attributes,
                                  Pointers(arguments).data(), Pointers(environment).data());
@@ -192,9 +197,13 @@ absl::StatusOr<EventCommand::Ended> EventCommand::Run(
   return ended;
 }
 
-void EventCommand::Terminate() {
+void EventCommand::Terminate() { Signal(SIGTERM); }
+
+void EventCommand::Kill() { Signal(SIGKILL); }
+
+void EventCommand::Signal(int signal) {
   const std::lock_guard lock(mutex_);
-  if (running_ != 0) kill(-running_, SIGTERM);
+  if (running_ != 0) kill(-running_, signal);
 }
 
 }  // namespace strata::cli

@@ -33,8 +33,12 @@ class EventCommand {
 
   // Asks the one that runs, if any, to end. On any thread.
   void Terminate();
+  // Ends the one that runs, whatever it would rather do. On any thread.
+  void Kill();
 
  private:
+  void Signal(int signal);
+
   const std::vector<std::string> arguments_;
   std::ostream& err_;
   std::mutex mutex_;  // guards what follows

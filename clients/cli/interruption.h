@@ -1,4 +1,4 @@
-// Ctrl-C, for a command that ends well by it.
+// Ctrl-C, and a reader that goes away, for a command that ends well by both.
 #pragma once
 
 #include <csignal>
@@ -8,7 +8,8 @@
 namespace strata::cli {
 
 // While it lives, SIGINT and SIGTERM do not end the process: they call `interrupt`, on a thread of
-// its own, each time. Made before other threads are, which then leave the signals to it.
+// its own, each time. Made before other threads are, which then leave the signals to it. Nor does
+// SIGPIPE: output that nobody reads any more fails (Session::OutputIsRead).
 class Interruption {
  public:
   explicit Interruption(std::function<void()> interrupt);
@@ -19,6 +20,7 @@ class Interruption {
  private:
   sigset_t waited_for_;
   sigset_t before_;
+  struct sigaction pipe_before_;
   std::thread thread_;
 };
 

@@ -47,6 +47,13 @@ absl::Status Session::Prepare() {
   return credentials.status();
 }
 
+bool Session::OutputIsRead() {
+  if (out() && terminal_.reader_is_gone && terminal_.reader_is_gone()) {
+    out().setstate(std::ios::badbit);
+  }
+  return static_cast<bool>(out());
+}
+
 client::Connection& Session::connection() {
   if (connection_ == nullptr) {
     connection_ = std::make_unique<client::Connection>(client::Connect(server, credentials_));

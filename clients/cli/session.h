@@ -28,6 +28,8 @@ struct Terminal {
   bool out_is_terminal = false;
   bool err_is_terminal = false;
   bool color = false;  // Allowed on `out`.
+  // Whether whoever read `out` is gone; empty: that cannot be.
+  std::function<bool()> reader_is_gone{};
 };
 
 inline constexpr int kExitOk = 0;
@@ -49,6 +51,8 @@ class Session {
   std::istream& in() { return terminal_.in; }
   std::ostream& out() { return terminal_.out; }
   std::ostream& err() { return terminal_.err; }
+  // Whether what is written to `out` is taken by somebody; once it is not, `out` has failed.
+  bool OutputIsRead();
   const Terminal& terminal() const { return terminal_; }
   Palette palette() const { return Palette(terminal_.color); }
 

@@ -1,5 +1,6 @@
 // The application: global options, the list of commands, exit statuses.
 #include <CLI/CLI.hpp>
+#include <csignal>
 
 #include "clients/cli/commands.h"
 
@@ -106,8 +107,11 @@ int RunStrata(const std::vector<std::string>& arguments, Terminal terminal) {
   if (!prepared.ok()) return session.Usage(prepared);
   const int status = session.run();
   terminal.out.flush();
-  if (!terminal.out) return session.Fail("cannot write the answer");
-  return status;
+  if (terminal.out) return status;
+  // A command that did not end by this at once, to leave things in order, does so now: quietly, as
+  // any other whose reader goes away.
+  if (terminal.reader_is_gone && terminal.reader_is_gone()) raise(SIGPIPE);
+  return session.Fail("cannot write the answer");
 }
 
 }  // namespace strata::cli

@@ -54,6 +54,8 @@ class Watching {
     while (!Done() && IsBroken(status) && heard_ && AwaitNextTry(status)) status = OneStream();
     const bool done = Done();
     const int exit = done || status.ok() ? kExitOk : session_.Refuse(status);
+    // Of what nobody read it is not known how far that came.
+    if (!session_.OutputIsRead()) return exit;
     if (request_.start_case() == v1::WatchRequest::kAfterPosition && heard_) {
       session_.err() << "go on with: --from " << request_.after_position() << "\n";
     }
@@ -68,8 +70,9 @@ class Watching {
   }
 
   bool Done() {
+    if (!session_.OutputIsRead()) return true;
     const std::lock_guard lock(mutex_);
-    return interrupted_ || (!endless_ && left_ == 0) || !session_.out();
+    return interrupted_ || (!endless_ && left_ == 0);
   }
 
   void Interrupt() {

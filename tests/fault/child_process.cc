@@ -50,7 +50,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
 ChildProcess::~ChildProcess() {
   Signal(SIGKILL);
   Wait();
-  close(output_);
+  StopReading();
 }
 
 std::optional<std::string> ChildProcess::ReadLine(std::chrono::milliseconds patience) {
@@ -80,6 +80,11 @@ std::string ChildProcess::ReadAll() {
     if (count <= 0) return std::exchange(unread_, "");
     unread_.append(buffer, static_cast<size_t>(count));
   }
+}
+
+void ChildProcess::StopReading() {
+  if (output_ >= 0) close(output_);
+  output_ = -1;
 }
 
 void ChildProcess::Signal(int signal) {

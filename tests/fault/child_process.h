@@ -25,6 +25,8 @@ class ChildProcess {
   std::optional<std::string> ReadLine(std::chrono::milliseconds patience);
   // All that is left of its output, up to its end.
   std::string ReadAll();
+  // Reads no more of it, as whoever has seen enough.
+  void StopReading();
 
   pid_t pid() const { return pid_; }
 

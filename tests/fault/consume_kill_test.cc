@@ -87,6 +87,15 @@ class ConsumeKill : public testing::Test {
     ASSERT_TRUE(status.ok()) << status.error_message();
   }
 
+  v1::GetSubscriptionResponse State() {
+    grpc::ClientContext context;
+    v1::GetSubscriptionRequest request;
+    request.set_name("orders");
+    v1::GetSubscriptionResponse state;
+    EXPECT_TRUE(feed_->GetSubscription(&context, request, &state).ok());
+    return state;
+  }
+
   void StartConsumer(int number) {
     auto& consumer = consumers_[static_cast<size_t>(number)];
     consumer = std::make_unique<ChildProcess>(
@@ -196,7 +205,7 @@ TEST_F(ConsumeKill, EachEffectTakesPlaceOnceAndInOrder) {
 }
 
 // Asked to end, it lets the command under way finish, says that its event is done, and leaves;
-// asked twice, it ends the command too.
+// asked twice, it asks the command too, and asked once more it ends that.
 TEST_F(ConsumeKill, ASignalEndsItWell) {
   Subscribe();
   for (int i = 0; i < 4; ++i) Update(0);
@@ -210,12 +219,37 @@ TEST_F(ConsumeKill, ASignalEndsItWell) {
   };
   EXPECT_EQ(consume("sleep 0.3; echo done"), (std::pair<int, std::string>(0, "done\n")));
   EXPECT_EQ(consume("kill -INT $PPID; sleep 60"), (std::pair<int, std::string>(0, "")));
-  grpc::ClientContext context;
-  v1::GetSubscriptionRequest request;
-  request.set_name("orders");
-  v1::GetSubscriptionResponse state;
-  ASSERT_TRUE(feed_->GetSubscription(&context, request, &state).ok());
-  EXPECT_EQ(state.events_acknowledged(), 1);
+  EXPECT_EQ(consume("trap '' TERM; for i in $(seq 1000); do kill -INT $PPID; sleep 0.01; done; "
+                    "echo survived"),
+            (std::pair<int, std::string>(0, "")));
+  EXPECT_EQ(State().events_acknowledged(), 1);
+}
+
+// As `head` does, behind a pipe: what it has been told counts, and nothing has failed.
+TEST_F(ConsumeKill, AReaderThatGoesAwayEndsItQuietly) {
+  Subscribe();
+  constexpr int kEndedByPipe = 128 + SIGPIPE;
+  const std::string errors = directory_.Join("errors");
+  const auto run_until_read = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), StrataBinary());
+    ChildProcess process(arguments, errors);
+    EXPECT_NE(process.ReadLine(kPatience), std::nullopt);
+    process.StopReading();
+    for (int i = 0; i < 2; ++i) Update(0);
+    EXPECT_EQ(process.Wait(), kEndedByPipe);
+  };
+  Update(0);
+  run_until_read({"watch", "orders", "--beginning"});
+  run_until_read({"consume", "orders"});
+  // It writes, and so ends by the pipe itself.
+  run_until_read({"consume", "orders", "--", "/bin/cat"});
+  EXPECT_EQ(ReadFile(errors), "");
+  const v1::GetSubscriptionResponse state = State();
+  for (const v1::SubscriptionPartition& partition : state.partitions()) {
+    EXPECT_EQ(partition.attempts(), 0);
+    EXPECT_EQ(partition.consumer(), "");
+  }
+  EXPECT_GE(state.events_acknowledged(), 1);
 }
 
 }  // namespace
