@@ -77,12 +77,12 @@ class ConsumerCore final : public Onlooker, public std::enable_shared_from_this<
   bool joining_ = false;  // the member's lease is being acquired
   bool is_member_ = false;
   std::map<int32_t, PartitionPtr> partitions_;
-  std::map<int32_t, lease::Place> had_;  // of each partition that was this one's
+  std::map<int32_t, lease::Place> had_;          // of each partition that was this one's
   std::optional<absl::StatusOr<ViewPtr>> view_;  // the newest, if it was not followed yet
   bool following_ = false;
   store::Stamp requests_ = 0;  // as of the last view
   size_t choice_ = 0;
-  int failed_takes_ = 0;  // since a partition was held last
+  int failed_takes_ = 0;                           // since a partition was held last
   std::chrono::steady_clock::time_point take_at_;  // not before
   std::optional<absl::Status> ending_;
   bool leaving_ = false;  // the member's lease is being given back

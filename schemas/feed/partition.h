@@ -237,7 +237,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
   Parked parked_;
   std::map<DocumentOfPartition, lease::Place> skipped_;  // the last event of each
   std::optional<DocumentOfPartition> leaves_parked_;     // its record is being deleted
-  std::optional<DocumentOfPartition> perhaps_parked_;  // by a failure that was just written
+  std::optional<DocumentOfPartition> perhaps_parked_;    // by a failure that was just written
   bool reload_parked_ = false;
   uint64_t parked_changes_ = 0;  // here, so that what was read before does not undo them
   std::optional<Replay> replay_;

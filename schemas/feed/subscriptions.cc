@@ -187,7 +187,7 @@ class Subscriptions::Impl : public std::enable_shared_from_this<Impl> {
   std::mutex mutex_;  // guards what follows
   std::condition_variable gone_;
   bool stopping_ = false;
-  std::map<const ConsumerCore*, CorePtr> cores_;  // until all is given back
+  std::map<const ConsumerCore*, CorePtr> cores_;               // until all is given back
   std::map<int64_t, std::shared_ptr<ConsumerCounts>> counts_;  // by incarnation
   std::map<int64_t, std::weak_ptr<Lookout>> lookouts_;         // by incarnation
 };
@@ -216,10 +216,11 @@ absl::StatusOr<std::unique_ptr<Consumer>> Subscriptions::Impl::Open(
   setup.member = NewMember(workshop_->entropy);
   setup.consumer = std::move(query.consumer);
   std::shared_ptr<Lookout> lookout = LookoutOf(setup.subscription);
-  const auto core = std::make_shared<ConsumerCore>(
-      std::move(setup), std::move(lookout), [weak = weak_from_this()](ConsumerCore& gone) {
-        if (const auto self = weak.lock()) self->Forget(gone);
-      });
+  const auto core = std::make_shared<ConsumerCore>(std::move(setup), std::move(lookout),
+                                                   [weak = weak_from_this()](ConsumerCore& gone) {
+                                                     if (const auto self = weak.lock())
+                                                       self->Forget(gone);
+                                                   });
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return Draining();
