@@ -354,7 +354,7 @@ bool Partition::Offer(Source& source, Event&& event) {
 // With the lock held. Whether the event is to be delivered now: then it is open, and the message is
 // this partition's.
 bool Partition::Judge(Source& source, const OpenEvent& event, size_t bytes, Delivery& delivery) {
-  if (hold_until_) return false;
+  if (hold_until_ || beginning_) return false;
   if (window_->open() == 0 && !JudgeFirst(event)) return false;
   if (!HasRoom()) return false;
   if (!source.filling) {
@@ -381,8 +381,9 @@ bool Partition::Judge(Source& source, const OpenEvent& event, size_t bytes, Deli
 
 // With the lock held. Whether the event, before which all is done, may be delivered at all.
 bool Partition::JudgeFirst(const OpenEvent& event) {
+  const bool failed = failed_.failed == event.place;
   if (const std::optional<UnixMicros> abandoned = std::exchange(abandoned_, std::nullopt);
-      abandoned && event.commit_time < *abandoned) {
+      abandoned && event.commit_time < *abandoned && (!failed || failed_.begun)) {
     Failure failure;
     failure.event = event;
     failure.reason = "its consumer was gone before its lease was released";
@@ -390,11 +391,14 @@ bool Partition::JudgeFirst(const OpenEvent& event) {
     Fail(std::move(failure));
     return false;
   }
-  if (failed_.failed != event.place) {
+  if (!failed) {
     wants_room_ = false;
     return true;
   }
-  if (!failed_.blocked || event.type != EventType::kVersion) return true;
+  if (!failed_.blocked || event.type != EventType::kVersion) {
+    if (!failed_.begun) BeginAttempt();
+    return failed_.begun;
+  }
   if (parked_.size() >= static_cast<size_t>(workshop().options.parked_max)) {
     wants_room_ = true;
     return false;
@@ -406,6 +410,38 @@ bool Partition::JudgeFirst(const OpenEvent& event) {
   failure.again = true;
   Fail(std::move(failure));
   return false;
+}
+
+// With the lock held. That the event comes again is written down before it does: who takes over
+// from one that is gone counts it if it came, and only then.
+void Partition::BeginAttempt() {
+  beginning_ = true;
+  workshop().Later([self = shared_from_this()] {
+    Worker::Write write;
+    write.change = [self](lease::State& state) {
+      {
+        const std::lock_guard lock(self->mutex_);
+        self->failed_.begun = true;
+      }
+      self->Refresh(state);
+      return true;
+    };
+    write.done = [self](const absl::StatusOr<HeldState>& result) { self->EndBeginAttempt(result); };
+    self->worker_->Submit(std::move(write));
+  });
+}
+
+void Partition::EndBeginAttempt(const absl::StatusOr<HeldState>& result) {
+  if (!result.ok()) {
+    const auto reason = ReasonOf(result.status());
+    if (reason == ErrorReason::kLeaseLost || reason == ErrorReason::kCancelled) return;  // it ends
+    return setup_->failed(result.status());
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    beginning_ = false;
+  }
+  Resume();
 }
 
 void Partition::EndTurn(Source& source, const Progress& progress) {
@@ -425,8 +461,8 @@ void Partition::EndTurn(Source& source, const Progress& progress) {
 
 // With the lock held.
 bool Partition::CanDeliver() const {
-  return phase_ == Phase::kActive && !failing_ && !hold_until_ && !wants_room_ && !leaves_parked_ &&
-         HasRoom();
+  return phase_ == Phase::kActive && !failing_ && !beginning_ && !hold_until_ && !wants_room_ &&
+         !leaves_parked_ && HasRoom();
 }
 
 // With the lock held. Where events come one by one each waits until the one before is written down,
@@ -759,6 +795,7 @@ void Partition::Release(RevokeReason reason, bool told) {
     self->Acknowledged(self->window_->AcknowledgeUpTo(state.place));
     state.place = std::max(state.place, self->window_->done());
     self->window_->Void();
+    self->failed_.begun = false;  // nobody counts what is given back
     state.data = self->Data().Encode();
     return true;
   };

@@ -144,6 +144,8 @@ class Partition : public std::enable_shared_from_this<Partition> {
   bool Offer(Source& source, Event&& event);
   bool Judge(Source& source, const OpenEvent& event, size_t bytes, Delivery& delivery);
   bool JudgeFirst(const OpenEvent& event);
+  void BeginAttempt();
+  void EndBeginAttempt(const absl::StatusOr<lease::HeldState>& result);
   void EndTurn(Source& source, const Progress& progress);
   bool CanDeliver() const;
   bool HasRoom() const;
@@ -223,6 +225,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
   PartitionData failed_;                 // of the first open event, if that is failed_.failed
   std::optional<UnixMicros> abandoned_;  // taken from one whose time was over then
   bool failing_ = false;                 // a failure is being written
+  bool beginning_ = false;               // that it comes again is
   int32_t careful_ = 0;                  // so many events come one by one
   std::optional<Time> hold_until_;       // after a failure
   bool wants_room_ = false;              // an event waits to be parked

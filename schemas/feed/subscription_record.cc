@@ -280,6 +280,7 @@ std::string PartitionData::Encode() const {
     if (!reason.empty()) builder.String("reason", reason);
     if (retry_time != 0) builder.Int64("retry", retry_time);
     if (blocked) builder.Bool("blocked", true);
+    if (begun) builder.Bool("begun", true);
   }
   if (in_flight != 0) builder.Int32("in_flight", in_flight);
   if (oldest_open_time != 0) builder.Int64("open", oldest_open_time);
@@ -306,6 +307,8 @@ absl::StatusOr<PartitionData> PartitionData::Decode(std::string_view data) {
       made.retry_time = reader.Int64();
     } else if (member == "blocked") {
       made.blocked = reader.Bool();
+    } else if (member == "begun") {
+      made.begun = reader.Bool();
     } else if (member == "in_flight") {
       if (!Narrow(reader.Int64(), made.in_flight)) return Corrupt();
     } else if (member == "open") {

@@ -19,7 +19,7 @@
 // or 0 are left out. The data of a partition's lease is
 //
 //   { position: int64, index: int32, attempts: int32, reason: string, retry: int64,
-//     blocked: bool, in_flight: int32, open: int64 }
+//     blocked, begun: bool, in_flight: int32, open: int64 }
 //
 // of the event that has failed; the last two as of the last renewal.
 #pragma once
@@ -87,6 +87,7 @@ struct PartitionData {
   std::string reason;
   UnixMicros retry_time = 0;
   bool blocked = false;
+  bool begun = false;  // the attempt after that: it may have been delivered again
   int32_t in_flight = 0;
   UnixMicros oldest_open_time = 0;  // 0: none is open
 

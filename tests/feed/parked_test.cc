@@ -159,6 +159,40 @@ TEST_P(ParkedTest, WhatKillsItsServersIsParkedAndNothingElse) {
   EXPECT_EQ(dead.size(), 5u);
 }
 
+TEST_P(ParkedTest, AServerThatIsGoneBeforeAnEventComesAgainCountsNothing) {
+  world.Put("good");
+  Make(1, 3);
+  std::vector<std::unique_ptr<Server>> servers;
+  std::vector<std::unique_ptr<TestConsumer>> consumers;
+  const auto start = [&]() -> TestConsumer& {
+    world.Watch(*servers.emplace_back(world.NewServer(servers.size() + 50)));
+    return *consumers.emplace_back(Open(*servers.back(), 10));
+  };
+  const auto kill = [&] {
+    world.Stop(*servers.back());
+    world.Forget(*consumers.back());
+  };
+  for (int32_t attempt = 1; attempt < 3; ++attempt) {
+    TestConsumer& has_it = start();
+    AwaitDeliveries(has_it, 1);
+    ASSERT_THAT(has_it.told().deliveries, SizeIs(1));
+    EXPECT_EQ(has_it.told().deliveries.front().second.attempt, attempt);
+    kill();
+    // This one counts what the other had, and is gone before the event comes again.
+    TestConsumer& waits = start();
+    ASSERT_TRUE(world.RunUntil([&] { return StateOf().attempts == attempt; }));
+    EXPECT_THAT(waits.told().deliveries, IsEmpty());
+    kill();
+  }
+  TestConsumer& last = start();
+  AwaitDeliveries(last, 1);
+  ASSERT_THAT(last.told().deliveries, SizeIs(1));
+  EXPECT_EQ(last.told().deliveries.front().second.attempt, 3);
+  EXPECT_THAT(last.TakeAll(), ElementsAre("things/good@1"));
+  EXPECT_TRUE(world.RunUntil([&] { return !last.told().acknowledged.empty(); }));
+  EXPECT_THAT(server->Parked("mail"), IsEmpty());
+}
+
 TEST_P(ParkedTest, OneThatIsNotTheFirstOfTheWindowIsTheOneThatCounts) {
   for (int i = 0; i < 7; ++i) world.Put("good" + std::to_string(i));
   WritePoison();
