@@ -3,6 +3,7 @@
 // could hide.
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
 
 #include <cstdio>
 #include <cstring>
@@ -99,6 +100,13 @@ void PlantedBelowRocksDb() {
   Beside(compact, [&] { ++filter.calls; });
 }
 
+// A batch takes a copy of what it is given, in the middle of a library that is not instrumented.
+void PlantedOnBytesGivenToRocksDb() {
+  std::string given(1000, 'x');
+  Beside([&] { given.assign(1000, 'y'); },
+         [&] { rocksdb::WriteBatch().Put("key", given).PermitUncheckedError(); });
+}
+
 const std::map<std::string_view, void (*)()> kRaces = {
     {"none", NoRace},
     {"counter", PlantedOnACounter},
@@ -106,6 +114,7 @@ const std::map<std::string_view, void (*)()> kRaces = {
     {"deleted", PlantedOnDeletedMemory},
     {"status", PlantedOnAStatus},
     {"below_rocksdb", PlantedBelowRocksDb},
+    {"given_to_rocksdb", PlantedOnBytesGivenToRocksDb},
 };
 
 }  // namespace
