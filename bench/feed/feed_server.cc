@@ -15,6 +15,10 @@ constexpr std::chrono::seconds kQuietMax{10};
 
 }  // namespace
 
+Parameters FeedParameters(const std::string& what, const std::string& system) {
+  return {{"system", system}, {"feed", what}};
+}
+
 int64_t FeedSettings::Scaled(int64_t count) const {
   return std::max<int64_t>(static_cast<int64_t>(static_cast<double>(count) * scale), 100);
 }

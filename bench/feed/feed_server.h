@@ -21,6 +21,9 @@ inline constexpr int64_t kDocumentCount = 10'000;
 // What gives a wait up that should long be over.
 inline constexpr std::chrono::seconds kPatience{60};
 
+// What a figure of the feed was measured on: a system, such as "strata", and what it did.
+Parameters FeedParameters(const std::string& what, const std::string& system = "strata");
+
 class FeedServer {
  public:
   // In `settings.folder`/`name`, its documents in so many versions. `binary`: another server

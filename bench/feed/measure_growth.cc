@@ -10,11 +10,11 @@
 
 #include "bench/feed/feed_server.h"
 #include "bench/feed/lease_workloads.h"
-#include "bench/feed/rounds.h"
 #include "bench/feed/subscriptions.h"
 #include "bench/load/prepare.h"
 #include "bench/load/transactions.h"
 #include "bench/support/process.h"
+#include "bench/support/rounds.h"
 #include "strata/v1/feed_service.grpc.pb.h"
 
 namespace strata::bench {

@@ -6,8 +6,8 @@
 
 #include "bench/feed/feed_server.h"
 #include "bench/feed/lease_workloads.h"
-#include "bench/feed/rounds.h"
 #include "bench/load/prepare.h"
+#include "bench/support/rounds.h"
 
 namespace strata::bench {
 namespace {

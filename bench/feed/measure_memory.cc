@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bench/feed/feed_server.h"
-#include "bench/feed/rounds.h"
 #include "bench/support/process.h"
+#include "bench/support/rounds.h"
 
 namespace strata::bench {
 namespace {

@@ -16,10 +16,10 @@
 #include "absl/time/time.h"
 #include "bench/feed/consumer.h"
 #include "bench/feed/feed_server.h"
-#include "bench/feed/rounds.h"
 #include "bench/feed/subscriptions.h"
 #include "bench/load/prepare.h"
 #include "bench/support/process.h"
+#include "bench/support/rounds.h"
 #include "bench/support/ten_fields.h"
 
 namespace strata::bench {

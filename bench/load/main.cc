@@ -23,6 +23,7 @@
 #include "bench/support/figure_lines.h"
 #include "bench/support/host.h"
 #include "bench/support/process.h"
+#include "bench/support/rounds.h"
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "tests/fault/server_process.h"
 #include "tests/support/temporary_directory.h"
@@ -42,7 +43,8 @@ struct Case {
   std::string strategy = "deltas";
   Form form{};
   int in_flight = 64;
-  int64_t depth = 100;  // W4, W5
+  int64_t depth = 100;          // W4, W5
+  std::string in_turns_with{};  // a workload that a goal holds this one against
 };
 
 struct Settings {
@@ -73,6 +75,9 @@ class Trial {
   // Writes the median of the rounds by their share of the empty call's calls/s, which moves less
   // than either on a machine that is shared. How many answers were wrong.
   int64_t Run(const Case& one, FigureLines& lines);
+  // Writes its ratios to the workload that it runs in turns with: what a machine that is shared
+  // gives in one second, it gives neither in the next minute. As Run.
+  int64_t RunInTurns(const Case& one, FigureLines& lines);
 
  private:
   const std::string& Collection(const std::string& strategy, const Form& form,
@@ -227,6 +232,7 @@ std::unique_ptr<Workload> Trial::MakeTransactions(const Case& one, uint64_t seed
 }
 
 constexpr std::chrono::seconds kQuietMax{10};
+constexpr int kTurns = 4;  // rounds in turns for each of the others
 
 // That nothing was answered is a failure, too.
 int64_t FailuresOf(const Measurement& measured) {
@@ -310,6 +316,27 @@ int64_t Trial::Run(const Case& one, FigureLines& lines) {
   return failures;
 }
 
+int64_t Trial::RunInTurns(const Case& one, FigureLines& lines) {
+  Case other = one;
+  other.workload = one.in_turns_with;
+  std::vector<Measurement> rounds;
+  std::vector<Measurement> other_rounds;
+  int64_t failures = 0;
+  for (int round = 0; round < kTurns * settings_.rounds; ++round) {
+    const uint64_t seed = settings_.seed + static_cast<uint64_t>(round);
+    const auto run = [&](const Case& turn, std::vector<Measurement>& measured) {
+      const std::unique_ptr<Workload> workload = Make(turn, seed);
+      if (round == 0) AwaitQuiet(process_, kQuietMax);
+      measured.push_back(RunRound(turn, *workload, {}));
+      failures += FailuresOf(measured.back());
+    };
+    run(other, other_rounds);
+    run(one, rounds);
+  }
+  WriteRatios(rounds.front().workload, rounds, other_rounds.front().workload, other_rounds, lines);
+  return failures;
+}
+
 // Each goal's workload on the default strategy.
 std::vector<Case> GoalCases() {
   const Form bson;
@@ -330,6 +357,7 @@ std::vector<Case> GoalCases() {
   for (const char* workload : {"T1", "T2", "T3", "T4", "beside-W1", "beside-T2"}) {
     cases.push_back({.workload = workload});
   }
+  cases.push_back({.workload = "T1", .in_turns_with = "W1"});
   cases.push_back({.workload = kTwoPhase, .in_flight = 1});
   return cases;
 }
@@ -374,7 +402,7 @@ int Run(const Settings& settings) {
   Trial trial(settings);
   int64_t failures = 0;
   for (const Case& one : settings.cases) {
-    failures += trial.Run(one, lines);
+    failures += one.in_turns_with.empty() ? trial.Run(one, lines) : trial.RunInTurns(one, lines);
     std::cerr << "." << std::flush;
   }
   std::cerr << "\n";

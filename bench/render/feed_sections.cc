@@ -26,12 +26,6 @@ std::optional<Table> Events(const Figures& figures) {
            {"memory grew", "memory_growth"}}});
 }
 
-std::optional<Table> Ratios(const Figures& figures) {
-  return MakeTable(
-      figures, {.keys = {{"of", "of"}, {"to", "to"}},
-                .columns = {{"calls/s", "calls_ratio"}, {"server us/call", "server_cpu_ratio"}}});
-}
-
 std::optional<Table> Growth(const Figures& figures) {
   std::vector<Column> columns;
   for (const std::string& entries : figures.ValuesOf("entries", "server_cpu")) {
@@ -57,8 +51,8 @@ std::vector<Section> FeedSections(const Figures& figures) {
   section.words =
       "Followers and writers over loopback, on one machine with the server. Behind: from the last "
       "answer to a writer until the last event was there; delivery: from sending an update until "
-      "its event was. Ratios are of the same round.";
-  for (const std::optional<Table>& table : {Events(figures), Ratios(figures), Growth(figures)}) {
+      "its event was.";
+  for (const std::optional<Table>& table : {Events(figures), Growth(figures)}) {
     if (table) section.tables.push_back(*table);
   }
   if (section.tables.empty()) return {};

@@ -28,9 +28,15 @@ std::vector<Section> LoadSections(const Figures& figures) {
        .columns = {{"transactions a commit", "units_per_commit"},
                    {"documents a commit", "documents_per_commit"}}});
   if (commits) tables.push_back(*std::move(commits));
+  std::optional<Table> ratios = MakeTable(
+      figures, {.keys = {{"of", "of"}, {"to", "to"}},
+                .columns = {{"calls/s", "calls_ratio"}, {"server us/call", "server_cpu_ratio"}}});
+  if (ratios) tables.push_back(*std::move(ratios));
   return {{.title = "Calls",
-           .words = "Over loopback, client and server on one machine. Of empty: calls/s as a share "
-                    "of those of the empty call, which was measured right before.",
+           .words =
+               "Over loopback, client and server on one machine. Of empty: calls/s as a share "
+               "of those of the empty call, which was measured right before. Ratios are of two "
+               "workloads in turns: the median of the rounds.",
            .plots = {},
            .tables = std::move(tables),
            .notes = {}}};

@@ -1,4 +1,4 @@
-#include "bench/feed/rounds.h"
+#include "bench/support/rounds.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,10 +9,6 @@ namespace {
 double Ratio(double value, double to) { return to == 0 ? 0 : value / to; }
 
 }  // namespace
-
-Parameters FeedParameters(const std::string& what, const std::string& system) {
-  return {{"system", system}, {"feed", what}};
-}
 
 void WriteRounds(const std::string& figure, const Parameters& parameters,
                  const std::vector<double>& values, Unit unit, FigureLines& lines) {

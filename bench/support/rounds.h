@@ -10,9 +10,6 @@
 
 namespace strata::bench {
 
-// What a figure of the feed was measured on: a system, such as "strata", and what it did.
-Parameters FeedParameters(const std::string& what, const std::string& system = "strata");
-
 // REQUIRES: there is a value, as in all below.
 void WriteRounds(const std::string& figure, const Parameters& parameters,
                  const std::vector<double>& values, Unit unit, FigureLines& lines);
