@@ -57,21 +57,25 @@ int64_t LastServer() {
 FloodWatch::FloodWatch() : server_(LastServer()) {}
 
 std::vector<std::string> FloodWatch::Look(Time now) {
-  const int64_t unanswered = CallsUnanswered();
-  if (unanswered - std::exchange(unanswered_, unanswered) > kSuspicious) {
-    suspect_until_ = now + kSuspicion;
+  if (idle_ && ++left_out_ < kIdleLooks) return {};
+  left_out_ = 0;
+  const Calls before = std::exchange(calls_, Count());
+  idle_ = calls_.begun == before.begun;
+  if (calls_.unanswered - before.unanswered > kSuspicious) suspect_until_ = now + kSuspicion;
+  if (now < suspect_until_) {
+    idle_ = false;
+    return LookAtConnections(now);
   }
-  if (now < suspect_until_) return LookAtConnections(now);
   seen_.clear();
   next_ = 0;
   round_ = 0;
   return {};
 }
 
-// Since the start, those answered with an error among them.
-int64_t FloodWatch::CallsUnanswered() const {
+FloodWatch::Calls FloodWatch::Count() const {
   const Text server(grpc_channelz_get_server(server_));
-  return Number("callsStarted", View(server)) - Number("callsSucceeded", View(server));
+  const int64_t begun = Number("callsStarted", View(server));
+  return {begun, begun - Number("callsSucceeded", View(server))};
 }
 
 std::vector<std::string> FloodWatch::LookAtConnections(Time now) {
