@@ -13,6 +13,7 @@ namespace strata::bench {
 namespace {
 
 constexpr int kInFlight = 64;
+constexpr int kTurns = 4;  // rounds in turns for each of other measurements: what is told is small
 constexpr char kPlain[] = "W1 update, not fenced";
 
 struct Case {
@@ -35,8 +36,10 @@ void MeasureLeases(const FeedSettings& settings, FigureLines& lines) {
       {"W1 update, fenced with place",
        [&](uint64_t seed) { return Fenced(updates(seed), leases, Fence::kPlace); }},
       {"Renew", [&](uint64_t /*seed*/) { return RenewOwn(leases); }}};
-  for (int round = 0; round < settings.rounds; ++round) {
-    for (Case& one : cases) {
+  for (int round = 0; round < kTurns * settings.rounds; ++round) {
+    for (size_t i = 0; i < cases.size(); ++i) {
+      // Nobody always comes after the same other.
+      Case& one = cases[(i + static_cast<size_t>(round)) % cases.size()];
       server.AwaitQuiet();
       const std::unique_ptr<Workload> workload = one.make(static_cast<uint64_t>(round));
       one.rounds.push_back(server.Run(*workload, kInFlight, settings.duration, lines));

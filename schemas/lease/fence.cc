@@ -76,7 +76,8 @@ versioning::JoinedPlan MakeFence(const store::Store& store, std::shared_ptr<Coun
                                  LeaseToken token) {
   return [&store, counters = std::move(counters), token = std::move(token)](
              const versioning::ReadContext& context, store::WriteBatch& batch) -> absl::Status {
-    ASSIGN_OR_RETURN(const StoredLease lease, ReadLease(context.reader, token.name));
+    ASSIGN_OR_RETURN(const StoredLease lease, token.place ? ReadLease(context.reader, token.name)
+                                                          : ReadOwner(context.reader, token.name));
     if (absl::Status held = CheckToken(token.name, lease, token.token); !held.ok()) {
       ++counters->lost;
       return held;

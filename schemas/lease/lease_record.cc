@@ -122,16 +122,20 @@ absl::StatusOr<std::string_view> LeaseNameOf(std::string_view key) {
   return key.substr(0, key.size() - kOwnerSuffix.size());
 }
 
-absl::StatusOr<StoredLease> ReadLease(const store::Reader& reader, std::string_view name) {
+absl::StatusOr<StoredLease> ReadOwner(const store::Reader& reader, std::string_view name) {
   StoredLease lease;
   ASSIGN_OR_RETURN(const std::optional<store::Record> owner,
                    reader.Get(Keyspace::kLeases, OwnerKey(name)));
+  if (!owner) return lease;
+  ASSIGN_OR_RETURN(lease.owner, Owner::Decode(owner->value));
+  lease.token = owner->stamp;
+  return lease;
+}
+
+absl::StatusOr<StoredLease> ReadLease(const store::Reader& reader, std::string_view name) {
+  ASSIGN_OR_RETURN(StoredLease lease, ReadOwner(reader, name));
   ASSIGN_OR_RETURN(const std::optional<store::Record> state,
                    reader.Get(Keyspace::kLeases, StateKey(name)));
-  if (owner) {
-    ASSIGN_OR_RETURN(lease.owner, Owner::Decode(owner->value));
-    lease.token = owner->stamp;
-  }
   if (state) {
     ASSIGN_OR_RETURN(lease.state, State::Decode(state->value));
     lease.state_stamp = state->stamp;

@@ -85,5 +85,7 @@ absl::StatusOr<std::string_view> LeaseNameOf(std::string_view key);
 // The owner first, then the state: where the reader is of no one moment, whoever commits on both
 // stamps finds out. A lease that has an owner has a state. RECORD_CORRUPT, STORE_UNAVAILABLE.
 absl::StatusOr<StoredLease> ReadLease(const store::Reader& reader, std::string_view name);
+// As ReadLease, without the state: enough to tell whose a token is.
+absl::StatusOr<StoredLease> ReadOwner(const store::Reader& reader, std::string_view name);
 
 }  // namespace strata::lease
