@@ -24,6 +24,7 @@
 #include "schemas/versioning/ledger_floor.h"
 #include "schemas/versioning/ledger_trimming.h"
 #include "tests/feed/feed_world.h"
+#include "tests/feed/seeded_runs.h"
 #include "tests/support/status_matchers.h"
 
 namespace strata::feed::testing {
@@ -553,15 +554,8 @@ class Scenario {
   std::vector<std::string> wrong_;
 };
 
-// What was wrong in the first of so many runs in which anything was.
 std::vector<std::string> Wrong(Fault fault, uint64_t runs) {
-  std::vector<std::string> all;
-  for (uint64_t seed = 1; seed <= runs && all.empty(); ++seed) {
-    for (const std::string& wrong : Scenario(seed, fault).Run()) {
-      all.push_back("seed " + std::to_string(seed) + ": " + wrong);
-    }
-  }
-  return all;
+  return FirstWrong(runs, [fault](uint64_t seed) { return Scenario(seed, fault).Run(); });
 }
 
 TEST(ReaderFaults, WithItsRulesNothingIsLostRepeatedOrOutOfOrder) {

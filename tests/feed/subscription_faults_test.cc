@@ -14,6 +14,7 @@
 #include "schemas/lease/lease_record.h"
 #include "schemas/store/forwarding_store.h"
 #include "tests/feed/consumers_world.h"
+#include "tests/feed/seeded_runs.h"
 
 namespace strata::feed::testing {
 namespace {
@@ -298,15 +299,8 @@ class Scenario {
   int replays_ = 0;
 };
 
-// What was wrong in any of so many runs.
 std::vector<std::string> Wrong(Fault fault, uint64_t runs) {
-  std::vector<std::string> all;
-  for (uint64_t seed = 1; seed <= runs && all.empty(); ++seed) {
-    for (const std::string& wrong : Scenario(seed, fault).Run()) {
-      all.push_back("seed " + std::to_string(seed) + ": " + wrong);
-    }
-  }
-  return all;
+  return FirstWrong(runs, [fault](uint64_t seed) { return Scenario(seed, fault).Run(); });
 }
 
 TEST(SubscriptionFaults, WithItsRulesNothingIsLostRepeatedOrOutOfOrder) {
