@@ -339,7 +339,6 @@ int64_t Trial::RunInTurns(const Case& one, FigureLines& lines) {
 
 // Each goal's workload on the default strategy.
 std::vector<Case> GoalCases() {
-  const Form bson;
   const Form json{.json = true};
   std::vector<Case> cases = {
       {.workload = "W3"},
