@@ -363,8 +363,8 @@ void WatchStorm::Follow(uint64_t seed, Got& got) {
       const std::optional<v1::WatchResponse> message = watching.Next();
       if (!message) {
         const grpc::Status status = watching.AwaitEnd();
-        // Who is slow may be cut off: its side of the connection asks for more only when half of
-        // what it has taken in ahead is read, which can take longer than a message may.
+        // Who is slow may be cut off, and goes on: the likely reason is that its library asks for
+        // more only when half of what it took in ahead is read.
         if (got.wish.slow && status.error_code() == grpc::StatusCode::CANCELLED && got.began >= 0) {
           break;
         }
