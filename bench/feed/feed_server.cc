@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
+#include <utility>
 
 #include "bench/load/prepare.h"
 #include "bench/support/process.h"
@@ -25,15 +27,24 @@ int64_t FeedSettings::Scaled(int64_t count) const {
 
 FeedServer::FeedServer(const FeedSettings& settings, const std::string& name, int64_t depth,
                        const std::string& binary)
-    : server_({.data = settings.folder + "/" + name,
-               .log = settings.folder + "/" + name + ".log",
-               .flags = {},
-               .binary = binary}),
-      channel_(Connect(server_.address())) {
+    : settings_({.data = settings.folder + "/" + name,
+                 .log = settings.folder + "/" + name + ".log",
+                 .flags = {},
+                 .binary = binary}),
+      server_(std::in_place, settings_),
+      channel_(Connect(server_->address())) {
   CreateCollection(channel_, kDocuments, "deltas");
   population_.collection = kDocuments;
   population_.versions.resize(static_cast<size_t>(settings.Scaled(kDocumentCount)));
   Prepare(channel_, *Fill(population_, {.depth = depth}));
+}
+
+void FeedServer::Restart() {
+  channel_.reset();
+  if (server_->Stop() != 0) throw std::runtime_error("the server did not stop as it should");
+  server_.reset();
+  server_.emplace(settings_);
+  channel_ = Connect(server_->address());
 }
 
 int64_t FeedServer::entries() const {

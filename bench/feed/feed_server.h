@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "bench/feed/measure.h"
@@ -31,8 +32,11 @@ class FeedServer {
   FeedServer(const FeedSettings& settings, const std::string& name, int64_t depth,
              const std::string& binary = "");
 
-  pid_t pid() const { return server_.pid(); }
-  const std::string& address() const { return server_.address(); }
+  // Stops it and starts it anew on what it has stored. Who was connected is so no longer.
+  void Restart();
+
+  pid_t pid() const { return server_->pid(); }
+  const std::string& address() const { return server_->address(); }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   Population& population() { return population_; }
   // Events of the feed so far.
@@ -58,7 +62,8 @@ class FeedServer {
  private:
   Measurement Run(Workload& workload, LoopSettings loop, FigureLines& lines);
 
-  fault::ServerProcess server_;
+  const fault::ServerSettings settings_;
+  std::optional<fault::ServerProcess> server_;
   std::shared_ptr<grpc::Channel> channel_;
   Population population_;
   uint64_t seed_ = 1;

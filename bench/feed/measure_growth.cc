@@ -1,6 +1,7 @@
 // Whether the feed costs more the longer it is: the same on a new server and on one whose ledger is
 // a hundred times as long (a thousand times with --full) and that has a hundred times as many
 // leases, in turns.
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,9 +22,11 @@ namespace strata::bench {
 namespace {
 
 constexpr int kInFlight = 64;
-constexpr int64_t kCalls = 5'000;
+constexpr int64_t kCalls = 10'000;
 // With one call in flight, each waits for the one before.
 constexpr int64_t kCallsOneByOne = 1'000;
+// So that most of the leases that a server has were asked for.
+constexpr int64_t kWarmUps = 200'000;
 // How often the same events are caught up with, as each costs so little.
 constexpr int64_t kCatchUps = 10;
 
@@ -38,6 +41,10 @@ constexpr Size kNew = {"10^4", 1, 1'000};
 constexpr Size kLong = {"10^6", 100, 100'000};
 constexpr Size kLongest = {"10^7", 1'000, 100'000};
 
+// Of RocksDB's threads that flush memtables and compact files.
+constexpr char kStorageThreads[] = "rocksdb:";
+constexpr char kStorage[] = "flushes and compaction, an update";
+
 // The server's CPU time for each call or event, by what was done.
 using Costs = std::map<std::string, double>;
 
@@ -50,13 +57,20 @@ int64_t LastPosition(const FeedServer& server) {
   return response.last_position();
 }
 
-// The server's CPU time while something is done, for each of `count`.
+double Each(std::chrono::nanoseconds time, int64_t count) {
+  return static_cast<double>(time.count()) / 1e3 / static_cast<double>(count);
+}
+
+// The server's CPU time while something is done, for each of `count`. Flushes and compaction are
+// left out: they come in bursts, for what others wrote long before.
 double CostOf(const FeedServer& server, int64_t count, const std::function<void()>& action) {
+  const auto used = [pid = server.pid()] {
+    return CpuTime(pid) - CpuTimeOfThreads(pid, kStorageThreads);
+  };
   server.AwaitQuiet();
-  const auto before = CpuTime(server.pid());
+  const auto before = used();
   action();
-  return static_cast<double>((CpuTime(server.pid()) - before).count()) / 1e3 /
-         static_cast<double>(count);
+  return Each(used() - before, count);
 }
 
 void AwaitAll(const Watchers& watchers, int64_t events) {
@@ -82,19 +96,30 @@ class Subject {
   Subject(const FeedSettings& settings, const std::string& name, const Size& size)
       : server_(settings, name, 1),
         calls_(settings.Scaled(kCalls)),
-        calls_one_by_one_(settings.Scaled(kCallsOneByOne)) {
+        calls_one_by_one_(settings.Scaled(kCallsOneByOne)),
+        warm_ups_(settings.Scaled(kWarmUps)) {
     Prepare(server_.channel(), *UpdateTogether(server_.population(), size.depth));
     Prepare(server_.channel(), *AcquireAll(leases_, settings.Scaled(size.leases)));
   }
 
+  // What a memtable holds makes the next insertion into it dearer, until it is flushed: so each
+  // round begins with empty ones, on either server, and with warm caches.
   Costs Measure(int round, FigureLines& lines) {
+    server_.Restart();
+    const auto acquire_again = [&](uint64_t seed) {
+      return AcquireAgain(leases_, kInFlight, seed);
+    };
+    server_.RunCalls(*acquire_again(seed_++), kInFlight, warm_ups_, lines);
+    server_.RunCalls(*Updates(), kInFlight, calls_, lines);
+    server_.AwaitQuiet();
+    const auto storage_before = CpuTimeOfThreads(server_.pid(), kStorageThreads);
     const auto run = [&](const std::unique_ptr<Workload>& workload) {
       return CostOf(server_, calls_,
                     [&] { server_.RunCalls(*workload, kInFlight, calls_, lines); });
     };
     Costs costs;
     costs["Renew"] = run(RenewOwn(leases_));
-    costs["Acquire"] = run(AcquireAgain(leases_, kInFlight, static_cast<uint64_t>(round)));
+    costs["Acquire"] = run(acquire_again(seed_++));
     costs["Update, fenced"] = run(Fenced(Updates(), leases_, Fence::kToken));
     costs["Update, fenced with place"] = run(Fenced(Updates(), leases_, Fence::kPlace));
     costs["update, one in flight, one watcher"] = Follow(1, 1, calls_one_by_one_, lines);
@@ -106,8 +131,12 @@ class Subject {
     costs["W1 update, one watcher"] = Follow(1, kInFlight, calls_, lines);
     costs["catch-up, an event"] = CatchUp(server_, position, calls_, false);
     costs["catch-up with contents, an event"] = CatchUp(server_, position, calls_, true);
+    costs["Consume, an event"] =
+        CostOf(server_, calls_, [&] { ConsumeAll(server_, subscription, calls_); });
     server_.AwaitQuiet();
-    costs["Consume, an event"] = ConsumeAll(server_, subscription, calls_).cpu_us;
+    const int64_t updates = 4 * calls_ + calls_one_by_one_;
+    costs[kStorage] =
+        Each(CpuTimeOfThreads(server_.pid(), kStorageThreads) - storage_before, updates);
     return costs;
   }
 
@@ -125,6 +154,7 @@ class Subject {
   FeedServer server_;
   const int64_t calls_;
   const int64_t calls_one_by_one_;
+  const int64_t warm_ups_;
   std::vector<HeldLease> leases_;
   uint64_t seed_ = 1;
 };

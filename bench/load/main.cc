@@ -90,6 +90,7 @@ class Trial {
   Population& Prepared(const std::string& use, const std::string& strategy, const Form& form,
                        Filling filling);
   std::string Deep(const std::string& collection, const Form& form, int64_t depth);
+  // Of what runs beside something else: that.
   std::unique_ptr<Workload> Make(const Case& one, uint64_t seed);
   std::unique_ptr<Workload> MakeTransactions(const Case& one, uint64_t seed);
   Measurement RunEmptyCalls(int in_flight);
@@ -205,6 +206,12 @@ std::string Trial::Deep(const std::string& collection, const Form& form, int64_t
 }
 
 std::unique_ptr<Workload> Trial::Make(const Case& one, uint64_t seed) {
+  if (one.workload.starts_with(kBeside)) {
+    Apart(one.strategy, one.form);
+    Case others = one;
+    others.workload.erase(0, kBeside.size());
+    return Make(others, seed);
+  }
   const std::string hot = "hot-" + std::to_string(hot_documents_);
   if (one.workload.starts_with("T")) return MakeTransactions(one, seed);
   if (one.workload == "W1") return UpdateAtRandom(Filled(one.strategy, one.form), seed);
@@ -294,13 +301,8 @@ int64_t Trial::Run(const Case& one, FigureLines& lines) {
   std::vector<Measurement> rounds;
   int64_t failures = 0;
   for (int round = 0; round < settings_.rounds; ++round) {
-    Case made = one;
-    if (one.workload.starts_with(kBeside)) {
-      made.workload.erase(0, kBeside.size());
-      Apart(one.strategy, one.form);
-    }
     const std::unique_ptr<Workload> workload =
-        Make(made, settings_.seed + static_cast<uint64_t>(round));
+        Make(one, settings_.seed + static_cast<uint64_t>(round));
     // The first round does not pay for what was prepared, or for the workload before.
     if (round == 0) AwaitQuiet(process_, kQuietMax);
     const Measurement empty = RunEmptyCalls(one.in_flight);
@@ -357,6 +359,8 @@ std::vector<Case> GoalCases() {
     cases.push_back({.workload = workload});
   }
   cases.push_back({.workload = "T1", .in_turns_with = "W1"});
+  cases.push_back({.workload = "T4", .in_turns_with = "W3"});
+  cases.push_back({.workload = "beside-T2", .in_turns_with = "beside-W1"});
   cases.push_back({.workload = kTwoPhase, .in_flight = 1});
   return cases;
 }

@@ -28,9 +28,11 @@ std::vector<Section> LoadSections(const Figures& figures) {
        .columns = {{"transactions a commit", "units_per_commit"},
                    {"documents a commit", "documents_per_commit"}}});
   if (commits) tables.push_back(*std::move(commits));
-  std::optional<Table> ratios = MakeTable(
-      figures, {.keys = {{"of", "of"}, {"to", "to"}},
-                .columns = {{"calls/s", "calls_ratio"}, {"server us/call", "server_cpu_ratio"}}});
+  std::optional<Table> ratios =
+      MakeTable(figures, {.keys = {{"of", "of"}, {"to", "to"}},
+                          .columns = {{"calls/s", "calls_ratio"},
+                                      {"server us/call", "server_cpu_ratio"},
+                                      {"p99", "latency_p99_ratio"}}});
   if (ratios) tables.push_back(*std::move(ratios));
   return {{.title = "Calls",
            .words =

@@ -20,6 +20,21 @@ std::chrono::nanoseconds CpuTime(pid_t process) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
+std::chrono::nanoseconds CpuTimeOfThreads(pid_t process, std::string_view name) {
+  std::chrono::nanoseconds time(0);
+  std::error_code error;
+  const std::string tasks = "/proc/" + std::to_string(process) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks, error)) {
+    std::string its_name;
+    std::getline(std::ifstream(task.path() / "comm"), its_name);
+    if (!its_name.starts_with(name)) continue;
+    int64_t nanoseconds = 0;
+    std::ifstream(task.path() / "schedstat") >> nanoseconds;
+    time += std::chrono::nanoseconds(nanoseconds);
+  }
+  return time;
+}
+
 std::vector<pid_t> FamilyOf(pid_t process) {
   std::vector<pid_t> family = {process};
   for (size_t i = 0; i < family.size(); ++i) {

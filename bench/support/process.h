@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace strata::bench {
@@ -12,6 +13,9 @@ namespace strata::bench {
 // The CPU time that the process and all its threads have used, in user and kernel mode; 0 if there
 // is no such process. Children are not counted.
 std::chrono::nanoseconds CpuTime(pid_t process);
+
+// Of those of its threads that live and whose names begin so.
+std::chrono::nanoseconds CpuTimeOfThreads(pid_t process, std::string_view name);
 
 // Of several processes together, such as a database's workers. Children of `process`, and theirs,
 // are counted with it as long as they live.
