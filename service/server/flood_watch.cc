@@ -57,8 +57,6 @@ int64_t LastServer() {
 FloodWatch::FloodWatch() : server_(LastServer()) {}
 
 std::vector<std::string> FloodWatch::Look(Time now) {
-  if (idle_ && ++left_out_ < kIdleLooks) return {};
-  left_out_ = 0;
   const Calls before = std::exchange(calls_, Count());
   idle_ = calls_.begun == before.begun;
   if (calls_.unanswered - before.unanswered > kSuspicious) suspect_until_ = now + kSuspicion;

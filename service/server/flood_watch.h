@@ -27,10 +27,14 @@ class FloodWatch {
   // Watches the gRPC server of this process that was made last.
   FloodWatch();
 
-  // The other ends of the connections that flood ("ipv4:10.0.0.7:51234"), to be asked every few
-  // milliseconds. Takes some 3 us while calls are answered, else as much for each connection,
-  // up to kLooksMax of them; while no call begins, next to nothing.
+  // The other ends of the connections that flood ("ipv4:10.0.0.7:51234"). Takes some 3 us while
+  // calls are answered, else as much for each connection, up to kLooksMax of them.
   std::vector<std::string> Look(Time now);
+
+  // How long after a look to have the next. Longer while no call begins: gRPC tells what it counts
+  // as a text with dates, for 0.15 ms where nothing else keeps a core awake. A flood that begins
+  // then is met so much later.
+  std::chrono::milliseconds interval() const { return idle_ ? kIdleInterval : kInterval; }
 
  private:
   static constexpr int kLooksMax = 1'000;
@@ -38,10 +42,9 @@ class FloodWatch {
   static constexpr int64_t kSuspicious = 40;
   // ... so long.
   static constexpr std::chrono::milliseconds kSuspicion{1'000};
-  // What gRPC counts it tells as a text with dates, for 0.15 ms where nothing else keeps a core
-  // awake. So while no call begins, it is asked only one time in so many: a flood that begins then
-  // is met three looks later.
-  static constexpr int kIdleLooks = 4;
+  static constexpr std::chrono::milliseconds kInterval{
+      25};  // a flood brings some 2,000 calls in it
+  static constexpr std::chrono::milliseconds kIdleInterval{100};
 
   struct Seen {
     int64_t failed = 0;
@@ -62,7 +65,6 @@ class FloodWatch {
 
   const int64_t server_;
   Calls calls_;
-  int left_out_ = 0;
   bool idle_ = false;
   Time suspect_until_{};
 

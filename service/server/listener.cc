@@ -30,8 +30,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLookInterval{1000};
-// In which a flood brings some 2,000 calls.
-constexpr std::chrono::milliseconds kFloodInterval{25};
 // After an error that accepting again at once would only repeat.
 constexpr std::chrono::milliseconds kPause{10};
 // Of those inside, for each that finds no room: a flood must not make the thread do nothing else.
@@ -239,10 +237,7 @@ void Listener::Run() {
       if (waits[i].revents != 0) AcceptAll(waits[i].fd);
     }
     const Clock::time_point now = Clock::now();
-    if (watches && now >= flood_look) {
-      flood_look = now + kFloodInterval;
-      EndFloods();
-    }
+    if (watches && now >= flood_look) flood_look = now + EndFloods();
     if (now < look) continue;
     look = now + kLookInterval;
     ForgetClosed();
@@ -342,8 +337,9 @@ bool Listener::IsPaused(const std::string& address) const {
 
 // Whoever was reset would begin again at once, and most of the time would pass until he is found
 // out again.
-void Listener::EndFloods() {
-  for (const std::string& peer : floods_()) {
+std::chrono::milliseconds Listener::EndFloods() {
+  const FloodLook look = floods_();
+  for (const std::string& peer : look.peers) {
     const std::string address = AddressOfPeer(peer);
     const int port = PortOfPeer(peer);
     for (const Connection& each : connections_) {
@@ -353,6 +349,7 @@ void Listener::EndFloods() {
       paused_until_[address] = Clock::now() + options_.flood_pause;
     }
   }
+  return look.next;
 }
 
 void Listener::EndPauses() {

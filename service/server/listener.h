@@ -32,8 +32,11 @@ class Listener {
  public:
   // Takes over a connected, non-blocking socket.
   using Take = std::function<void(int socket)>;
-  // The other ends of connections that are to be reset, as CallInfo::peer names them.
-  using Floods = std::function<std::vector<std::string>()>;
+  struct FloodLook {
+    std::vector<std::string> peers;  // of connections to be reset, as CallInfo::peer names them
+    std::chrono::milliseconds next;  // how long until the next look
+  };
+  using Floods = std::function<FloodLook()>;
 
   // Binds and listens; callers wait in the backlog until Start. STORE_UNAVAILABLE, naming the
   // address.
@@ -46,7 +49,7 @@ class Listener {
   int port() const { return port_; }
 
   // Accepts on a thread of its own, on which `take` is called too and, while there are connections,
-  // `floods` every 25 ms. Once.
+  // `floods` as often as it says. Once.
   void Start(Take take, Floods floods = nullptr);
   // Stops listening. What was handed on stays open. May be called again.
   void Stop();
@@ -81,7 +84,8 @@ class Listener {
   void LookForRoom(const std::string& address);
   // If so, another stands in its place.
   bool ForgetIfClosed(size_t index);
-  void EndFloods();
+  // How long until the next look.
+  std::chrono::milliseconds EndFloods();
   void EndPauses();
   void Report();
 

@@ -143,7 +143,8 @@ absl::Status LoopServer::Listen() {
         acceptor_->HandleNewConnection(&connection);
       },
       [watch = std::make_shared<FloodWatch>()] {
-        return watch->Look(std::chrono::steady_clock::now());
+        std::vector<std::string> peers = watch->Look(std::chrono::steady_clock::now());
+        return Listener::FloodLook{std::move(peers), watch->interval()};
       });
   return absl::OkStatus();
 }

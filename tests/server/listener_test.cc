@@ -90,7 +90,7 @@ class ListenerTest : public testing::Test {
         },
         [this] {
           const std::lock_guard lock(mutex_);
-          return std::exchange(floods_, {});
+          return Listener::FloodLook{std::exchange(floods_, {}), std::chrono::milliseconds(25)};
         });
   }
   // Says of the connection's other end that it floods.
