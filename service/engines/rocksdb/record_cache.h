@@ -27,7 +27,7 @@
 namespace strata::engines::rocks {
 
 // It takes this part of the bytes that are given for the block cache.
-inline constexpr size_t kRecordCacheShare = 8;
+inline constexpr size_t kRecordCacheShare = 4;
 
 class RecordCache {
  public:
