@@ -50,6 +50,7 @@ struct Case {
 struct Settings {
   std::string target;
   pid_t target_process = 0;
+  std::string baseline;  // a server program
   std::string folder;
   std::vector<std::string> server_flags;
   client::CredentialFiles credential_files;
@@ -69,15 +70,15 @@ std::chrono::milliseconds Millis(double seconds) {
 // The server under load and what has been prepared on it.
 class Trial {
  public:
-  explicit Trial(const Settings& settings);
+  // `binary`: another server program; empty: the one that was built with this, or the target.
+  explicit Trial(const Settings& settings, const std::string& binary = "");
   ~Trial();
 
   // Writes the median of the rounds by their share of the empty call's calls/s, which moves less
   // than either on a machine that is shared. How many answers were wrong.
   int64_t Run(const Case& one, FigureLines& lines);
-  // Writes its ratios to the workload that it runs in turns with: what a machine that is shared
-  // gives in one second, it gives neither in the next minute. As Run.
-  int64_t RunInTurns(const Case& one, FigureLines& lines);
+  // One of several rounds, the first of which is 0 and begins when the server is quiet.
+  Measurement RunTurn(const Case& one, int round);
 
  private:
   const std::string& Collection(const std::string& strategy, const Form& form,
@@ -119,16 +120,18 @@ client::Credentials MustRead(const client::CredentialFiles& files, const std::st
   return *std::move(credentials);
 }
 
-Trial::Trial(const Settings& settings)
+Trial::Trial(const Settings& settings, const std::string& binary)
     : settings_(settings), empty_server_({EMPTY_SERVER_BINARY}, settings.folder + "/empty.log") {
   const std::optional<std::string> address = empty_server_.ReadLine(std::chrono::seconds(10));
   if (!address) throw std::runtime_error("the empty server does not serve");
   empty_channel_ = Connect(*address);
-  if (settings.target.empty()) {
+  if (settings.target.empty() || !binary.empty()) {
+    const std::string name = binary.empty() ? "/data" : "/baseline";
     server_ = std::make_unique<fault::ServerProcess>(
-        fault::ServerSettings{.data = settings.folder + "/data",
-                              .log = settings.folder + "/stratad.log",
-                              .flags = settings.server_flags});
+        fault::ServerSettings{.data = settings.folder + name,
+                              .log = settings.folder + name + ".log",
+                              .flags = settings.server_flags,
+                              .binary = binary});
     process_ = server_->pid();
   } else {
     process_ = settings.target_process;
@@ -239,7 +242,9 @@ std::unique_ptr<Workload> Trial::MakeTransactions(const Case& one, uint64_t seed
 }
 
 constexpr std::chrono::seconds kQuietMax{10};
-constexpr int kTurns = 4;  // rounds in turns for each of the others
+// Rounds in turns for each of the others.
+constexpr int kTurns = 4;
+constexpr int kBaselineTurns = 3;
 
 // That nothing was answered is a failure, too.
 int64_t FailuresOf(const Measurement& measured) {
@@ -318,24 +323,37 @@ int64_t Trial::Run(const Case& one, FigureLines& lines) {
   return failures;
 }
 
-int64_t Trial::RunInTurns(const Case& one, FigureLines& lines) {
-  Case other = one;
-  other.workload = one.in_turns_with;
-  std::vector<Measurement> rounds;
-  std::vector<Measurement> other_rounds;
+Measurement Trial::RunTurn(const Case& one, int round) {
+  const std::unique_ptr<Workload> workload =
+      Make(one, settings_.seed + static_cast<uint64_t>(round));
+  if (round == 0) AwaitQuiet(process_, kQuietMax);
+  return RunRound(one, *workload, {});
+}
+
+// What runs in turns, and on which server.
+struct Turn {
+  Trial& trial;
+  Case one;
+  std::string name{};  // added to the workload's
+};
+
+// Writes the ratios of the first to the second: what a machine that is shared gives in one second,
+// it gives neither in the next minute. How many answers were wrong.
+int64_t RunInTurns(const Turn& of, const Turn& to, int rounds, FigureLines& lines) {
+  std::vector<Measurement> measured;
+  std::vector<Measurement> to_measured;
   int64_t failures = 0;
-  for (int round = 0; round < kTurns * settings_.rounds; ++round) {
-    const uint64_t seed = settings_.seed + static_cast<uint64_t>(round);
-    const auto run = [&](const Case& turn, std::vector<Measurement>& measured) {
-      const std::unique_ptr<Workload> workload = Make(turn, seed);
-      if (round == 0) AwaitQuiet(process_, kQuietMax);
-      measured.push_back(RunRound(turn, *workload, {}));
-      failures += FailuresOf(measured.back());
-    };
-    run(other, other_rounds);
-    run(one, rounds);
+  const auto run = [&](const Turn& turn, int round, std::vector<Measurement>& all) {
+    all.push_back(turn.trial.RunTurn(turn.one, round));
+    all.back().workload += turn.name;
+    failures += FailuresOf(all.back());
+  };
+  for (int round = 0; round < rounds; ++round) {
+    run(to, round, to_measured);
+    run(of, round, measured);
   }
-  WriteRatios(rounds.front().workload, rounds, other_rounds.front().workload, other_rounds, lines);
+  WriteRatios(measured.front().workload, measured, to_measured.front().workload, to_measured,
+              lines);
   return failures;
 }
 
@@ -404,8 +422,23 @@ int Run(const Settings& settings) {
   Write(ParametersOf(disk), disk, lines);
   Trial trial(settings);
   int64_t failures = 0;
+  if (!settings.baseline.empty()) {
+    Trial baseline(settings, settings.baseline);
+    for (const Case& one :
+         {Case{}, Case{.workload = "W2", .in_flight = 16}, Case{.workload = "W3"}}) {
+      failures += RunInTurns({trial, one}, {baseline, one, ", the baseline"},
+                             kBaselineTurns * settings.rounds, lines);
+      std::cerr << "." << std::flush;
+    }
+  }
   for (const Case& one : settings.cases) {
-    failures += one.in_turns_with.empty() ? trial.Run(one, lines) : trial.RunInTurns(one, lines);
+    if (one.in_turns_with.empty()) {
+      failures += trial.Run(one, lines);
+    } else {
+      Case other = one;
+      other.workload = one.in_turns_with;
+      failures += RunInTurns({trial, one}, {trial, other}, kTurns * settings.rounds, lines);
+    }
     std::cerr << "." << std::flush;
   }
   std::cerr << "\n";
@@ -436,6 +469,11 @@ void AddSettings(Settings& settings, CLI::App& app) {
   app.add_option("--target", settings.target,
                  "HOST:PORT of a server that runs; without it, one is started in a temporary "
                  "folder. Its collections are deleted again");
+  app.add_option(
+         "--baseline", settings.baseline,
+         "another stratad, such as one from before a change, that W1 to W3 are held against "
+         "in turns")
+      ->check(CLI::ExistingFile);
   app.add_option("--pid", settings.target_process, "its process, for its CPU time");
   app.add_option("--server-flag", settings.server_flags, "passed on to the server that is started");
   app.add_option("--tls-ca", settings.credential_files.tls_ca,

@@ -114,6 +114,20 @@ Measured RatioOf(const std::string& figure, const std::string& of, const std::st
   return {figure, {{"of", of}, {"to", to}}};
 }
 
+// What came with transactions costs calls without them nothing: against a server from before.
+std::vector<Goal> AgainstBaseline() {
+  std::vector<Goal> goals;
+  for (const char* workload : {kUpdate, kHot, kGet}) {
+    const std::string of = absl::StrCat(workload, ", BSON");
+    const std::string to = absl::StrCat(of, ", the baseline");
+    goals.push_back(AtLeast(absl::StrCat(workload, ": calls/s of the baseline's"), 0.97,
+                            RatioOf("calls_ratio", of, to)));
+    goals.push_back(AtMost(absl::StrCat(workload, ": server CPU above the baseline's"), 1,
+                           Unit::kMicroseconds, RatioOf("server_cpu_above", of, to)));
+  }
+  return goals;
+}
+
 std::vector<Goal> Transactions() {
   const auto calls = [](const char* workload) { return Strata("calls_per_second", workload); };
   const auto in_turns = [](const char* figure, const std::string& of, const std::string& to) {
@@ -352,9 +366,9 @@ std::vector<Goal> Starts() {
 
 std::vector<Goal> AllGoals() {
   std::vector<Goal> all;
-  for (const auto some :
-       {Gets, Updates, OldVersions, Transactions, BesideWatchers, Following, FollowingOthers,
-        LeasesAndSubscriptions, FeedGrowth, Storage, Versions, Idle, Bursts, Starts}) {
+  for (const auto some : {Gets, Updates, OldVersions, AgainstBaseline, Transactions, BesideWatchers,
+                          Following, FollowingOthers, LeasesAndSubscriptions, FeedGrowth, Storage,
+                          Versions, Idle, Bursts, Starts}) {
     for (Goal& goal : some()) all.push_back(std::move(goal));
   }
   return all;

@@ -32,6 +32,7 @@ std::vector<Section> LoadSections(const Figures& figures) {
       MakeTable(figures, {.keys = {{"of", "of"}, {"to", "to"}},
                           .columns = {{"calls/s", "calls_ratio"},
                                       {"server us/call", "server_cpu_ratio"},
+                                      {"server us/call more", "server_cpu_above"},
                                       {"p99", "latency_p99_ratio"}}});
   if (ratios) tables.push_back(*std::move(ratios));
   return {{.title = "Calls",

@@ -32,11 +32,13 @@ void WriteRatios(const std::string& workload, const std::vector<Measurement>& ro
                  FigureLines& lines) {
   std::vector<double> calls;
   std::vector<double> cpu;
+  std::vector<double> cpu_above;
   Histogram latencies;
   Histogram to_latencies;
   for (size_t i = 0; i < rounds.size(); ++i) {
     calls.push_back(Ratio(rounds[i].calls_per_second(), to_rounds[i].calls_per_second()));
     cpu.push_back(Ratio(rounds[i].server_cpu_us(), to_rounds[i].server_cpu_us()));
+    cpu_above.push_back(rounds[i].server_cpu_us() - to_rounds[i].server_cpu_us());
     latencies.Merge(rounds[i].latencies);
     to_latencies.Merge(to_rounds[i].latencies);
   }
@@ -45,6 +47,7 @@ void WriteRatios(const std::string& workload, const std::vector<Measurement>& ro
   // Where others are in flight besides, it is not known whose it is.
   if (rounds.front().server_cpu.count() > 0) {
     WriteRounds("server_cpu_ratio", parameters, cpu, Unit::kRatio, lines);
+    WriteRounds("server_cpu_above", parameters, cpu_above, Unit::kMicroseconds, lines);
   }
   const auto p99 = [](const Histogram& all) {
     return static_cast<double>(all.Quantile(0.99).count());
