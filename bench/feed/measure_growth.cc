@@ -186,7 +186,9 @@ void MeasureFeedGrowth(const FeedSettings& settings, FigureLines& lines) {
     const Costs grown = longer.Measure(round, lines);
     Add(fresh, of_new);
     Add(grown, of_long);
-    for (const auto& [what, cost] : grown) ratios[what].push_back(cost / fresh[what]);
+    for (const auto& [what, cost] : grown) {
+      if (fresh[what] > 0) ratios[what].push_back(cost / fresh[what]);  // few calls flush nothing
+    }
   }
   Write("server_cpu", kNew, of_new, Unit::kMicroseconds, lines);
   Write("server_cpu", size, of_long, Unit::kMicroseconds, lines);
