@@ -33,25 +33,21 @@ std::optional<RecordCache::Entry> RecordCache::Find(const Place& place,
 // Each step of a lookup goes to memory that the one before names. Taken for all places before the
 // next is, they wait for memory together.
 void RecordCache::Prefetch(std::span<const Place> places) {
-  absl::InlinedVector<size_t, 64> hashes;
-  hashes.reserve(places.size());
   for (const Place& place : places) {
-    const size_t hash = hashes.emplace_back(HashOf(place));
+    const size_t hash = HashOf(place);
     Shard& shard = ShardOf(hash);
     const std::lock_guard lock(shard.mutex);
     shard.by_place.prefetch(place);
   }
-  const auto each_value = [&](auto prefetch) {
-    for (size_t i = 0; i < places.size(); ++i) {
-      Shard& shard = ShardOf(hashes[i]);
-      const std::lock_guard lock(shard.mutex);
-      const auto found = shard.by_place.find(places[i], hashes[i]);
-      if (found == shard.by_place.end()) continue;
-      if (const std::string* const value = found->second->entry.value.get()) prefetch(*value);
-    }
-  };
-  each_value([](const std::string& value) { __builtin_prefetch(&value); });
-  each_value([](const std::string& value) { __builtin_prefetch(value.data()); });
+  for (const Place& place : places) {
+    const size_t hash = HashOf(place);
+    Shard& shard = ShardOf(hash);
+    const std::lock_guard lock(shard.mutex);
+    const auto found = shard.by_place.find(place, hash);
+    if (found == shard.by_place.end()) continue;
+    const std::string* const value = found->second->entry.value.get();
+    __builtin_prefetch(value);
+  }
 }
 
 void RecordCache::Learn(const Place& place, Entry entry, store::CommitPosition read_at) {
