@@ -368,8 +368,9 @@ TEST(Scans, AreClosedWhenTheirCallersDeadlinePasses) {
 
 // Begins when it is made; a queue hears of its end.
 struct AsyncCheck {
-  AsyncCheck(Served& served, grpc::CompletionQueue& queue)
-      : reader(served.unary().AsyncCheck(&context, HealthCheckRequest(), &queue)) {
+  AsyncCheck(Served& served, grpc::CompletionQueue& queue) {
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    reader = served.unary().AsyncCheck(&context, HealthCheckRequest(), &queue);
     reader->Finish(&response, &status, this);
   }
 
