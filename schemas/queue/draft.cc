@@ -1,0 +1,336 @@
+#include "schemas/queue/draft.h"
+
+#include <algorithm>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/versioning/record_codec.h"
+
+namespace strata::queue {
+namespace {
+
+using store::Keyspace;
+using store::WriteBatch;
+using versioning::BsonBuilder;
+using versioning::BsonReader;
+
+// The empty document, and { r: true }.
+constexpr std::string_view kPlain("\x05\0\0\0\0", 5);
+constexpr std::string_view kReserved("\x09\0\0\0\x08r\0\x01\0", 9);
+
+struct Key {
+  std::string key;
+  std::string_view value = kPlain;
+  UnixMicros expire_time = 0;
+
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+std::optional<Hint> StageHint(const MessageId& id, const Message& message) {
+  Hint hint{HintKind::kDue, 0, message.time, id, message.hint_base};
+  switch (message.stage) {
+    case Stage::kOpen:
+    case Stage::kReserved:
+      hint.priority = message.priority;
+      return hint;
+    case Stage::kDead:
+      hint.kind = HintKind::kDead;
+      return hint;
+    case Stage::kFinished:
+      hint.kind = HintKind::kFinished;
+      return hint;
+    case Stage::kWaiting:
+    case Stage::kStub:
+    case Stage::kTombstone:
+      break;
+  }
+  return std::nullopt;
+}
+
+bool IsCounted(const Message& message) {
+  return message.sequence_number && (message.live() || message.stage == Stage::kDead);
+}
+
+// Every key of queue_index that the message's state asks for.
+std::vector<Key> IndexKeys(const MessageId& id, const std::optional<Message>& message) {
+  std::vector<Key> keys;
+  if (!message) return keys;
+  if (const std::optional<Hint> hint = StageHint(id, *message)) {
+    Key key{HintKey(message->queue, *hint)};
+    if (message->stage == Stage::kReserved) key.value = kReserved;
+    if (message->stage == Stage::kFinished) key.expire_time = message->forget_time;
+    keys.push_back(std::move(key));
+  }
+  if (IsCounted(*message)) {
+    const Hint hint{HintKind::kSequence, 0, *message->sequence_number, id, message->sequence_base};
+    keys.push_back({HintKey(message->queue, hint)});
+  }
+  if (message->live() && !message->ordering_key.empty()) {
+    keys.push_back({MemberKey(message->queue, message->ordering_key, message->number, id)});
+  }
+  return keys;
+}
+
+bool Contains(const std::vector<Key>& keys, const Key& key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+}  // namespace
+
+std::string_view HintValue(bool reserved) { return reserved ? kReserved : kPlain; }
+
+bool IsReserved(std::string_view hint_value) { return hint_value == kReserved; }
+
+std::string Order::Encode() const {
+  return BsonBuilder().Binary("head", head.bytes()).Int64("tail", tail).Take();
+}
+
+absl::StatusOr<Order> Order::Decode(std::string_view value) {
+  Order order;
+  std::optional<MessageId> head;
+  BsonReader reader(value);
+  while (reader.Next()) {
+    if (reader.name() == "head") {
+      head = MessageId::FromBytes(reader.Binary());
+    } else if (reader.name() == "tail") {
+      order.tail = reader.Int64();
+    }
+  }
+  if (reader.corrupt() || !head || order.tail <= 0) {
+    return Error(ErrorReason::kRecordCorrupt, "record of an ordering key")
+        .With("record", "ordering key");
+  }
+  order.head = *head;
+  return order;
+}
+
+void Draft::Know(const MessageId& id, Message message, store::Stamp stamp) {
+  Entry entry;
+  entry.stored = std::move(message);
+  entry.stamp = stamp;
+  entry.drafted = entry.stored;
+  messages_.try_emplace(id, std::move(entry));
+}
+
+absl::Status Draft::Load(const MessageId& id, Entry& entry) {
+  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                   reader_.Get(Keyspace::kMessages, id.bytes()));
+  if (!record) return absl::OkStatus();
+  ASSIGN_OR_RETURN(entry.stored, Message::Decode(record->value));
+  entry.stamp = record->stamp;
+  entry.drafted = entry.stored;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const Message*> Draft::Find(const MessageId& id) {
+  auto found = messages_.find(id);
+  if (found == messages_.end()) {
+    Entry entry;
+    RETURN_IF_ERROR(Load(id, entry));
+    found = messages_.emplace(id, std::move(entry)).first;
+  }
+  const std::optional<Message>& message = found->second.drafted;
+  return message ? &*message : nullptr;
+}
+
+absl::StatusOr<Message> Draft::WithPayload(const MessageId& id) {
+  const Entry& entry = messages_.at(id);
+  Message message = *entry.drafted;
+  if (!message.payload_base || entry.new_payload) return message;
+  ASSIGN_OR_RETURN(const std::optional<store::Record> payload,
+                   reader_.Get(Keyspace::kMessages, PayloadKey(id, *message.payload_base)));
+  if (!payload) {
+    return Error(ErrorReason::kRecordCorrupt, "the payload of a message is not there")
+        .With("record", "message payload");
+  }
+  message.payload = document::Content::FromTrusted(payload->value.shared(), payload->value);
+  return message;
+}
+
+void Draft::Set(const MessageId& id, Message message) {
+  Entry& entry = messages_.at(id);
+  if (!entry.changed) in_order_.push_back(id);
+  entry.changed = true;
+  // Whoever changes a payload that lies beside takes away its base.
+  const bool beside = entry.drafted && entry.drafted->payload_base && !entry.new_payload;
+  const bool kept = beside && message.payload_base == entry.drafted->payload_base;
+  if (!kept) {
+    message.payload_base.reset();
+    entry.new_payload = message.payload.size() > kPayloadInlineBytesMax;
+    if (entry.new_payload) message.payload_base = entry.stamp;
+  }
+  entry.drafted = std::move(message);
+}
+
+void Draft::Remove(const MessageId& id) {
+  Entry& entry = messages_.at(id);
+  if (!entry.changed) in_order_.push_back(id);
+  entry.changed = true;
+  entry.new_payload = false;
+  entry.drafted.reset();
+}
+
+absl::StatusOr<const Order*> Draft::FindOrder(int64_t queue, std::string_view ordering_key) {
+  auto place = std::make_pair(queue, std::string(ordering_key));
+  auto found = orders_.find(place);
+  if (found == orders_.end()) {
+    OrderEntry entry;
+    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                     reader_.Get(Keyspace::kQueueIndex, OrderKey(queue, ordering_key)));
+    if (record) {
+      ASSIGN_OR_RETURN(entry.stored, Order::Decode(record->value));
+      entry.stamp = record->stamp;
+      entry.drafted = entry.stored;
+    }
+    found = orders_.emplace(std::move(place), std::move(entry)).first;
+  }
+  const std::optional<Order>& order = found->second.drafted;
+  return order ? &*order : nullptr;
+}
+
+void Draft::SetOrder(int64_t queue, std::string_view ordering_key, Order order) {
+  OrderEntry& entry = orders_.at({queue, std::string(ordering_key)});
+  entry.drafted = order;
+  entry.changed = true;
+}
+
+void Draft::RemoveOrder(int64_t queue, std::string_view ordering_key) {
+  OrderEntry& entry = orders_.at({queue, std::string(ordering_key)});
+  entry.drafted.reset();
+  entry.changed = true;
+}
+
+absl::StatusOr<std::optional<MessageId>> Draft::FindMember(int64_t queue,
+                                                           std::string_view ordering_key,
+                                                           int64_t after) {
+  // What the draft itself brings or changes, which the store does not show.
+  std::optional<std::pair<int64_t, MessageId>> first;
+  for (const MessageId& id : in_order_) {
+    const std::optional<Message>& message = messages_.at(id).drafted;
+    if (!message || message->queue != queue || !message->live() ||
+        message->ordering_key != ordering_key || message->number <= after) {
+      continue;
+    }
+    const std::pair<int64_t, MessageId> member{message->number, id};
+    if (!first || member < *first) first = member;
+  }
+  const auto cursor = reader_.Scan(Keyspace::kQueueIndex, MemberRange(queue, ordering_key, after));
+  for (; cursor->Valid(); cursor->Next()) {
+    const std::optional<Member> member = ParseMemberKey(cursor->key());
+    if (!member) continue;
+    if (first && first->first <= member->number) break;
+    ASSIGN_OR_RETURN(const Message* message, Find(member->id));
+    if (message == nullptr || message->queue != queue || !message->live() ||
+        message->ordering_key != ordering_key || message->number != member->number) {
+      continue;
+    }
+    first = {member->number, member->id};
+    break;
+  }
+  RETURN_IF_ERROR(cursor->status());
+  if (!first) return std::nullopt;
+  return first->second;
+}
+
+void Draft::Require(const QueueRecord& queue) { required_.try_emplace(queue.name, queue.stamp); }
+
+void Draft::DropHint(std::string key) { dropped_.push_back(std::move(key)); }
+
+bool Draft::changes() const {
+  const auto changed = [](const auto& entry) { return entry.second.changed; };
+  return !in_order_.empty() || !dropped_.empty() || !joined_.writes().empty() ||
+         std::any_of(orders_.begin(), orders_.end(), changed);
+}
+
+// A hint whose key would be another than the one that is stored gets the stamp as its base that the
+// step is planned from: whoever drops an older one never drops this one.
+void Draft::PlaceHints(Entry& entry) {
+  if (!entry.drafted) return;
+  Message& after = *entry.drafted;
+  const Message* before = entry.stored ? &*entry.stored : nullptr;
+  const bool same_hint = before != nullptr && before->queue == after.queue &&
+                         before->stage == after.stage && before->time == after.time &&
+                         before->priority == after.priority &&
+                         before->forget_time == after.forget_time;
+  after.hint_base = same_hint ? before->hint_base : entry.stamp;
+  const bool same_count = before != nullptr && before->queue == after.queue && IsCounted(*before) &&
+                          before->sequence_number == after.sequence_number;
+  after.sequence_base = same_count ? before->sequence_base : IsCounted(after) ? entry.stamp : 0;
+}
+
+void Draft::WriteMessage(const MessageId& id, const Entry& entry, Planned& planned) const {
+  WriteBatch& batch = planned.batch;
+  const std::vector<Key> before = IndexKeys(id, entry.stored);
+  const std::vector<Key> after = IndexKeys(id, entry.drafted);
+  if (entry.new_payload) {
+    batch
+        .Put(Keyspace::kMessages, PayloadKey(id, *entry.drafted->payload_base),
+             std::string(entry.drafted->payload.bytes()))
+        .expire_time = entry.drafted->forget_time;
+  }
+  for (const Key& key : after) {
+    if (Contains(before, key)) continue;
+    batch.Put(Keyspace::kQueueIndex, key.key, std::string(key.value)).expire_time = key.expire_time;
+    planned.index.push_back({key.key, true, IsReserved(key.value)});
+  }
+  // What was never stored and is gone again leaves nothing to write.
+  if (entry.drafted) {
+    store::Write& write = entry.stored ? batch.Replace(Keyspace::kMessages, std::string(id.bytes()),
+                                                       entry.drafted->Encode(), entry.stamp)
+                                       : batch.Insert(Keyspace::kMessages, std::string(id.bytes()),
+                                                      entry.drafted->Encode());
+    write.expire_time = entry.drafted->forget_time;
+    batch.MarkCommitPoint();
+  } else if (entry.stored) {
+    batch.DeleteIf(Keyspace::kMessages, std::string(id.bytes()), entry.stamp);
+    batch.MarkCommitPoint();
+  } else {
+    return;
+  }
+  planned.written.push_back(id);
+  for (const Key& key : before) {
+    if (Contains(after, key)) continue;
+    batch.Delete(Keyspace::kQueueIndex, key.key);
+    planned.index.push_back({key.key, false, IsReserved(key.value)});
+  }
+  const std::optional<store::Stamp> old_payload =
+      entry.stored ? entry.stored->payload_base : std::nullopt;
+  if (old_payload && (!entry.drafted || entry.drafted->payload_base != old_payload)) {
+    batch.Delete(Keyspace::kMessages, PayloadKey(id, *old_payload));
+  }
+}
+
+Draft::Planned Draft::Take() {
+  Planned planned;
+  WriteBatch& batch = planned.batch;
+  for (const auto& [queue, stamp] : required_) batch.Check(Keyspace::kQueues, queue, stamp);
+  for (const MessageId& id : in_order_) {
+    Entry& entry = messages_.at(id);
+    PlaceHints(entry);
+    WriteMessage(id, entry, planned);
+  }
+  for (const auto& [place, entry] : orders_) {
+    if (!entry.changed) continue;
+    std::string key = OrderKey(place.first, place.second);
+    if (entry.stored.has_value() != entry.drafted.has_value()) {
+      planned.index.push_back({key, entry.drafted.has_value(), false});
+    }
+    if (!entry.stored && entry.drafted) {
+      batch.Insert(Keyspace::kQueueIndex, std::move(key), entry.drafted->Encode());
+    } else if (entry.drafted) {
+      batch.Replace(Keyspace::kQueueIndex, std::move(key), entry.drafted->Encode(), entry.stamp);
+    } else if (entry.stored) {
+      batch.DeleteIf(Keyspace::kQueueIndex, std::move(key), entry.stamp);
+    } else {
+      batch.CheckAbsent(Keyspace::kQueueIndex, std::move(key));
+    }
+  }
+  for (std::string& key : dropped_) {
+    planned.index.push_back({key, false, false});
+    batch.Delete(Keyspace::kQueueIndex, std::move(key));
+  }
+  batch.Append(std::move(joined_));
+  return planned;
+}
+
+}  // namespace strata::queue

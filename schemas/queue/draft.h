@@ -1,0 +1,128 @@
+// What some steps make of messages: each is read once, changed in memory as often as steps say, and
+// written as one batch. Internal to this folder.
+//
+// Here, and nowhere else, hints follow from messages: the batch first puts the hints that the new
+// state needs, then replaces the message (the commit point), then deletes those that only the old
+// state needed. So an unfinished message has its hint at every moment, on engines without atomic
+// batches too, where each step is a draft of its own.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/queue/queue_keys.h"
+#include "schemas/queue/queue_record.h"
+#include "schemas/store/store.h"
+
+namespace strata::queue {
+
+// A key of queue_index that came or went with a commit.
+struct IndexChange {
+  std::string key;
+  bool added = false;
+  bool reserved = false;  // of a due hint: its message is RESERVED
+};
+
+// The value of a due hint.
+std::string_view HintValue(bool reserved);
+bool IsReserved(std::string_view hint_value);
+
+// An ordering key that has unfinished messages. Its record is replaced under its stamp by each push
+// and each end of a message of the key, so that no two of them miss each other.
+//
+//   queue_index "o" record = { head: binary(16), tail: int64 }
+struct Order {
+  MessageId head;    // the only one that is not WAITING
+  int64_t tail = 0;  // the number of the last one
+
+  std::string Encode() const;
+  // RECORD_CORRUPT.
+  static absl::StatusOr<Order> Decode(std::string_view value);
+
+  friend bool operator==(const Order&, const Order&) = default;
+};
+
+// Not thread-safe. The reader must outlive it. A message is looked for before it is set or removed;
+// so steps that read all that they need before they change anything leave nothing half done.
+class Draft {
+ public:
+  explicit Draft(const store::Reader& reader) : reader_(reader) {}
+
+  // Saves reading the message: it is stored so, under that stamp.
+  void Know(const MessageId& id, Message message, store::Stamp stamp);
+
+  // The message as the draft has it, null if there is none; a tombstone is one. A payload that lies
+  // beside is not read. RECORD_CORRUPT, STORE_UNAVAILABLE.
+  absl::StatusOr<const Message*> Find(const MessageId& id);
+  // Its stamp as it is stored; 0 if it is not. REQUIRES: it was looked for.
+  store::Stamp StoredStamp(const MessageId& id) const { return messages_.at(id).stamp; }
+  // With the payload that lies beside. REQUIRES: Find found it.
+  absl::StatusOr<Message> WithPayload(const MessageId& id);
+
+  // What belongs to the draft itself (the bases of hints, where the payload lies) is set by it.
+  void Set(const MessageId& id, Message message);
+  void Remove(const MessageId& id);
+
+  // Null: the key has no unfinished message.
+  absl::StatusOr<const Order*> FindOrder(int64_t queue, std::string_view ordering_key);
+  void SetOrder(int64_t queue, std::string_view ordering_key, Order order);
+  void RemoveOrder(int64_t queue, std::string_view ordering_key);
+  // The first unfinished member of the key with a number greater than `after`.
+  absl::StatusOr<std::optional<MessageId>> FindMember(int64_t queue, std::string_view ordering_key,
+                                                      int64_t after);
+
+  // The batch commits only while the queue is as it was read. Needs atomic batches.
+  void Require(const QueueRecord& queue);
+  // Deletes a hint that can no more come true.
+  void DropHint(std::string key);
+  // More that commits with the rest.
+  void Join(store::WriteBatch batch) { joined_.Append(std::move(batch)); }
+
+  // Whether anything is to be written. A check is nothing.
+  bool changes() const;
+
+  struct Planned {
+    store::WriteBatch batch;
+    std::vector<IndexChange> index;  // what becomes of queue_index with it
+    std::vector<MessageId> written;  // whose records are written or deleted
+  };
+  // REQUIRES: called once, last.
+  Planned Take();
+
+ private:
+  struct Entry {
+    std::optional<Message> stored;
+    store::Stamp stamp = 0;
+    std::optional<Message> drafted;
+    bool changed = false;
+    bool payload_read = false;  // of a payload that lies beside
+    bool new_payload = false;
+  };
+  struct OrderEntry {
+    std::optional<Order> stored;
+    store::Stamp stamp = 0;
+    std::optional<Order> drafted;
+    bool changed = false;
+  };
+
+  absl::Status Load(const MessageId& id, Entry& entry);
+  static void PlaceHints(Entry& entry);
+  void WriteMessage(const MessageId& id, const Entry& entry, Planned& planned) const;
+
+  const store::Reader& reader_;
+  absl::flat_hash_map<MessageId, Entry> messages_;
+  std::vector<MessageId> in_order_;  // of their first change
+  std::map<std::pair<int64_t, std::string>, OrderEntry> orders_;
+  std::map<std::string, store::Stamp> required_;
+  std::vector<std::string> dropped_;
+  store::WriteBatch joined_;
+};
+
+}  // namespace strata::queue

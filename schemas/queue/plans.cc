@@ -1,0 +1,371 @@
+#include "schemas/queue/plans.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "schemas/base/status_macros.h"
+#include "schemas/queue/queue_errors.h"
+
+namespace strata::queue {
+namespace {
+
+using std::chrono::microseconds;
+
+// A tombstone stays as long as a request is remembered: no push takes longer.
+constexpr UnixMicros kTombstoneKept = kPushRememberedFor;
+
+// What becomes of an ordering key when a message comes into it or leaves it. Planned before
+// anything is changed.
+struct OrderStep {
+  bool needed = false;
+  std::string key;
+  std::optional<Order> order;  // none: the key has no unfinished message any more
+  struct Promoted {
+    MessageId id;
+    Message message;
+  };
+  std::optional<Promoted> promoted;
+};
+
+absl::StatusOr<OrderStep> PlanLeave(Draft& draft, const MessageId& id, const Message& message) {
+  OrderStep step;
+  if (message.ordering_key.empty() || !message.live()) return step;
+  step.needed = true;
+  step.key = message.ordering_key;
+  ASSIGN_OR_RETURN(const Order* stored, draft.FindOrder(message.queue, message.ordering_key));
+  if (stored == nullptr) return step;
+  step.order = *stored;
+  // The key's record is replaced all the same: whoever plans on the message's being there loses.
+  if (stored->head != id) return step;
+  ASSIGN_OR_RETURN(const std::optional<MessageId> next,
+                   draft.FindMember(message.queue, message.ordering_key, message.number));
+  if (!next) {
+    step.order.reset();
+    return step;
+  }
+  ASSIGN_OR_RETURN(const Message* follower, draft.Find(*next));
+  step.promoted = {*next, *follower};
+  step.promoted->message.stage = Stage::kOpen;
+  step.order->head = *next;
+  return step;
+}
+
+void Apply(Draft& draft, int64_t queue, OrderStep step) {
+  if (!step.needed) return;
+  if (step.order) {
+    draft.SetOrder(queue, step.key, *step.order);
+  } else {
+    draft.RemoveOrder(queue, step.key);
+  }
+  if (step.promoted) draft.Set(step.promoted->id, std::move(step.promoted->message));
+}
+
+// The message comes last of its ordering key: as its head, or WAITING.
+absl::Status Enter(Draft& draft, const MessageId& id, Message& message) {
+  if (message.ordering_key.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Order* stored, draft.FindOrder(message.queue, message.ordering_key));
+  Order order = stored != nullptr ? *stored : Order{id, 0};
+  if (stored != nullptr) message.stage = Stage::kWaiting;
+  message.number = ++order.tail;
+  draft.SetOrder(message.queue, message.ordering_key, order);
+  return absl::OkStatus();
+}
+
+bool HasRequest(const Message& message) { return !message.request.empty(); }
+
+// What is left of a message that has ended and is not kept: nothing, or what its request id needs.
+std::optional<Message> Rest(Message message, UnixMicros now) {
+  const UnixMicros forget = message.push_time + kPushRememberedFor;
+  if (!HasRequest(message) || forget <= now) return std::nullopt;
+  message.stage = Stage::kStub;
+  message.time = now;
+  message.forget_time = forget;
+  message.payload = {};
+  message.payload_base.reset();
+  message.headers = {};
+  message.reason.clear();
+  return message;
+}
+
+void Put(Draft& draft, const MessageId& id, std::optional<Message> message) {
+  if (message) {
+    draft.Set(id, *std::move(message));
+  } else {
+    draft.Remove(id);
+  }
+}
+
+absl::Status Finish(Draft& draft, const Place& place, const MessageId& id, Message message) {
+  ASSIGN_OR_RETURN(OrderStep leave, PlanLeave(draft, id, message));
+  const microseconds retention = place.queue.settings.history_retention;
+  std::optional<Message> left;
+  if (retention.count() == 0) {
+    left = Rest(std::move(message), place.now);
+  } else {
+    // What lies beside goes with the message, so it is written again with the time of that.
+    if (message.payload_base) {
+      ASSIGN_OR_RETURN(const Message whole, draft.WithPayload(id));
+      message.payload = whole.payload;
+      message.payload_base.reset();
+    }
+    message.stage = Stage::kFinished;
+    message.time = place.now;
+    message.forget_time = place.now + retention.count();
+    if (HasRequest(message)) {
+      message.forget_time = std::max(message.forget_time, message.push_time + kPushRememberedFor);
+    }
+    left = std::move(message);
+  }
+  Put(draft, id, std::move(left));
+  Apply(draft, place.queue.incarnation, std::move(leave));
+  return absl::OkStatus();
+}
+
+// READY (or WAITING) in the queue, as if it were pushed now; its deliveries go on.
+absl::Status Arrive(Draft& draft, const QueueRecord& queue, const MessageId& id, UnixMicros due,
+                    Message message, OrderStep leave) {
+  const int64_t from = message.queue;
+  // Before the arrival, which may be into the same queue.
+  Apply(draft, from, std::move(leave));
+  message.queue = queue.incarnation;
+  message.stage = Stage::kOpen;
+  message.time = due;
+  message.tries = 0;
+  message.number = 0;
+  message.forget_time = 0;
+  RETURN_IF_ERROR(Enter(draft, id, message));
+  draft.Set(id, std::move(message));
+  return absl::OkStatus();
+}
+
+// So that nothing fails any more once the draft has been changed.
+absl::Status ReadOrder(Draft& draft, const QueueRecord& queue, const Message& message) {
+  if (message.ordering_key.empty()) return absl::OkStatus();
+  return draft.FindOrder(queue.incarnation, message.ordering_key).status();
+}
+
+absl::Status Die(Draft& draft, const Place& place, const MessageId& id, Message message,
+                 std::string_view cause, std::string reason) {
+  ASSIGN_OR_RETURN(OrderStep leave, PlanLeave(draft, id, message));
+  if (place.dead_letter_queue == nullptr) {
+    message.stage = Stage::kDead;
+    message.time = place.now;
+    message.reason = reason.empty() ? std::string(cause) : std::move(reason);
+    draft.Set(id, std::move(message));
+    Apply(draft, place.queue.incarnation, std::move(leave));
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(ReadOrder(draft, *place.dead_letter_queue, message));
+  ASSIGN_OR_RETURN(Headers headers, ToHeaders(message.headers));
+  headers[std::string(kDeadLetterQueueHeader)] = place.queue.name;
+  headers[std::string(kDeadLetterReasonHeader)] =
+      reason.empty() ? std::string(cause) : std::string(reason);
+  headers[std::string(kDeadLetterTriesHeader)] = std::to_string(message.tries);
+  message.headers = ToContent(headers);
+  message.reason = std::move(reason);
+  // It has died of its age once, and is not to die of it again.
+  if (cause == kDiedOfAge) message.expire_time = 0;
+  return Arrive(draft, *place.dead_letter_queue, id, place.now, std::move(message),
+                std::move(leave));
+}
+
+// The message that the token holds; null: the very delivery is finished.
+absl::StatusOr<const Message*> FindHeld(Draft& draft, const Place& place, const Token& token) {
+  ASSIGN_OR_RETURN(const Message* message, draft.Find(token.message));
+  if (message == nullptr || message->gone(place.now)) return MessageNotFound(token.message);
+  const bool here = message->queue == place.queue.incarnation;
+  if (here && message->delivery == token.delivery) {
+    if (message->stage == Stage::kReserved) return message;
+    if (message->stage == Stage::kFinished || message->stage == Stage::kStub) return nullptr;
+  }
+  return ReservationLost(token, *message);
+}
+
+// As FindHeld, where there is nothing to do for a message that is finished.
+absl::StatusOr<const Message*> RequireHeld(Draft& draft, const Place& place, const Token& token) {
+  ASSIGN_OR_RETURN(const Message* message, FindHeld(draft, place, token));
+  if (message != nullptr) return message;
+  ASSIGN_OR_RETURN(message, draft.Find(token.message));
+  return ReservationLost(token, *message);
+}
+
+UnixMicros RetryDelay(const QueueSettings& settings, const Message& message, double jitter) {
+  const int doublings = std::clamp(message.tries - 1, 0, 62);
+  const double delay =
+      std::min(std::ldexp(static_cast<double>(settings.retry_delay.count()), doublings),
+               static_cast<double>(settings.retry_delay_max.count()));
+  return static_cast<UnixMicros>(delay * (1 + 0.1 * jitter));
+}
+
+bool Matches(const Message& message, const Place& place, const Hint& hint) {
+  return message.queue == place.queue.incarnation &&
+         (message.stage == Stage::kOpen || message.stage == Stage::kReserved) &&
+         message.priority == hint.priority && message.time == hint.number &&
+         message.hint_base == hint.base;
+}
+
+}  // namespace
+
+absl::StatusOr<Pushed> PlanPush(Draft& draft, const Place& place, const NewMessage& pushed) {
+  ASSIGN_OR_RETURN(const Message* stored, draft.Find(pushed.id));
+  const bool free = stored == nullptr || stored->gone(place.now);
+  if (!free) {
+    if (stored->request != pushed.request) return PushReused(place.queue.name);
+    return Pushed{true};
+  }
+  Message message;
+  message.queue = place.queue.incarnation;
+  message.time = pushed.due;
+  message.priority = pushed.priority;
+  message.ordering_key = pushed.ordering_key;
+  message.sequence_number = pushed.sequence_number;
+  message.push_time = place.now;
+  message.expire_time = pushed.expire_time;
+  message.request = pushed.request;
+  message.headers = pushed.headers;
+  message.payload = pushed.payload;
+  RETURN_IF_ERROR(Enter(draft, pushed.id, message));
+  draft.Set(pushed.id, std::move(message));
+  return Pushed{};
+}
+
+absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hint& hint,
+                                      const HandOut& how, bool clean) {
+  ASSIGN_OR_RETURN(const Message* stored, draft.Find(hint.id));
+  if (stored == nullptr) {
+    // Who pushes it may be between its hint and its message.
+    const bool slow = hint.base == 0 && hint.number > place.now - kPushTakesMax;
+    if (!clean || slow) return HandedOut{};
+    if (hint.base == 0) {
+      Message tombstone;
+      tombstone.queue = place.queue.incarnation;
+      tombstone.stage = Stage::kTombstone;
+      tombstone.time = place.now;
+      tombstone.forget_time = place.now + kTombstoneKept;
+      draft.Set(hint.id, std::move(tombstone));
+    }
+    draft.DropHint(HintKey(place.queue.incarnation, hint));
+    return HandedOut{};
+  }
+  if (!Matches(*stored, place, hint)) {
+    // A hint whose base is the message's stamp may still come true: its step is under way.
+    if (clean && draft.StoredStamp(hint.id) > hint.base) {
+      draft.DropHint(HintKey(place.queue.incarnation, hint));
+    }
+    return HandedOut{};
+  }
+  if (stored->time > place.now) return HandedOut{Meeting::kEarly, {}};
+  const QueueSettings& settings = place.queue.settings;
+  if (stored->expire_time != 0 && stored->expire_time <= place.now) {
+    RETURN_IF_ERROR(Die(draft, place, hint.id, *stored, kDiedOfAge, ""));
+    return HandedOut{Meeting::kDead, {}};
+  }
+  if (settings.max_tries != 0 && stored->tries >= settings.max_tries) {
+    RETURN_IF_ERROR(Die(draft, place, hint.id, *stored, kDiedOfTries, ""));
+    return HandedOut{Meeting::kDead, {}};
+  }
+  ASSIGN_OR_RETURN(Message answer, draft.WithPayload(hint.id));
+  Message message = *stored;
+  const auto hand_out = [&](Message& handed) {
+    handed.stage = Stage::kReserved;
+    handed.time = place.now + how.timeout.count();
+    ++handed.delivery;
+    ++handed.tries;
+  };
+  hand_out(answer);
+  hand_out(message);
+  if (how.pop) {
+    // It was handed out and is finished in one.
+    RETURN_IF_ERROR(Finish(draft, place, hint.id, std::move(message)));
+  } else {
+    draft.Set(hint.id, std::move(message));
+  }
+  return HandedOut{Meeting::kHandedOut, std::move(answer)};
+}
+
+absl::StatusOr<TokenResult> PlanAcknowledge(Draft& draft, const Place& place, const Token& token,
+                                            bool once) {
+  ASSIGN_OR_RETURN(const Message* message, FindHeld(draft, place, token));
+  if (message == nullptr) {
+    if (once) return AlreadyAcknowledged(token);
+    return TokenResult{true};
+  }
+  RETURN_IF_ERROR(Finish(draft, place, token.message, *message));
+  return TokenResult{};
+}
+
+absl::StatusOr<TokenResult> PlanRollback(Draft& draft, const Place& place, const Token& token,
+                                         const Rollback& how) {
+  ASSIGN_OR_RETURN(const Message* held, RequireHeld(draft, place, token));
+  Message message = *held;
+  if (how.dead) {
+    RETURN_IF_ERROR(Die(draft, place, token.message, std::move(message), kDiedRefused, how.reason));
+    return TokenResult{};
+  }
+  const UnixMicros delay =
+      how.delay ? how.delay->count() : RetryDelay(place.queue.settings, message, how.jitter);
+  message.stage = Stage::kOpen;
+  message.time = place.now + delay;
+  if (how.not_counted && message.tries > 0) --message.tries;
+  message.reason = how.reason;
+  draft.Set(token.message, std::move(message));
+  return TokenResult{};
+}
+
+absl::StatusOr<TokenResult> PlanExtend(Draft& draft, const Place& place, const Token& token,
+                                       microseconds timeout) {
+  ASSIGN_OR_RETURN(const Message* held, RequireHeld(draft, place, token));
+  Message message = *held;
+  message.time = place.now + timeout.count();
+  draft.Set(token.message, std::move(message));
+  return TokenResult{};
+}
+
+absl::StatusOr<TokenResult> PlanMove(Draft& draft, const Place& place, const Token& token,
+                                     const QueueRecord& target, const Move& how) {
+  ASSIGN_OR_RETURN(const Message* held, RequireHeld(draft, place, token));
+  Message message = *held;
+  RETURN_IF_ERROR(ReadOrder(draft, target, message));
+  ASSIGN_OR_RETURN(OrderStep leave, PlanLeave(draft, token.message, message));
+  if (how.payload) {
+    message.payload = *how.payload;
+    message.payload_base.reset();
+  }
+  if (how.headers) message.headers = *how.headers;
+  message.reason.clear();
+  RETURN_IF_ERROR(Arrive(draft, target, token.message, place.now + how.delay.count(),
+                         std::move(message), std::move(leave)));
+  return TokenResult{};
+}
+
+absl::StatusOr<bool> PlanReplay(Draft& draft, const Place& place, const MessageId& id,
+                                const QueueRecord& target) {
+  ASSIGN_OR_RETURN(const Message* stored, draft.Find(id));
+  if (stored == nullptr || stored->gone(place.now)) return false;
+  if (stored->queue != place.queue.incarnation) return false;
+  if (stored->stage != Stage::kDead && stored->stage != Stage::kFinished) return false;
+  ASSIGN_OR_RETURN(Message message, draft.WithPayload(id));
+  // Of a finished one it would go by itself.
+  if (message.forget_time != 0) message.payload_base.reset();
+  RETURN_IF_ERROR(ReadOrder(draft, target, message));
+  message.reason.clear();
+  if (message.expire_time <= place.now) message.expire_time = 0;
+  RETURN_IF_ERROR(Arrive(draft, target, id, place.now, std::move(message), {}));
+  return true;
+}
+
+absl::StatusOr<bool> PlanPurge(Draft& draft, const Place& place, const MessageId& id,
+                               std::optional<State> state) {
+  ASSIGN_OR_RETURN(const Message* stored, draft.Find(id));
+  if (stored == nullptr || stored->gone(place.now)) return false;
+  if (stored->queue != place.queue.incarnation || stored->stage == Stage::kStub) return false;
+  if (state && stored->StateAt(place.now) != *state) return false;
+  Message message = *stored;
+  ASSIGN_OR_RETURN(OrderStep leave, PlanLeave(draft, id, message));
+  Put(draft, id, Rest(std::move(message), place.now));
+  Apply(draft, place.queue.incarnation, std::move(leave));
+  return true;
+}
+
+}  // namespace strata::queue

@@ -1,0 +1,121 @@
+// The steps of a message's life, as pure functions: what is stored and what is asked for -> what is
+// to be written (draft.h). Each decides all that a guard will decide again. Internal to this
+// folder.
+//
+// A step that is refused leaves the draft as it was. All: RECORD_CORRUPT, STORE_UNAVAILABLE.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+#include "schemas/document/content.h"
+#include "schemas/queue/draft.h"
+#include "schemas/queue/message.h"
+#include "schemas/queue/queue_keys.h"
+#include "schemas/queue/queue_record.h"
+
+namespace strata::queue {
+
+// Why a message died, as its headers and its reason say it.
+inline constexpr std::string_view kDiedOfTries = "TRIES";
+inline constexpr std::string_view kDiedOfAge = "EXPIRED";
+inline constexpr std::string_view kDiedRefused = "REFUSED";
+inline constexpr std::string_view kDeadLetterQueueHeader = "dead_letter_queue";
+inline constexpr std::string_view kDeadLetterReasonHeader = "dead_letter_reason";
+inline constexpr std::string_view kDeadLetterTriesHeader = "dead_letter_tries";
+
+// A hint of a message that is not there is kept so long for whoever is about to push it.
+inline constexpr UnixMicros kPushTakesMax = UnixMicros{60} * 1'000'000;
+
+struct NewMessage {
+  MessageId id;
+  document::Content payload;
+  document::Content headers;
+  int32_t priority = 0;
+  std::string ordering_key;
+  std::optional<int64_t> sequence_number;
+  UnixMicros due = 0;
+  UnixMicros expire_time = 0;  // 0: never
+  std::string request;         // fingerprint; empty: no request id
+};
+
+// Where a step happens. All outlive it.
+struct Place {
+  const QueueRecord& queue;
+  // Of the queue's settings; null: it has none, or that one does not exist, so what dies stays.
+  const QueueRecord* dead_letter_queue;
+  UnixMicros now;
+};
+
+struct Pushed {
+  bool replayed = false;  // the message was pushed before, by the same request
+};
+// REQUEST_ID_REUSED.
+absl::StatusOr<Pushed> PlanPush(Draft& draft, const Place& place, const NewMessage& message);
+
+enum class Meeting : uint8_t {
+  kHandedOut,  // RESERVED now, or FINISHED if it was popped
+  kDead,       // it died, here or into the dead letter queue
+  kStale,      // nothing is there (any more) for that hint
+  kEarly,      // not yet
+};
+struct HandOut {
+  std::chrono::microseconds timeout{0};
+  bool pop = false;
+};
+struct HandedOut {
+  Meeting meeting = Meeting::kStale;
+  Message message;  // as it is now, with its payload, of kHandedOut
+};
+// What is to become of a due hint. A hint that can no more come true is dropped if `clean`; on
+// engines with atomic batches there is none that is stored.
+absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hint& hint,
+                                      const HandOut& how, bool clean);
+
+struct TokenResult {
+  bool replayed = false;
+};
+
+// All that take a token: MESSAGE_NOT_FOUND, RESERVATION_LOST.
+
+// Finishes the message. `once`: a repetition is refused, ALREADY_ACKNOWLEDGED; else it is OK as
+// long as the message is kept.
+absl::StatusOr<TokenResult> PlanAcknowledge(Draft& draft, const Place& place, const Token& token,
+                                            bool once);
+
+struct Rollback {
+  std::optional<std::chrono::microseconds> delay;  // none: by the queue's retry_delay
+  bool not_counted = false;                        // the try is taken back
+  bool dead = false;                               // it is not to be tried again
+  std::string reason;
+  double jitter = 0;  // -1 to 1: where in the 10 % about the queue's delay
+};
+absl::StatusOr<TokenResult> PlanRollback(Draft& draft, const Place& place, const Token& token,
+                                         const Rollback& how);
+
+// The reservation ends `timeout` from now; at 0 it has run out.
+absl::StatusOr<TokenResult> PlanExtend(Draft& draft, const Place& place, const Token& token,
+                                       std::chrono::microseconds timeout);
+
+struct Move {
+  std::optional<document::Content> payload;  // none: as it is
+  std::optional<document::Content> headers;
+  std::chrono::microseconds delay{0};
+};
+absl::StatusOr<TokenResult> PlanMove(Draft& draft, const Place& place, const Token& token,
+                                     const QueueRecord& target, const Move& how);
+
+// FINISHED or DEAD becomes READY in `target`. False: it is neither, or in another queue.
+absl::StatusOr<bool> PlanReplay(Draft& draft, const Place& place, const MessageId& id,
+                                const QueueRecord& target);
+
+// The message goes, whatever its state is, unless `state` is given and it is in another one. False:
+// it is not there.
+absl::StatusOr<bool> PlanPurge(Draft& draft, const Place& place, const MessageId& id,
+                               std::optional<State> state);
+
+}  // namespace strata::queue

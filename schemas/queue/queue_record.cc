@@ -1,0 +1,172 @@
+#include "schemas/queue/queue_record.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/base/strings.h"
+#include "schemas/enrollment/sequence_guard.h"
+#include "schemas/versioning/names.h"
+#include "schemas/versioning/record_codec.h"
+
+namespace strata::queue {
+namespace {
+
+using std::chrono::microseconds;
+using versioning::BsonBuilder;
+using versioning::BsonReader;
+
+absl::Status Corrupt() {
+  return Error(ErrorReason::kRecordCorrupt, "queue record").With("record", "queue record");
+}
+
+std::string Seconds(microseconds time) {
+  return absl::StrCat(static_cast<double>(time.count()) / 1e6, " s");
+}
+
+absl::Status InRange(std::string_view field, microseconds value, microseconds least,
+                     microseconds most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidField, absl::StrCat("is ", Seconds(value), "; may be ",
+                                                        Seconds(least), " to ", Seconds(most)))
+      .With("field", field);
+}
+
+}  // namespace
+
+absl::Status Validate(std::string_view name, const QueueSettings& settings) {
+  constexpr microseconds kNone{0};
+  RETURN_IF_ERROR(InRange("settings.reservation_timeout", settings.reservation_timeout, kTimeoutMin,
+                          kTimeoutMax));
+  if (settings.max_tries < 0) {
+    return Error(ErrorReason::kInvalidField,
+                 absl::StrCat("is ", settings.max_tries, "; may be 1 or more, unset: no limit"))
+        .With("field", "settings.max_tries");
+  }
+  if (!settings.dead_letter_queue.empty()) {
+    RETURN_IF_ERROR(
+        versioning::ValidateName("settings.dead_letter_queue", settings.dead_letter_queue));
+    if (settings.dead_letter_queue == name) {
+      return Error(ErrorReason::kInvalidField, "is the queue itself; what died would come back")
+          .With("field", "settings.dead_letter_queue");
+    }
+  }
+  RETURN_IF_ERROR(InRange("settings.retry_delay", settings.retry_delay, kNone, kRetryDelayMax));
+  RETURN_IF_ERROR(
+      InRange("settings.retry_delay_max", settings.retry_delay_max, kNone, kRetryDelayMax));
+  if (settings.retry_delay > settings.retry_delay_max) {
+    return Error(ErrorReason::kInvalidField,
+                 absl::StrCat("is ", Seconds(settings.retry_delay), ", more than retry_delay_max, ",
+                              Seconds(settings.retry_delay_max)))
+        .With("field", "settings.retry_delay");
+  }
+  if (settings.history_retention != kNone) {
+    RETURN_IF_ERROR(InRange("settings.history_retention", settings.history_retention, kRetentionMin,
+                            kRetentionMax));
+  }
+  if (settings.message_lifetime != kNone) {
+    RETURN_IF_ERROR(InRange("settings.message_lifetime", settings.message_lifetime, kTimeoutMin,
+                            kRetentionMax));
+  }
+  if (settings.enrollments) {
+    const EnrollmentSink& sink = *settings.enrollments;
+    RETURN_IF_ERROR(versioning::ValidateName("settings.enrollments.collection", sink.collection));
+    RETURN_IF_ERROR(InField(enrollment::ValidateSet(sink.set), "settings.enrollments.set"));
+    if (sink.max_in_flight < 1 || sink.max_in_flight > EnrollmentSink::kInFlightMax) {
+      return Error(ErrorReason::kInvalidField,
+                   absl::StrCat("is ", sink.max_in_flight, "; may be 1 to ",
+                                EnrollmentSink::kInFlightMax))
+          .With("field", "settings.enrollments.max_in_flight");
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string QueueRecord::Encode() const {
+  BsonBuilder builder;
+  builder.Int64("incarnation", incarnation).Int64("created", create_time);
+  builder.Int64("timeout", settings.reservation_timeout.count());
+  builder.Int64("retry", settings.retry_delay.count());
+  builder.Int64("retry_max", settings.retry_delay_max.count());
+  if (settings.max_tries != 0) builder.Int32("tries", settings.max_tries);
+  if (!settings.dead_letter_queue.empty()) {
+    builder.String("dead_letter", settings.dead_letter_queue);
+  }
+  if (settings.history_retention.count() != 0) {
+    builder.Int64("history", settings.history_retention.count());
+  }
+  if (settings.message_lifetime.count() != 0) {
+    builder.Int64("lifetime", settings.message_lifetime.count());
+  }
+  if (settings.paused) builder.Bool("paused", true);
+  if (settings.enrollments) {
+    builder.String("sink", settings.enrollments->collection);
+    builder.String("sink_set", settings.enrollments->set);
+    builder.Int32("sink_flight", settings.enrollments->max_in_flight);
+  }
+  if (closing) builder.Bool("closing", true);
+  if (delete_time) builder.Int64("deleted", *delete_time);
+  return builder.Take();
+}
+
+absl::StatusOr<QueueRecord> QueueRecord::Decode(std::string_view name,
+                                                const store::Record& record) {
+  QueueRecord queue;
+  queue.name = name;
+  queue.stamp = record.stamp;
+  QueueSettings& settings = queue.settings;
+  const auto sink = [&]() -> EnrollmentSink& {
+    if (!settings.enrollments) settings.enrollments.emplace();
+    return *settings.enrollments;
+  };
+  BsonReader reader(record.value);
+  while (reader.Next()) {
+    const std::string_view member = reader.name();
+    if (member == "incarnation") {
+      queue.incarnation = reader.Int64();
+    } else if (member == "created") {
+      queue.create_time = reader.Int64();
+    } else if (member == "timeout") {
+      settings.reservation_timeout = microseconds(reader.Int64());
+    } else if (member == "retry") {
+      settings.retry_delay = microseconds(reader.Int64());
+    } else if (member == "retry_max") {
+      settings.retry_delay_max = microseconds(reader.Int64());
+    } else if (member == "tries") {
+      settings.max_tries = static_cast<int32_t>(reader.Int64());
+    } else if (member == "dead_letter") {
+      settings.dead_letter_queue = reader.String();
+    } else if (member == "history") {
+      settings.history_retention = microseconds(reader.Int64());
+    } else if (member == "lifetime") {
+      settings.message_lifetime = microseconds(reader.Int64());
+    } else if (member == "paused") {
+      settings.paused = reader.Bool();
+    } else if (member == "sink") {
+      sink().collection = reader.String();
+    } else if (member == "sink_set") {
+      sink().set = reader.String();
+    } else if (member == "sink_flight") {
+      sink().max_in_flight = static_cast<int32_t>(reader.Int64());
+    } else if (member == "closing") {
+      queue.closing = reader.Bool();
+    } else if (member == "deleted") {
+      queue.delete_time = reader.Int64();
+    } else {
+      return Corrupt();
+    }
+  }
+  if (reader.corrupt() || queue.incarnation <= 0) return Corrupt();
+  return queue;
+}
+
+absl::StatusOr<std::optional<QueueRecord>> ReadQueue(const store::Reader& reader,
+                                                     std::string_view name) {
+  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                   reader.Get(store::Keyspace::kQueues, name));
+  if (!record) return std::nullopt;
+  return QueueRecord::Decode(name, *record);
+}
+
+}  // namespace strata::queue

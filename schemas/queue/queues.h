@@ -1,0 +1,321 @@
+// Queues: messages that are pushed, handed out under a reservation, and acknowledged, rolled back
+// or moved.
+//
+// A message's record is the only truth (message.h); queue_index says where to look (queue_keys.h);
+// each step is planned as a pure function (plans.h) and committed under guards (draft.h). A
+// dispatcher for each queue combines the steps of this process and knows which message comes next
+// (dispatcher.h); several processes over one store only lose races.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
+#include "schemas/base/executor.h"
+#include "schemas/base/stop.h"
+#include "schemas/base/waiter.h"
+#include "schemas/document/content.h"
+#include "schemas/queue/message.h"
+#include "schemas/queue/queue_record.h"
+#include "schemas/store/store.h"
+#include "schemas/versioning/write_path.h"
+
+namespace strata::queue {
+
+inline constexpr int64_t kQueuesMaxDefault = 10'000;
+inline constexpr size_t kBatchMax = 100;  // messages of a push, tokens of a call
+inline constexpr int32_t kCreditsMax = 1'000;
+inline constexpr std::chrono::microseconds kWaitMax = std::chrono::seconds(20);
+// A replay or purge by state and time takes so many messages in one call.
+inline constexpr size_t kSweptMax = 1'000;
+inline constexpr std::chrono::microseconds kDelayMax = std::chrono::hours(24 * 3653);
+inline constexpr std::chrono::microseconds kEveryMin = std::chrono::seconds(1);
+inline constexpr std::chrono::microseconds kEveryMax = std::chrono::hours(24 * 30);
+inline constexpr size_t kSchedulesMax = 1'000;  // of one queue
+
+using Deadline = std::chrono::steady_clock::time_point;
+inline constexpr Deadline kNoDeadline = Deadline::max();
+
+struct Queue {
+  std::string name;
+  QueueSettings settings;
+  UnixMicros create_time = 0;
+};
+using QueueCallback = std::function<void(absl::StatusOr<Queue>)>;
+
+struct QueueStatistics {
+  int64_t ready = 0;
+  int64_t scheduled = 0;
+  int64_t reserved = 0;
+  int64_t waiting = 0;
+  int64_t dead = 0;
+  std::chrono::microseconds oldest_ready_age{0};  // 0: none is ready
+  std::optional<int64_t> low_watermark;
+  bool exact = false;  // false: a count is under way
+};
+
+// A message as callers see it.
+struct MessageView {
+  std::string queue;
+  MessageId id;
+  State state = State::kReady;
+  Message message;    // with its payload
+  std::string token;  // of a message that was handed out to the caller
+};
+
+struct PushedMessage {
+  document::Content payload;
+  Headers headers;
+  int32_t priority = 0;
+  std::string ordering_key;
+  std::optional<int64_t> sequence_number;
+  std::optional<std::chrono::microseconds> delay;  // at most one of the two
+  std::optional<UnixMicros> deliver_time;
+  std::optional<UnixMicros> expire_time;
+  std::string request_id;
+};
+struct PushRequest {
+  std::string queue;
+  std::vector<PushedMessage> messages;
+  Deadline deadline = kNoDeadline;
+};
+struct PushResult {
+  MessageId id;
+  bool replayed = false;
+};
+// One for each message, in their order. With atomic batches all are OK or none is.
+using PushCallback = std::function<void(absl::StatusOr<std::vector<absl::StatusOr<PushResult>>>)>;
+
+struct ReserveRequest {
+  std::string queue;
+  int32_t count = 1;
+  std::optional<std::chrono::microseconds> timeout;  // none: the queue's; not of a pop
+  std::chrono::microseconds wait{0};                 // for the first one
+  bool pop = false;                                  // finished in the same commit
+  Deadline deadline = kNoDeadline;
+  const Waiter* waiter = nullptr;  // outlives the callback; nothing is handed to one that is gone
+};
+using ReserveCallback = std::function<void(absl::StatusOr<std::vector<MessageView>>)>;
+
+// One result for each token, in their order.
+using TokensCallback = std::function<void(std::vector<absl::StatusOr<bool>> replayed)>;
+
+struct RollbackRequest {
+  std::vector<std::string> tokens;
+  std::optional<std::chrono::microseconds> delay;
+  bool not_counted = false;
+  bool dead = false;
+  std::string reason;
+  Deadline deadline = kNoDeadline;
+};
+
+struct MoveRequest {
+  std::string token;
+  std::string queue;
+  std::optional<document::Content> payload;
+  std::optional<Headers> headers;
+  std::chrono::microseconds delay{0};
+  Deadline deadline = kNoDeadline;
+};
+
+struct MessageQuery {
+  std::string queue;
+  std::optional<State> state;  // none: every message that is not finished
+  std::string after;           // opaque: resume_after of the page before; empty: from the first
+  StopCheck stopped = {};
+};
+struct MessagePage {
+  std::vector<MessageView> messages;
+  std::optional<std::string> resume_after;  // none: that was all
+};
+
+struct ReplayRequest {
+  std::string queue;
+  std::vector<std::string> message_ids;  // either these, at most kBatchMax, …
+  std::vector<State> states;             // … or FINISHED, DEAD, or both
+  std::optional<UnixMicros> start_time;  // of the end of a message; inclusive
+  std::optional<UnixMicros> end_time;    // exclusive
+  std::string target_queue;              // empty: the same
+  Deadline deadline = kNoDeadline;
+};
+struct PurgeRequest {
+  std::string queue;
+  std::vector<std::string> message_ids;
+  std::vector<State> states;
+  Deadline deadline = kNoDeadline;
+};
+struct Swept {
+  int64_t messages = 0;  // replayed or purged
+  bool more = false;     // there may be more: call again
+};
+using SweptCallback = std::function<void(absl::StatusOr<Swept>)>;
+
+struct Schedule {
+  std::string queue;
+  std::string name;
+  std::string cron;                    // either this …
+  std::chrono::microseconds every{0};  // … or this
+  PushedMessage message;               // without times and request id
+  UnixMicros next_time = 0;
+};
+using ScheduleCallback = std::function<void(absl::StatusOr<Schedule>)>;
+
+// What a stream of messages goes to. Called on any thread, with no lock held, one call at a time.
+class ReceiverSink {
+ public:
+  virtual ~ReceiverSink() = default;
+  // Nobody takes messages there any more.
+  virtual bool closed() const = 0;
+  virtual void Deliver(std::vector<MessageView> messages) = 0;
+  // In the order of the calls that they answer.
+  virtual void Answer(std::vector<std::string> tokens,
+                      std::vector<absl::StatusOr<bool>> replayed) = 0;
+  // The last call: QUEUE_NOT_FOUND if the queue was deleted, DRAINING, STORE_UNAVAILABLE, ….
+  virtual void End(absl::Status status) = 0;
+};
+
+struct ReceiveRequest {
+  std::string queue;
+  int32_t credits = 0;
+  std::optional<std::chrono::microseconds> timeout;
+};
+
+// A stream's consumer. Thread-safe. Messages of it that are neither acknowledged nor rolled back
+// are out; how many may be is its credits. A message that ends otherwise (by Commit, Move or
+// another call) gives its credit back too.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;  // as Leave(false)
+
+  virtual void Acknowledge(std::vector<std::string> tokens) = 0;
+  virtual void Rollback(RollbackRequest request) = 0;
+  virtual void Extend(std::vector<std::string> tokens,
+                      std::optional<std::chrono::microseconds> timeout) = 0;
+  // More messages may be out at once. INVALID_FIELD past kCreditsMax.
+  virtual absl::Status AddCredits(int32_t credits) = 0;
+  // What it holds is rolled back: not counted if its client said so or the server ends it, else as
+  // if the reservation had run out.
+  virtual void Leave(bool orderly) = 0;
+};
+
+// Steps of queues that commit with a unit. Told once what became of it.
+class UnitSteps {
+ public:
+  virtual ~UnitSteps() = default;
+  virtual versioning::JoinedPlan plan() = 0;
+  // The unit has committed at `position`.
+  virtual void Committed(store::CommitPosition position) = 0;
+  // The ids of the messages pushed, in order.
+  virtual std::vector<MessageId> pushed() const = 0;
+};
+
+// Since the process began, of one queue.
+struct QueueCounts {
+  int64_t pushed = 0;
+  int64_t handed_out = 0;
+  int64_t acknowledged = 0;
+  int64_t rolled_back = 0;
+  int64_t died = 0;
+  int64_t races_lost = 0;
+  int64_t batches = 0;     // commits
+  int64_t operations = 0;  // in them
+};
+
+struct QueuesOptions {
+  int64_t queues_max = kQueuesMaxDefault;
+  int64_t waiting_max = 10'000;  // Reserve and Pop that wait, of all queues
+  document::Limits payload_limits = {.bytes_max = kPayloadBytesMax};
+  int64_t timeline = 0;  // how often the store was restored
+};
+
+// Thread-safe. Each callback comes once, on any thread, perhaps before the call returns, with no
+// lock held. All: INVALID_NAME and INVALID_FIELD naming the request's field, QUEUE_NOT_FOUND,
+// RETRIES_EXHAUSTED, DEADLINE_EXCEEDED, OUTCOME_UNKNOWN, STORE_UNAVAILABLE, OVERLOADED, DISK_FULL,
+// RECORD_CORRUPT.
+class Queues {
+ public:
+  // All must outlive it, and the executor the work in flight.
+  Queues(store::Store& store, const Clock& clock, Entropy& entropy, Executor& executor,
+         QueuesOptions options = {});
+  ~Queues();
+
+  // QUEUE_EXISTS, QUEUE_LIMIT.
+  void Create(const std::string& name, const QueueSettings& settings, QueueCallback done);
+  absl::StatusOr<Queue> Get(const std::string& name) const;
+  absl::StatusOr<QueueStatistics> Statistics(const std::string& name);
+  // Up to `most` in the byte order of their names, after `after_name`.
+  absl::StatusOr<std::vector<Queue>> List(const std::string& after_name, size_t most) const;
+  // `change` is called at each attempt; what it answers but OK ends the call.
+  void Update(const std::string& name, std::function<absl::Status(QueueSettings&)> change,
+              QueueCallback done);
+  // QUEUE_NOT_EMPTY without `force` while there are messages that are neither finished nor purged.
+  void Delete(const std::string& name, bool force, std::function<void(absl::Status)> done);
+
+  // REQUEST_ID_REUSED, MESSAGE_TOO_LARGE; UNSUPPORTED_BY_ENGINE for an ordering key without atomic
+  // batches and commit positions.
+  void Push(PushRequest request, PushCallback done);
+  // An empty answer where none came in time. DRAINING for one that waits when the server ends.
+  void Reserve(ReserveRequest request, ReserveCallback done);
+  // MESSAGE_NOT_FOUND, RESERVATION_LOST of a token.
+  void Acknowledge(std::vector<std::string> tokens, Deadline deadline, TokensCallback done);
+  void Rollback(RollbackRequest request, TokensCallback done);
+  void Extend(std::vector<std::string> tokens, std::optional<std::chrono::microseconds> timeout,
+              Deadline deadline, TokensCallback done);
+  // The message as it is then.
+  void Move(MoveRequest request, std::function<void(absl::StatusOr<MessageView>)> done);
+
+  // MESSAGE_NOT_FOUND.
+  absl::StatusOr<MessageView> GetMessage(const std::string& queue, const std::string& id) const;
+  // In the order of their hints; live ones by priority and time.
+  absl::StatusOr<MessagePage> ListMessages(const MessageQuery& query, size_t most) const;
+  void Replay(ReplayRequest request, SweptCallback done);
+  void Purge(PurgeRequest request, SweptCallback done);
+
+  // INVALID_SCHEDULE. A schedule of the same name is replaced.
+  void CreateSchedule(Schedule schedule, ScheduleCallback done);
+  absl::StatusOr<std::vector<Schedule>> ListSchedules(const std::string& queue,
+                                                      const std::string& after_name,
+                                                      size_t most) const;
+  // SCHEDULE_NOT_FOUND.
+  void DeleteSchedule(const std::string& queue, const std::string& name,
+                      std::function<void(absl::Status)> done);
+
+  // The sink gets nothing before this has returned.
+  absl::StatusOr<std::unique_ptr<Receiver>> Receive(ReceiveRequest request,
+                                                    std::shared_ptr<ReceiverSink> sink);
+
+  struct UnitPush {
+    std::string queue;
+    PushedMessage message;
+  };
+  // Errors name "acknowledge[i]" or "pushes[i].…". Needs atomic batches. Also MESSAGE_NOT_FOUND,
+  // RESERVATION_LOST, ALREADY_ACKNOWLEDGED, from the plan.
+  absl::StatusOr<std::unique_ptr<UnitSteps>> PlanUnit(std::vector<std::string> acknowledge,
+                                                      std::vector<UnitPush> pushes);
+
+  // The least sequence number among the messages of a queue that have one and are not finished.
+  absl::StatusOr<std::optional<int64_t>> LowWatermark(const std::string& queue) const;
+
+  // Of the queues that were used since the process began.
+  std::vector<std::pair<std::string, QueueCounts>> counts() const;
+  std::vector<std::pair<std::string, QueueStatistics>> statistics() const;
+
+  // Nobody waits from now on: Reserve is answered with nothing, streams end with DRAINING.
+  void StopWaiting();
+  // Fires schedules, sweeps deleted queues, drops what expired, until it is destroyed.
+  void StartBackground();
+
+ private:
+  class Impl;
+  const std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace strata::queue
