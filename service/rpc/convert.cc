@@ -414,6 +414,15 @@ versioning::StrategyOptions ToOptions(const wire::CollectionOptions& options) {
   return made;
 }
 
+void FillApplyError(const absl::Status& status, wire::ApplyError& error) {
+  const ErrorReason reason = ReasonOf(status).value_or(ErrorReason::kInternal);
+  error.set_code(static_cast<int32_t>(status.code()));
+  error.set_reason(std::string(ReasonName(reason)));
+  if (reason == ErrorReason::kInternal) return error.set_message("a bug in the server");
+  error.set_message(std::string(ToStd(status.message())));
+  for (const auto& [key, value] : MetadataOf(status)) (*error.mutable_metadata())[key] = value;
+}
+
 void FillCollection(const versioning::Collection& collection, wire::Collection& wire_collection) {
   wire_collection.set_name(collection.name);
   wire_collection.set_incarnation(collection.incarnation);

@@ -81,6 +81,8 @@ void FillChange(const document::FieldChange& change, wire::FieldChange& wire_cha
 void FillChanges(const document::Changes& changes, wire::Version& wire_version);
 // Those that are set, by the names of their fields.
 versioning::StrategyOptions ToOptions(const wire::CollectionOptions& options);
+// What a call of its own would have ended with. REQUIRES: `status` is not OK.
+void FillApplyError(const absl::Status& status, wire::ApplyError& error);
 void FillCollection(const versioning::Collection& collection, wire::Collection& wire_collection);
 
 // Only the members that `paths` name; all if there are none.

@@ -3,9 +3,7 @@
 #include <mutex>
 #include <optional>
 
-#include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/base/strings.h"
 #include "service/rpc/enrollment_messages.h"
 
 namespace strata::rpc::enrollment_service {
@@ -15,15 +13,6 @@ namespace {
 constexpr int64_t kUnansweredMax = 512;
 // A message has names and who-and-why only; so the messages of a stream take 16 MiB at most.
 constexpr size_t kMessageBytesMax = size_t{32} << 10;
-
-void FillError(const absl::Status& status, wire::ApplyError& error) {
-  const ErrorReason reason = ReasonOf(status).value_or(ErrorReason::kInternal);
-  error.set_code(static_cast<int32_t>(status.code()));
-  error.set_reason(std::string(ReasonName(reason)));
-  if (reason == ErrorReason::kInternal) return error.set_message("a bug in the server");
-  error.set_message(std::string(ToStd(status.message())));
-  for (const auto& [key, value] : MetadataOf(status)) (*error.mutable_metadata())[key] = value;
-}
 
 // The answers of one stream, sent in the order of its messages whichever is there first. Outlives
 // the stream, as messages may still be under way when it is over.
@@ -44,7 +33,7 @@ class Answers {
     if (applied.ok()) {
       FillApplied(*applied, answer);
     } else {
-      FillError(applied.status(), *answer.mutable_error());
+      FillApplyError(applied.status(), *answer.mutable_error());
     }
     for (; !slots_.empty() && slots_.front(); slots_.pop_front(), ++first_) {
       if (stream_ != nullptr) stream_->Send(*slots_.front());
