@@ -116,7 +116,9 @@ absl::Status Draft::Load(const MessageId& id, Entry& entry) {
   ASSIGN_OR_RETURN(const std::optional<store::Record> record,
                    reader_.Get(Keyspace::kMessages, id.bytes()));
   if (!record) return absl::OkStatus();
-  ASSIGN_OR_RETURN(entry.stored, Message::Decode(record->value));
+  ASSIGN_OR_RETURN(Message message, Message::Decode(record->value));
+  if (message.forget_time != 0 && message.forget_time <= forgotten_) return absl::OkStatus();
+  entry.stored = std::move(message);
   entry.stamp = record->stamp;
   entry.drafted = entry.stored;
   return absl::OkStatus();
@@ -232,7 +234,22 @@ absl::StatusOr<std::optional<MessageId>> Draft::FindMember(int64_t queue,
   return first->second;
 }
 
-void Draft::Require(const QueueRecord& queue) { required_.try_emplace(queue.name, queue.stamp); }
+void Draft::Require(const QueueRecord& queue) {
+  if (atomic_) required_.try_emplace(queue.name, queue);
+}
+
+std::vector<Hint> Draft::Ready(int64_t queue, UnixMicros now) const {
+  std::vector<Hint> ready;
+  for (const MessageId& id : in_order_) {
+    const std::optional<Message>& message = messages_.at(id).drafted;
+    if (!message || message->queue != queue || message->stage != Stage::kOpen ||
+        message->time > now) {
+      continue;
+    }
+    ready.push_back({HintKind::kDue, message->priority, message->time, id, message->hint_base});
+  }
+  return ready;
+}
 
 void Draft::DropHint(std::string key) { dropped_.push_back(std::move(key)); }
 
@@ -287,7 +304,7 @@ void Draft::WriteMessage(const MessageId& id, const Entry& entry, Planned& plann
   } else {
     return;
   }
-  planned.written.push_back(id);
+  planned.written.push_back({id, entry.drafted});
   for (const Key& key : before) {
     if (Contains(after, key)) continue;
     batch.Delete(Keyspace::kQueueIndex, key.key);
@@ -303,7 +320,15 @@ void Draft::WriteMessage(const MessageId& id, const Entry& entry, Planned& plann
 Draft::Planned Draft::Take() {
   Planned planned;
   WriteBatch& batch = planned.batch;
-  for (const auto& [queue, stamp] : required_) batch.Check(Keyspace::kQueues, queue, stamp);
+  for (auto& [name, queue] : required_) {
+    if (queue.closing) {
+      // Whoever is about to delete it finds out that it is used.
+      queue.closing = false;
+      batch.Replace(Keyspace::kQueues, name, queue.Encode(), queue.stamp);
+    } else {
+      batch.Check(Keyspace::kQueues, name, queue.stamp);
+    }
+  }
   for (const MessageId& id : in_order_) {
     Entry& entry = messages_.at(id);
     PlaceHints(entry);

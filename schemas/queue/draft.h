@@ -30,6 +30,12 @@ struct IndexChange {
   bool reserved = false;  // of a due hint: its message is RESERVED
 };
 
+// What became of a message's record with a commit.
+struct Written {
+  MessageId id;
+  std::optional<Message> message;  // none: it was deleted
+};
+
 // The value of a due hint.
 std::string_view HintValue(bool reserved);
 bool IsReserved(std::string_view hint_value);
@@ -53,7 +59,13 @@ struct Order {
 // so steps that read all that they need before they change anything leave nothing half done.
 class Draft {
  public:
-  explicit Draft(const store::Reader& reader) : reader_(reader) {}
+  // `atomic`: the whole batch is applied or nothing of it.
+  Draft(const store::Reader& reader, bool atomic) : reader_(reader), atomic_(atomic) {}
+
+  // What was to be forgotten by `now` counts as absent; by the engine's clock it may not be yet,
+  // and then an insertion loses its race. So a second attempt is told `attempt` 1, and so on: every
+  // other one takes such a record as it is stored.
+  void Forget(UnixMicros now, int attempt) { forgotten_ = attempt % 2 == 0 ? now : 0; }
 
   // Saves reading the message: it is stored so, under that stamp.
   void Know(const MessageId& id, Message message, store::Stamp stamp);
@@ -78,12 +90,16 @@ class Draft {
   absl::StatusOr<std::optional<MessageId>> FindMember(int64_t queue, std::string_view ordering_key,
                                                       int64_t after);
 
-  // The batch commits only while the queue is as it was read. Needs atomic batches.
+  // The batch commits only while the queue is as it was read. Without atomic batches nothing can
+  // be asked so; then whoever commits has to look for the queue before it answers.
   void Require(const QueueRecord& queue);
   // Deletes a hint that can no more come true.
   void DropHint(std::string key);
   // More that commits with the rest.
   void Join(store::WriteBatch batch) { joined_.Append(std::move(batch)); }
+
+  // The hints of messages of the queue which the draft has changed and that may be handed out now.
+  std::vector<Hint> Ready(int64_t queue, UnixMicros now) const;
 
   // Whether anything is to be written. A check is nothing.
   bool changes() const;
@@ -91,7 +107,7 @@ class Draft {
   struct Planned {
     store::WriteBatch batch;
     std::vector<IndexChange> index;  // what becomes of queue_index with it
-    std::vector<MessageId> written;  // whose records are written or deleted
+    std::vector<Written> written;
   };
   // REQUIRES: called once, last.
   Planned Take();
@@ -117,10 +133,12 @@ class Draft {
   void WriteMessage(const MessageId& id, const Entry& entry, Planned& planned) const;
 
   const store::Reader& reader_;
+  const bool atomic_;
+  UnixMicros forgotten_ = 0;  // what was to be forgotten by then is not there
   absl::flat_hash_map<MessageId, Entry> messages_;
   std::vector<MessageId> in_order_;  // of their first change
   std::map<std::pair<int64_t, std::string>, OrderEntry> orders_;
-  std::map<std::string, store::Stamp> required_;
+  std::map<std::string, QueueRecord> required_;
   std::vector<std::string> dropped_;
   store::WriteBatch joined_;
 };

@@ -125,6 +125,7 @@ absl::Status Finish(Draft& draft, const Place& place, const MessageId& id, Messa
 // READY (or WAITING) in the queue, as if it were pushed now; its deliveries go on.
 absl::Status Arrive(Draft& draft, const QueueRecord& queue, const MessageId& id, UnixMicros due,
                     Message message, OrderStep leave) {
+  draft.Require(queue);
   const int64_t from = message.queue;
   // Before the arrival, which may be into the same queue.
   Apply(draft, from, std::move(leave));

@@ -138,8 +138,6 @@ std::string OrderKey(int64_t incarnation, std::string_view ordering_key) {
   return KeyPrefix(incarnation, kOrderKind, ordering_key, 0);
 }
 
-store::Range AllOrders(int64_t incarnation) { return WithPrefix(Prefix(incarnation, kOrderKind)); }
-
 std::string PayloadKey(const MessageId& id, store::Stamp base) {
   std::string key;
   key.reserve(MessageId::kBytes + 1 + kNumberBytes);
@@ -153,6 +151,11 @@ store::Range QueueRange(int64_t incarnation) {
   std::string prefix;
   AppendNumber(static_cast<uint64_t>(incarnation), prefix);
   return WithPrefix(std::move(prefix));
+}
+
+std::optional<int64_t> IncarnationOf(std::string_view key) {
+  if (key.size() < kPrefixBytes) return std::nullopt;
+  return static_cast<int64_t>(ReadNumber(key));
 }
 
 std::string ScheduleKey(std::string_view queue, std::string_view schedule) {

@@ -71,12 +71,13 @@ store::Range MemberRange(int64_t incarnation, std::string_view ordering_key, int
 store::Range AllMembers(int64_t incarnation);
 
 std::string OrderKey(int64_t incarnation, std::string_view ordering_key);
-store::Range AllOrders(int64_t incarnation);
 
 std::string PayloadKey(const MessageId& id, store::Stamp base);
 
 // What the index has of one queue.
 store::Range QueueRange(int64_t incarnation);
+// Whose a key of the index is; nothing if it is too short.
+std::optional<int64_t> IncarnationOf(std::string_view key);
 
 std::string ScheduleKey(std::string_view queue, std::string_view schedule);
 // Every schedule of a queue after `after_schedule` (empty: from the first).

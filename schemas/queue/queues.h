@@ -168,14 +168,17 @@ struct Schedule {
 };
 using ScheduleCallback = std::function<void(absl::StatusOr<Schedule>)>;
 
-// What a stream of messages goes to. Called on any thread, with no lock held, one call at a time.
+// What a stream of messages goes to. Called on any thread, perhaps on several at once, with no lock
+// held.
 class ReceiverSink {
  public:
   virtual ~ReceiverSink() = default;
   // Nobody takes messages there any more.
   virtual bool closed() const = 0;
+  // It holds so much that its client has not taken that nothing is to come before Receiver::Ready.
+  virtual bool full() const { return false; }
   virtual void Deliver(std::vector<MessageView> messages) = 0;
-  // In the order of the calls that they answer.
+  // Of one call of the Receiver.
   virtual void Answer(std::vector<std::string> tokens,
                       std::vector<absl::StatusOr<bool>> replayed) = 0;
   // The last call: QUEUE_NOT_FOUND if the queue was deleted, DRAINING, STORE_UNAVAILABLE, ….
@@ -201,6 +204,8 @@ class Receiver {
                       std::optional<std::chrono::microseconds> timeout) = 0;
   // More messages may be out at once. INVALID_FIELD past kCreditsMax.
   virtual absl::Status AddCredits(int32_t credits) = 0;
+  // The sink is not full any more.
+  virtual void Ready() = 0;
   // What it holds is rolled back: not counted if its client said so or the server ends it, else as
   // if the reservation had run out.
   virtual void Leave(bool orderly) = 0;

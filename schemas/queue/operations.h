@@ -1,0 +1,101 @@
+// What calls ask of a queue, as operations of its dispatcher. Internal to this folder.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schemas/queue/dispatcher.h"
+
+namespace strata::queue {
+
+// A message to be pushed, as far as it is known before its queue's clock is read.
+struct PreparedPush {
+  NewMessage message;  // without due and expire_time
+  std::optional<std::chrono::microseconds> delay;
+  std::optional<UnixMicros> deliver_time;
+  std::optional<UnixMicros> expire_time;
+};
+// The message as it is pushed now.
+NewMessage AtTime(const PreparedPush& push, const Place& place);
+
+class PushOperation final : public Operation {
+ public:
+  PushOperation(std::vector<PreparedPush> messages, Deadline deadline, bool atomic,
+                PushCallback done);
+
+  size_t steps() const override { return messages_.size(); }
+  size_t bytes() const override { return bytes_; }
+  Deadline deadline() const override { return deadline_; }
+  absl::Status Check(Draft& draft, const Place& place) override;
+  absl::Status Plan(size_t step, Draft& draft, const Place& place) override;
+  void Fail(size_t step, const absl::Status& status) override;
+  void Count(QueueCounts& counts) const override;
+  void End() override;
+
+ private:
+  const std::vector<PreparedPush> messages_;
+  const Deadline deadline_;
+  const bool atomic_;
+  const PushCallback done_;
+  size_t bytes_ = 0;
+  std::vector<absl::StatusOr<PushResult>> results_;
+};
+
+// A step for each of some tokens of one queue.
+class TokenOperation final : public Operation {
+ public:
+  using Step =
+      std::function<absl::StatusOr<TokenResult>(Draft& draft, const Place& place, const Token&)>;
+  using Done = std::function<void(std::vector<absl::StatusOr<bool>> replayed)>;
+
+  // `counted`: which of the counts they are.
+  TokenOperation(std::vector<Token> tokens, int64_t timeline, Deadline deadline, Step step,
+                 int64_t QueueCounts::*counted, Done done);
+
+  size_t steps() const override { return tokens_.size(); }
+  Deadline deadline() const override { return deadline_; }
+  std::optional<MessageId> Concerns(size_t step) const override { return tokens_[step].message; }
+  absl::Status Plan(size_t step, Draft& draft, const Place& place) override;
+  void Fail(size_t step, const absl::Status& status) override;
+  void Count(QueueCounts& counts) const override;
+  void End() override { done_(std::move(results_)); }
+
+ private:
+  const std::vector<Token> tokens_;
+  const int64_t timeline_;
+  const Deadline deadline_;
+  const Step step_;
+  int64_t QueueCounts::*const counted_;
+  const Done done_;
+  std::vector<absl::StatusOr<bool>> results_;
+};
+
+// A step for each of some messages of one queue, each of which takes place or does not.
+class SweepOperation final : public Operation {
+ public:
+  using Step = std::function<absl::StatusOr<bool>(Draft& draft, const Place& place, size_t index,
+                                                  const MessageId& id)>;
+  // How many took place; the first failure of a step, if one failed.
+  using Done = std::function<void(absl::StatusOr<int64_t> messages)>;
+
+  SweepOperation(std::vector<MessageId> ids, Deadline deadline, Step step, Done done);
+
+  size_t steps() const override { return ids_.size(); }
+  Deadline deadline() const override { return deadline_; }
+  std::optional<MessageId> Concerns(size_t step) const override { return ids_[step]; }
+  absl::Status Plan(size_t step, Draft& draft, const Place& place) override;
+  void Fail(size_t step, const absl::Status& status) override;
+  void End() override;
+
+ private:
+  const std::vector<MessageId> ids_;
+  const Deadline deadline_;
+  const Step step_;
+  const Done done_;
+  std::vector<absl::StatusOr<bool>> results_;
+};
+
+}  // namespace strata::queue

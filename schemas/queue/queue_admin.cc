@@ -1,0 +1,301 @@
+#include "schemas/queue/queue_admin.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/queue/queue_errors.h"
+#include "schemas/queue/queue_keys.h"
+
+namespace strata::queue {
+namespace {
+
+using store::CommitResult;
+using store::Keyspace;
+using store::WriteBatch;
+
+constexpr int kAttemptsMax = 16;
+constexpr UnixMicros kTombstoneKept = UnixMicros{24} * 3600 * 1'000'000;
+// Of one turn of the sweeper.
+constexpr size_t kSweptAtOnce = 500;
+
+absl::Status RetriesExhausted() {
+  return Error(ErrorReason::kRetriesExhausted,
+               "lost the race " + std::to_string(kAttemptsMax) + " times")
+      .With("attempts", int64_t{kAttemptsMax});
+}
+
+int64_t DrawIncarnation(Entropy& entropy) {
+  const std::string bytes = entropy.Bytes(8);
+  uint64_t number = 0;
+  for (const char byte : bytes) number = number << 8 | static_cast<uint8_t>(byte);
+  return static_cast<int64_t>((number >> 2) | 1);
+}
+
+bool IsLive(const std::optional<QueueRecord>& stored) { return stored && !stored->delete_time; }
+
+}  // namespace
+
+Queue ToQueue(const QueueRecord& record) {
+  return {record.name, record.settings, record.create_time};
+}
+
+void QueueAdmin::Write(std::string name, Change change, int attempts, RecordCallback done) {
+  absl::StatusOr<std::optional<QueueRecord>> stored = ReadQueue(environment_->store, name);
+  if (!stored.ok()) return done(stored.status());
+  absl::StatusOr<QueueRecord> wanted = change(*stored);
+  if (!wanted.ok()) return done(wanted.status());
+  WriteBatch batch;
+  if (*stored) {
+    batch.Replace(Keyspace::kQueues, name, wanted->Encode(), (*stored)->stamp);
+  } else {
+    batch.Insert(Keyspace::kQueues, name, wanted->Encode());
+  }
+  auto ended = [self = shared_from_this(), name, change = std::move(change), attempts,
+                written = *std::move(wanted),
+                done = std::move(done)](const CommitResult& result) mutable {
+    const Doors::Visit visit(self->environment_->doors);
+    if (!visit.let_in()) return;
+    if (!result.status.ok()) return done(result.status);
+    if (!result.committed) {
+      if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
+      return self->Write(name, std::move(change), attempts + 1, std::move(done));
+    }
+    // With its stamp, which only the store knows where commits have no positions.
+    written.stamp = result.position;
+    if (result.position == 0) {
+      absl::StatusOr<std::optional<QueueRecord>> anew = ReadQueue(self->environment_->store, name);
+      if (!anew.ok()) return done(anew.status());
+      if (*anew) written.stamp = (*anew)->stamp;
+    }
+    self->directory_.Know(written);
+    done(std::move(written));
+  };
+  if (!environment_->capabilities.blocking_reads) {
+    return environment_->store.Commit(std::move(batch), std::move(ended));
+  }
+  environment_->store.Commit(
+      std::move(batch), [&executor = environment_->executor, ended](const CommitResult& result) {
+        executor.Schedule([ended, result]() mutable { ended(result); });
+      });
+}
+
+absl::Status QueueAdmin::Admit() {
+  const std::lock_guard lock(mutex_);
+  if (!count_) {
+    int64_t count = 0;
+    const auto cursor = environment_->store.Scan(Keyspace::kQueues, {});
+    for (; cursor->Valid(); cursor->Next()) {
+      if (IsScheduleKey(cursor->key())) continue;
+      ASSIGN_OR_RETURN(
+          const QueueRecord queue,
+          QueueRecord::Decode(cursor->key(), {store::Bytes(std::string(cursor->value())),
+                                              cursor->stamp(), cursor->position()}));
+      count += queue.delete_time ? 0 : 1;
+    }
+    RETURN_IF_ERROR(cursor->status());
+    count_ = count;
+  }
+  if (*count_ >= queues_max_) {
+    return Error(ErrorReason::kQueueLimit,
+                 "there are " + std::to_string(queues_max_) + " queues already")
+        .With("limit", queues_max_);
+  }
+  ++*count_;
+  return absl::OkStatus();
+}
+
+void QueueAdmin::Create(std::string name, QueueSettings settings, QueueCallback done) {
+  if (const absl::Status admitted = Admit(); !admitted.ok()) return done(admitted);
+  Write(
+      name,
+      [name, settings = std::move(settings), &environment = *environment_](
+          const std::optional<QueueRecord>& stored) -> absl::StatusOr<QueueRecord> {
+        if (IsLive(stored)) return QueueExists(name);
+        QueueRecord queue;
+        queue.name = name;
+        queue.incarnation = DrawIncarnation(environment.entropy);
+        queue.settings = settings;
+        queue.create_time = environment.clock.Now();
+        return queue;
+      },
+      0,
+      [self = shared_from_this(), done = std::move(done)](absl::StatusOr<QueueRecord> made) {
+        if (made.ok()) return done(ToQueue(*made));
+        {
+          const std::lock_guard lock(self->mutex_);
+          --*self->count_;
+        }
+        done(made.status());
+      });
+}
+
+void QueueAdmin::Update(std::string name, std::function<absl::Status(QueueSettings&)> change,
+                        QueueCallback done) {
+  Write(
+      name,
+      [name, change = std::move(change)](
+          const std::optional<QueueRecord>& stored) -> absl::StatusOr<QueueRecord> {
+        if (!IsLive(stored)) return QueueNotFound(name);
+        QueueRecord queue = *stored;
+        RETURN_IF_ERROR(change(queue.settings));
+        RETURN_IF_ERROR(Validate(name, queue.settings));
+        queue.closing = false;
+        return queue;
+      },
+      0,
+      [done = std::move(done)](absl::StatusOr<QueueRecord> changed) {
+        if (!changed.ok()) return done(changed.status());
+        done(ToQueue(*changed));
+      });
+}
+
+void QueueAdmin::Delete(std::string name, bool force, std::function<void(absl::Status)> done) {
+  const auto ended = [self = shared_from_this(), done = std::move(done)](absl::Status status) {
+    if (status.ok()) {
+      const std::lock_guard lock(self->mutex_);
+      if (self->count_) --*self->count_;
+    }
+    done(status);
+  };
+  if (!force) return DeleteEmpty(std::move(name), 0, ended);
+  Write(
+      name,
+      [name, &environment = *environment_](
+          const std::optional<QueueRecord>& stored) -> absl::StatusOr<QueueRecord> {
+        if (!IsLive(stored)) return QueueNotFound(name);
+        QueueRecord queue = *stored;
+        queue.delete_time = environment.clock.Now();
+        return queue;
+      },
+      0, [ended](const absl::StatusOr<QueueRecord>& deleted) { ended(deleted.status()); });
+}
+
+void QueueAdmin::DeleteEmpty(std::string name, int attempts,
+                             std::function<void(absl::Status)> done) {
+  const auto mark =
+      [name](const std::optional<QueueRecord>& stored) -> absl::StatusOr<QueueRecord> {
+    if (!IsLive(stored)) return QueueNotFound(name);
+    QueueRecord queue = *stored;
+    queue.closing = true;
+    return queue;
+  };
+  Write(name, mark, 0,
+        [self = shared_from_this(), name, attempts,
+         done = std::move(done)](absl::StatusOr<QueueRecord> marked) mutable {
+          if (!marked.ok()) return done(marked.status());
+          const store::Stamp stamp = marked->stamp;
+          absl::StatusOr<bool> empty = self->IsEmpty(marked->incarnation);
+          // Whoever used it meanwhile has taken the mark back, and with it this stamp.
+          const auto end =
+              [name, stamp, &environment = *self->environment_, remove = empty.ok() && *empty](
+                  const std::optional<QueueRecord>& stored) -> absl::StatusOr<QueueRecord> {
+            if (!IsLive(stored)) return QueueNotFound(name);
+            QueueRecord queue = *stored;
+            if (stored->stamp != stamp) return queue;  // decided anew, on what is there then
+            queue.closing = false;
+            if (remove) queue.delete_time = environment.clock.Now();
+            return queue;
+          };
+          self->Write(name, end, 0,
+                      [self, name, attempts, empty = std::move(empty),
+                       done = std::move(done)](absl::StatusOr<QueueRecord> ended) mutable {
+                        if (!empty.ok()) return done(empty.status());
+                        if (!ended.ok()) return done(ended.status());
+                        if (ended->delete_time) return done(absl::OkStatus());
+                        if (!*empty || attempts + 1 >= kAttemptsMax) {
+                          return done(QueueNotEmpty(name));
+                        }
+                        self->DeleteEmpty(name, attempts + 1, std::move(done));
+                      });
+        });
+}
+
+absl::StatusOr<bool> QueueAdmin::IsEmpty(int64_t incarnation) const {
+  for (const store::Range& range :
+       {HintRange(incarnation, HintKind::kDue), HintRange(incarnation, HintKind::kDead),
+        AllMembers(incarnation)}) {
+    const auto cursor = environment_->store.Scan(Keyspace::kQueueIndex, range);
+    if (cursor->Valid()) return false;
+    RETURN_IF_ERROR(cursor->status());
+  }
+  return true;
+}
+
+void QueueAdmin::Commit(WriteBatch batch) {
+  if (batch.writes().empty()) return;
+  // What fails, or was changed meanwhile, is found again by the next turn.
+  environment_->store.Commit(std::move(batch), [](const CommitResult&) {});
+}
+
+absl::StatusOr<bool> QueueAdmin::SweepSchedules(const QueueRecord& queue) {
+  WriteBatch batch;
+  batch.MarkAsRemoval();
+  size_t swept = 0;
+  const auto cursor = environment_->store.Scan(Keyspace::kQueues, ScheduleRange(queue.name, ""));
+  for (; cursor->Valid() && swept < kSweptAtOnce; cursor->Next(), ++swept) {
+    batch.DeleteIf(Keyspace::kQueues, std::string(cursor->key()), cursor->stamp());
+  }
+  RETURN_IF_ERROR(cursor->status());
+  Commit(std::move(batch));
+  return swept > 0;
+}
+
+// Its messages, as its index leads to them, and then the index.
+absl::StatusOr<bool> QueueAdmin::SweepQueue(const QueueRecord& queue) {
+  const auto cursor =
+      environment_->store.Scan(Keyspace::kQueueIndex, QueueRange(queue.incarnation));
+  size_t swept = 0;
+  for (; cursor->Valid() && swept < kSweptAtOnce; cursor->Next(), ++swept) {
+    WriteBatch batch;
+    batch.MarkAsRemoval();
+    std::optional<MessageId> id;
+    if (const std::optional<Hint> hint = ParseHintKey(cursor->key())) {
+      id = hint->id;
+    } else if (const std::optional<Member> member = ParseMemberKey(cursor->key())) {
+      id = member->id;
+    }
+    if (id) {
+      ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                       environment_->store.Get(Keyspace::kMessages, id->bytes()));
+      if (record) {
+        ASSIGN_OR_RETURN(const Message message, Message::Decode(record->value));
+        if (message.queue == queue.incarnation) {
+          batch.DeleteIf(Keyspace::kMessages, std::string(id->bytes()), record->stamp);
+          if (message.payload_base) {
+            batch.Delete(Keyspace::kMessages, PayloadKey(*id, *message.payload_base));
+          }
+        }
+      }
+    }
+    batch.Delete(Keyspace::kQueueIndex, std::string(cursor->key()));
+    Commit(std::move(batch));
+  }
+  RETURN_IF_ERROR(cursor->status());
+  return swept > 0;
+}
+
+absl::StatusOr<bool> QueueAdmin::Sweep() {
+  bool more = false;
+  const auto cursor = environment_->store.Scan(Keyspace::kQueues, {});
+  for (; cursor->Valid(); cursor->Next()) {
+    if (IsScheduleKey(cursor->key())) continue;
+    ASSIGN_OR_RETURN(const QueueRecord queue,
+                     QueueRecord::Decode(cursor->key(), {store::Bytes(std::string(cursor->value())),
+                                                         cursor->stamp(), cursor->position()}));
+    if (!queue.delete_time) continue;
+    ASSIGN_OR_RETURN(const bool schedules, SweepSchedules(queue));
+    ASSIGN_OR_RETURN(const bool messages, SweepQueue(queue));
+    more = more || schedules || messages;
+    const bool old = *queue.delete_time + kTombstoneKept <= environment_->clock.Now();
+    if (schedules || messages || !old) continue;
+    WriteBatch batch;
+    batch.DeleteIf(Keyspace::kQueues, queue.name, queue.stamp);
+    Commit(std::move(batch));
+  }
+  RETURN_IF_ERROR(cursor->status());
+  return more;
+}
+
+}  // namespace strata::queue

@@ -1,0 +1,130 @@
+#include "schemas/queue/queue_directory.h"
+
+#include <utility>
+
+#include "schemas/base/status_macros.h"
+#include "schemas/base/strings.h"
+#include "schemas/queue/queue_errors.h"
+#include "schemas/queue/queue_keys.h"
+
+namespace strata::queue {
+
+absl::StatusOr<QueueRecordPtr> QueueDirectory::Find(std::string_view name) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = queues_.find(ToAbsl(name));
+    if (known != queues_.end()) return known->second;
+  }
+  return FindAnew(name);
+}
+
+absl::StatusOr<QueueRecordPtr> QueueDirectory::FindAnew(std::string_view name) {
+  return FindIn(store_, name);
+}
+
+absl::StatusOr<QueueRecordPtr> QueueDirectory::FindIn(const store::Reader& reader,
+                                                      std::string_view name) {
+  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                   reader.Get(store::Keyspace::kQueues, name));
+  if (!record) return Learn(name, std::nullopt);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = queues_.find(ToAbsl(name));
+    if (known != queues_.end() && known->second->stamp == record->stamp) return known->second;
+  }
+  ASSIGN_OR_RETURN(QueueRecord queue, QueueRecord::Decode(name, *record));
+  return Learn(name, std::move(queue));
+}
+
+QueueRecordPtr QueueDirectory::Learn(std::string_view name, std::optional<QueueRecord> queue) {
+  QueueRecordPtr live;
+  if (queue && !queue->delete_time) live = std::make_shared<const QueueRecord>(*std::move(queue));
+  std::vector<DispatcherPtr> closed;
+  {
+    const std::lock_guard lock(mutex_);
+    live = KnowLocked(name, std::move(live), closed);
+  }
+  for (const DispatcherPtr& dispatcher : closed) dispatcher->Close(QueueNotFound(name));
+  return live;
+}
+
+// The dispatchers of what is not there any more are to be closed.
+QueueRecordPtr QueueDirectory::KnowLocked(std::string_view name, QueueRecordPtr queue,
+                                          std::vector<DispatcherPtr>& closed) {
+  const auto known = queues_.find(ToAbsl(name));
+  if (known != queues_.end()) {
+    const int64_t before = known->second->incarnation;
+    if (queue == nullptr || queue->incarnation != before) {
+      if (const auto dispatcher = dispatchers_.extract(before)) {
+        closed.push_back(dispatcher.mapped());
+      }
+    }
+  }
+  if (queue == nullptr) {
+    if (known != queues_.end()) queues_.erase(known);
+  } else {
+    queues_.insert_or_assign(std::string(name), queue);
+  }
+  return queue;
+}
+
+void QueueDirectory::Know(QueueRecord queue) {
+  const std::string name = queue.name;
+  const int64_t incarnation = queue.incarnation;
+  const QueueRecordPtr live = Learn(name, std::move(queue));
+  if (live == nullptr) return;
+  DispatcherPtr dispatcher;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = dispatchers_.find(incarnation);
+    if (found != dispatchers_.end()) dispatcher = found->second;
+  }
+  if (dispatcher != nullptr) dispatcher->Know(live);
+}
+
+absl::StatusOr<QueueRecordPtr> QueueDirectory::Require(std::string_view name,
+                                                       std::string_view field) {
+  ASSIGN_OR_RETURN(QueueRecordPtr queue, Find(name));
+  if (queue == nullptr) return QueueNotFound(name, field);
+  return queue;
+}
+
+absl::StatusOr<DispatcherPtr> QueueDirectory::RequireDispatcher(std::string_view name,
+                                                                std::string_view field) {
+  ASSIGN_OR_RETURN(const QueueRecordPtr queue, Require(name, field));
+  const std::lock_guard lock(mutex_);
+  DispatcherPtr& dispatcher = dispatchers_[queue->incarnation];
+  if (dispatcher == nullptr) {
+    dispatcher = std::make_shared<Dispatcher>(environment_.lock(), queue);
+  }
+  return dispatcher;
+}
+
+void QueueDirectory::Tell(const Changes& changes, int64_t by) {
+  std::vector<DispatcherPtr> touched;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const IndexChange& change : changes.index) {
+      const std::optional<int64_t> incarnation = IncarnationOf(change.key);
+      if (!incarnation || *incarnation == by) continue;
+      const auto found = dispatchers_.find(*incarnation);
+      if (found == dispatchers_.end()) continue;
+      if (touched.empty() || touched.back() != found->second) touched.push_back(found->second);
+    }
+  }
+  for (size_t i = 0; i < touched.size(); ++i) {
+    bool told = false;
+    for (size_t j = 0; j < i && !told; ++j) told = touched[j] == touched[i];
+    if (!told) touched[i]->Apply(changes);
+  }
+}
+
+std::vector<DispatcherPtr> QueueDirectory::dispatchers() const {
+  std::vector<DispatcherPtr> all;
+  const std::lock_guard lock(mutex_);
+  all.reserve(dispatchers_.size());
+  for (const auto& [incarnation, dispatcher] : dispatchers_) all.push_back(dispatcher);
+  return all;
+}
+
+}  // namespace strata::queue

@@ -1,0 +1,56 @@
+// The queues of a store as one process knows them, with a dispatcher for each that it uses.
+// Internal to this folder.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "schemas/queue/dispatcher.h"
+
+namespace strata::queue {
+
+using DispatcherPtr = std::shared_ptr<Dispatcher>;
+
+// Thread-safe.
+class QueueDirectory final : public Directory {
+ public:
+  // `store` outlives it.
+  explicit QueueDirectory(store::Store& store) : store_(store) {}
+  // The environment's directory is this one. Before any dispatcher is asked for.
+  void SetEnvironment(const QueueEnvironmentPtr& environment) { environment_ = environment; }
+
+  absl::StatusOr<QueueRecordPtr> Find(std::string_view name) override;
+  absl::StatusOr<QueueRecordPtr> FindAnew(std::string_view name) override;
+  void Tell(const Changes& changes, int64_t by) override;
+
+  // As `reader` shows it.
+  absl::StatusOr<QueueRecordPtr> FindIn(const store::Reader& reader, std::string_view name);
+  // QUEUE_NOT_FOUND, naming `field` unless that is empty.
+  absl::StatusOr<QueueRecordPtr> Require(std::string_view name, std::string_view field = "");
+  absl::StatusOr<DispatcherPtr> RequireDispatcher(std::string_view name,
+                                                  std::string_view field = "");
+
+  // The queue's record was written: it is this now, perhaps a tombstone.
+  void Know(QueueRecord queue);
+  // Those that there are now.
+  std::vector<DispatcherPtr> dispatchers() const;
+
+ private:
+  QueueRecordPtr KnowLocked(std::string_view name, QueueRecordPtr queue,
+                            std::vector<DispatcherPtr>& closed);
+  QueueRecordPtr Learn(std::string_view name, std::optional<QueueRecord> queue);
+
+  store::Store& store_;
+  std::weak_ptr<QueueEnvironment> environment_;
+  mutable std::mutex mutex_;  // guards what follows
+  absl::flat_hash_map<std::string, QueueRecordPtr> queues_;
+  absl::flat_hash_map<int64_t, DispatcherPtr> dispatchers_;  // by incarnation
+};
+
+}  // namespace strata::queue

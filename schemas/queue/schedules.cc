@@ -1,0 +1,212 @@
+#include "schemas/queue/schedules.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/queue/queue_errors.h"
+#include "schemas/queue/queue_keys.h"
+#include "schemas/queue/queue_requests.h"
+#include "schemas/queue/schedule.h"
+#include "schemas/versioning/names.h"
+
+namespace strata::queue {
+namespace {
+
+using store::CommitResult;
+using store::Keyspace;
+using store::WriteBatch;
+
+absl::Status ScheduleNotFound(std::string_view queue, std::string_view schedule) {
+  return Error(ErrorReason::kScheduleNotFound,
+               "queue " + std::string(queue) + " has no schedule " + std::string(schedule))
+      .With("queue", queue)
+      .With("schedule", schedule);
+}
+
+absl::StatusOr<std::optional<ScheduleRecord>> ReadSchedule(const store::Reader& reader,
+                                                           const std::string& key) {
+  ASSIGN_OR_RETURN(const std::optional<store::Record> record, reader.Get(Keyspace::kQueues, key));
+  if (!record) return std::nullopt;
+  return ScheduleRecord::Decode(key, *record);
+}
+
+absl::Status LostRace() {
+  return Error(ErrorReason::kRetriesExhausted, "another has changed the schedule meanwhile")
+      .With("attempts", int64_t{1});
+}
+
+// One schedule fires, unless another server was first.
+class FireOperation final : public Operation {
+ public:
+  FireOperation(const store::Store& store, std::string key, int64_t incarnation)
+      : store_(store), key_(std::move(key)), incarnation_(incarnation) {}
+
+  size_t steps() const override { return 1; }
+  absl::Status Plan(size_t /*step*/, Draft& draft, const Place& place) override {
+    fired_ = false;
+    ASSIGN_OR_RETURN(const std::optional<ScheduleRecord> stored, ReadSchedule(store_, key_));
+    if (!stored || stored->incarnation != incarnation_) return absl::OkStatus();
+    const Schedule& schedule = stored->schedule;
+    const std::optional<Firing> firing = FiringAt(schedule, place.now);
+    if (!firing) return absl::OkStatus();
+    PreparedPush push;
+    NewMessage& message = push.message;
+    const std::string request = schedule.name + '\0' + std::to_string(firing->time);
+    message.id = RequestMessageId(incarnation_, std::string("\0schedule ", 10) + request);
+    message.request = std::string(message.id.bytes().substr(0, kRequestBytes));
+    message.payload = schedule.message.payload;
+    message.headers = ToContent(schedule.message.headers);
+    message.priority = schedule.message.priority;
+    message.ordering_key = schedule.message.ordering_key;
+    message.sequence_number = schedule.message.sequence_number;
+    RETURN_IF_ERROR(PlanPush(draft, place, AtTime(push, place)).status());
+    ScheduleRecord fired = *stored;
+    fired.schedule.next_time = firing->next_time;
+    WriteBatch batch;
+    batch.Replace(Keyspace::kQueues, key_, fired.Encode(), stored->stamp);
+    draft.Join(std::move(batch));
+    fired_ = true;
+    return absl::OkStatus();
+  }
+  // It is looked at again soon.
+  void Fail(size_t /*step*/, const absl::Status& /*status*/) override { fired_ = false; }
+  void Count(QueueCounts& counts) const override { counts.pushed += fired_ ? 1 : 0; }
+  void End() override {}
+
+ private:
+  static constexpr size_t kRequestBytes = 8;
+
+  const store::Store& store_;
+  const std::string key_;
+  const int64_t incarnation_;
+  bool fired_ = false;
+};
+
+}  // namespace
+
+void Schedules::Create(Schedule schedule, ScheduleCallback done) {
+  const auto checked = [&]() -> absl::StatusOr<QueueRecordPtr> {
+    RETURN_IF_ERROR(versioning::ValidateName("queue", schedule.queue));
+    RETURN_IF_ERROR(versioning::ValidateName("name", schedule.name));
+    RETURN_IF_ERROR(ValidateTimes(schedule));
+    ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory_.Require(schedule.queue));
+    const PushedMessage& message = schedule.message;
+    if (message.delay || message.deliver_time || message.expire_time ||
+        !message.request_id.empty()) {
+      return Error(ErrorReason::kInvalidField,
+                   "delay, deliver_time, expire_time and request_id are the schedule's to set")
+          .With("field", "message");
+    }
+    const auto push = Prepare(*queue, message, environment_->capabilities,
+                              environment_->clock.Now(), MessageId());
+    if (!push.ok()) return InField(push.status(), "message");
+    return queue;
+  };
+  absl::StatusOr<QueueRecordPtr> queue = checked();
+  if (!queue.ok()) return done(queue.status());
+  const std::string key = ScheduleKey(schedule.queue, schedule.name);
+  const absl::StatusOr<std::optional<ScheduleRecord>> stored =
+      ReadSchedule(environment_->store, key);
+  if (!stored.ok()) return done(stored.status());
+  if (!*stored) {
+    const auto all = List(schedule.queue, "", kSchedulesMax);
+    if (!all.ok()) return done(all.status());
+    if (all->size() >= kSchedulesMax) {
+      return done(Error(ErrorReason::kQueueLimit,
+                        "the queue has " + std::to_string(kSchedulesMax) + " schedules already")
+                      .With("limit", static_cast<int64_t>(kSchedulesMax)));
+    }
+  }
+  schedule.next_time = FirstTime(schedule, environment_->clock.Now());
+  ScheduleRecord record{schedule, (*queue)->incarnation, 0};
+  WriteBatch batch;
+  if (environment_->capabilities.atomic_batches) {
+    batch.Check(Keyspace::kQueues, (*queue)->name, (*queue)->stamp);
+  }
+  if (*stored) {
+    batch.Replace(Keyspace::kQueues, key, record.Encode(), (*stored)->stamp);
+  } else {
+    batch.Insert(Keyspace::kQueues, key, record.Encode());
+  }
+  environment_->store.Commit(std::move(batch),
+                             [self = shared_from_this(), schedule = std::move(schedule),
+                              done = std::move(done)](const CommitResult& result) {
+                               const Doors::Visit visit(self->environment_->doors);
+                               if (!visit.let_in()) return;
+                               if (!result.status.ok()) return done(result.status);
+                               if (!result.committed) {
+                                 // The queue may be another one by now.
+                                 (void)self->directory_.FindAnew(schedule.queue);
+                                 return done(LostRace());
+                               }
+                               done(schedule);
+                             });
+}
+
+absl::StatusOr<std::vector<Schedule>> Schedules::List(const std::string& queue,
+                                                      const std::string& after_name,
+                                                      size_t most) const {
+  ASSIGN_OR_RETURN(const QueueRecordPtr found, directory_.Require(queue));
+  std::vector<Schedule> schedules;
+  const auto cursor = environment_->store.Scan(Keyspace::kQueues, ScheduleRange(queue, after_name));
+  for (; cursor->Valid() && schedules.size() < most; cursor->Next()) {
+    ASSIGN_OR_RETURN(
+        ScheduleRecord record,
+        ScheduleRecord::Decode(cursor->key(), {store::Bytes(std::string(cursor->value())),
+                                               cursor->stamp(), cursor->position()}));
+    // Those of a queue of this name that was deleted are still to be swept.
+    if (record.incarnation == found->incarnation) {
+      schedules.push_back(std::move(record.schedule));
+    }
+  }
+  RETURN_IF_ERROR(cursor->status());
+  return schedules;
+}
+
+void Schedules::Delete(const std::string& queue, const std::string& name,
+                       std::function<void(absl::Status)> done) {
+  const absl::StatusOr<QueueRecordPtr> found = directory_.Require(queue);
+  if (!found.ok()) return done(found.status());
+  const absl::StatusOr<std::optional<ScheduleRecord>> stored =
+      ReadSchedule(environment_->store, ScheduleKey(queue, name));
+  if (!stored.ok()) return done(stored.status());
+  if (!*stored || (*stored)->incarnation != (*found)->incarnation) {
+    return done(ScheduleNotFound(queue, name));
+  }
+  WriteBatch batch;
+  batch.DeleteIf(Keyspace::kQueues, ScheduleKey(queue, name), (*stored)->stamp);
+  environment_->store.Commit(std::move(batch),
+                             [done = std::move(done)](const CommitResult& result) {
+                               if (!result.status.ok()) return done(result.status);
+                               done(result.committed ? absl::OkStatus() : LostRace());
+                             });
+}
+
+absl::StatusOr<UnixMicros> Schedules::Fire(UnixMicros look_again) {
+  const UnixMicros now = environment_->clock.Now();
+  UnixMicros next = look_again;
+  const auto cursor = environment_->store.Scan(Keyspace::kQueues, {});
+  for (; cursor->Valid(); cursor->Next()) {
+    if (!IsScheduleKey(cursor->key())) continue;
+    ASSIGN_OR_RETURN(
+        const ScheduleRecord record,
+        ScheduleRecord::Decode(cursor->key(), {store::Bytes(std::string(cursor->value())),
+                                               cursor->stamp(), cursor->position()}));
+    const Schedule& schedule = record.schedule;
+    if (schedule.next_time > now) {
+      next = std::min(next, schedule.next_time);
+      continue;
+    }
+    const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(schedule.queue);
+    if (!dispatcher.ok() || (*dispatcher)->incarnation() != record.incarnation) continue;
+    (*dispatcher)
+        ->Do(std::make_shared<FireOperation>(environment_->store, std::string(cursor->key()),
+                                             record.incarnation));
+  }
+  RETURN_IF_ERROR(cursor->status());
+  return next;
+}
+
+}  // namespace strata::queue

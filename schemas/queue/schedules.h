@@ -1,0 +1,38 @@
+// Schedules are kept and fired. Internal to this folder.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "schemas/queue/queue_directory.h"
+#include "schemas/queue/queues.h"
+
+namespace strata::queue {
+
+// A firing replaces the schedule's record under its stamp and pushes a message whose id is made of
+// schedule and time: so each time fires at most once, however many servers look; without atomic
+// batches the push comes first. Thread-safe; kept in a shared_ptr.
+class Schedules : public std::enable_shared_from_this<Schedules> {
+ public:
+  Schedules(QueueEnvironmentPtr environment, QueueDirectory& directory)
+      : environment_(std::move(environment)), directory_(directory) {}
+
+  void Create(Schedule schedule, ScheduleCallback done);
+  absl::StatusOr<std::vector<Schedule>> List(const std::string& queue,
+                                             const std::string& after_name, size_t most) const;
+  void Delete(const std::string& queue, const std::string& name,
+              std::function<void(absl::Status)> done);
+
+  // Fires what is due. When there is something to do again, if nobody else makes schedules: at
+  // `look_again` at the latest.
+  absl::StatusOr<UnixMicros> Fire(UnixMicros look_again);
+
+ private:
+  const QueueEnvironmentPtr environment_;
+  QueueDirectory& directory_;
+};
+
+}  // namespace strata::queue

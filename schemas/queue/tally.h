@@ -1,0 +1,71 @@
+// How many messages of a queue are in which state, kept by what commits do to its index. Internal
+// to this folder.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "schemas/base/clock.h"
+#include "schemas/queue/draft.h"
+#include "schemas/store/store.h"
+
+namespace strata::queue {
+
+// First counts the index, some keys at a time, between the commits of its queue; meanwhile a change
+// counts if it is about a key that was passed. What is not due yet is counted by the second of its
+// time, beyond a day by the hour, so that time makes messages ready without anybody looking. Not
+// thread-safe.
+class Tally {
+ public:
+  struct Counts {
+    int64_t ready = 0;
+    int64_t scheduled = 0;
+    int64_t reserved = 0;
+    int64_t waiting = 0;
+    int64_t dead = 0;
+    bool exact = false;
+  };
+
+  // Hours are told from seconds as of `now`.
+  Tally(int64_t incarnation, UnixMicros now);
+
+  // Counts up to `keys_max` keys more; whether there are any left. STORE_UNAVAILABLE,
+  // RECORD_CORRUPT.
+  absl::StatusOr<bool> CountOn(const store::Reader& reader, size_t keys_max);
+  bool counted() const { return !passed_; }
+
+  void Apply(const IndexChange& change);
+
+  // As of `now`, which never goes back. What becomes due within this very second is looked for in
+  // the index. STORE_UNAVAILABLE, RECORD_CORRUPT.
+  absl::StatusOr<Counts> Report(const store::Reader& reader, UnixMicros now);
+
+  // An hour has come near that holds messages, and is to be told by the second: count anew.
+  bool stale(UnixMicros now) const;
+
+ private:
+  struct Bucket {
+    int64_t open = 0;
+    int64_t reserved = 0;
+  };
+  void Count(std::string_view key, bool reserved, int64_t by);
+  void CountDue(UnixMicros due, bool reserved, int64_t by);
+  void Advance(UnixMicros now);
+
+  const int64_t incarnation_;
+  const UnixMicros hours_from_;        // dues from here on are counted by the hour
+  std::optional<std::string> passed_;  // all up to this key are counted; none: all are
+  UnixMicros ready_to_ = 0;            // a whole second; dues before it are ready
+  int64_t ready_ = 0;
+  std::map<int64_t, Bucket> seconds_;  // from ready_to_ on
+  std::map<int64_t, Bucket> hours_;
+  int64_t members_ = 0;  // of ordering keys
+  int64_t orders_ = 0;   // ordering keys: one member of each is not WAITING
+  int64_t dead_ = 0;
+};
+
+}  // namespace strata::queue
