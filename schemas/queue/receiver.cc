@@ -1,5 +1,6 @@
 #include "schemas/queue/receiver.h"
 
+#include <map>
 #include <utility>
 
 #include "schemas/queue/queue_errors.h"
@@ -23,7 +24,10 @@ void StreamConsumer::Leave(bool orderly) {
     const std::lock_guard lock(mutex_);
     if (left_) return;
     left_ = orderly;
-    for (auto& [id, held] : held_) tokens.push_back(std::move(held.token));
+    // In their order, in which they are to come again.
+    std::map<uint64_t, std::string> in_order;
+    for (auto& [id, held] : held_) in_order.emplace(held.number, std::move(held.token));
+    for (auto& [number, token] : in_order) tokens.push_back(std::move(token));
     held_.clear();
   }
   if (!tokens.empty()) give_back_(std::move(tokens), orderly);
@@ -64,7 +68,7 @@ bool StreamConsumer::Deliver(Handed handed) {
         unwanted.push_back(message.token);
         continue;
       }
-      held_[message.id] = {message.token, message.message.delivery, handed.suspects[i]};
+      held_[message.id] = {message.token, message.message.delivery, handed.suspects[i], given_++};
       if (handed.suspects[i]) ++suspects_;
     }
     orderly = left_.value_or(true);

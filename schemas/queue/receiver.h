@@ -46,6 +46,7 @@ class StreamConsumer final : public Consumer {
     std::string token;
     int64_t delivery = 0;
     bool suspect = false;
+    uint64_t number = 0;  // of those that it was given, in order
   };
 
   const std::shared_ptr<ReceiverSink> sink_;
@@ -57,6 +58,7 @@ class StreamConsumer final : public Consumer {
   int32_t expected_ = 0;
   bool expects_suspect_ = false;
   int32_t suspects_ = 0;
+  uint64_t given_ = 0;
   absl::flat_hash_map<MessageId, Held> held_;
   std::optional<bool> left_;  // orderly or not
 };
