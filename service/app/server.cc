@@ -16,6 +16,8 @@
 #include "schemas/feed/feed.h"
 #include "schemas/feed/subscriptions.h"
 #include "schemas/lease/leases.h"
+#include "schemas/queue/enrollment_sink.h"
+#include "schemas/queue/queues.h"
 #include "schemas/store/single_record_store.h"
 #include "schemas/versioning/documents.h"
 #include "schemas/versioning/ledger_floor.h"
@@ -213,6 +215,8 @@ struct Server::Parts {
   std::optional<lease::Leases> leases;
   std::optional<feed::Feed> feed;
   std::optional<feed::Subscriptions> subscriptions;
+  std::optional<queue::Queues> queues;
+  std::optional<queue::EnrollmentSinks> enrollment_sinks;
   std::optional<observability::Health> health;
   std::optional<rpc::Reflection> reflection;
   std::optional<rpc::Services> services;
@@ -274,13 +278,16 @@ absl::Status Server::Parts::Serve() {
                         subscriptions_options);
   floor_holders.Add(
       [this](const store::Reader& reader) { return subscriptions->LowestPlace(reader); });
+  queues.emplace(*store, *options.clock, *options.entropy, prompt);
+  enrollment_sinks.emplace(*queues, *documents, *enrollments, store->capabilities(),
+                           documents->limits(), executor);
   const std::vector<std::string> names = rpc::ServiceNames(options.reflection);
   health.emplace(names);
   reflection.emplace(names);
-  services.emplace(rpc::Services{*documents, *enrollments, *transactions, *leases, *feed,
-                                 *subscriptions,
-                                 *versioning::FindStrategy(options.default_strategy), *health,
-                                 *reflection, access, options.loop.unary_deadline});
+  services.emplace(rpc::Services{
+      *documents, *enrollments, *transactions, *leases, *feed, *subscriptions, *queues,
+      *versioning::FindStrategy(options.default_strategy), *health, *reflection, access,
+      options.loop.unary_deadline, options.loop.connection_age_max});
   // What cannot be counted now keeps nobody from reading; whoever makes a collection tries again.
   if (const absl::Status counted = documents->collections().Count(); !counted.ok()) {
     Log(LogLevel::kWarning, "collections are not counted", {{"error", ToStd(counted.message())}});
@@ -296,6 +303,8 @@ absl::Status Server::Parts::Serve() {
     executor.Schedule([this] { TrimLedger(); });
   }
   leases->StartSweeping();
+  queues->StartBackground();
+  enrollment_sinks->Start();
   Executor* const readers = store->capabilities().blocking_reads ? &prompt : nullptr;
   server::LoopOptions loop_options = options.loop;
   if (options.security.encrypted()) loop_options.credentials = security_files.credentials();
@@ -319,6 +328,8 @@ void Server::Parts::Drain() {
   if (loop != nullptr) {
     health->SetServing(false);
     leases->StopWaiting();
+    enrollment_sinks.reset();
+    queues->StopWaiting();
     subscriptions->StopConsumers();
     loop->Shutdown(options.grace);
     if (!subscriptions->AwaitGone(kGiveBackPatience)) {
@@ -334,6 +345,8 @@ void Server::Parts::Drain() {
 
 void Server::Parts::Close() {
   Drain();
+  enrollment_sinks.reset();
+  queues.reset();
   subscriptions.reset();
   feed.reset();
   leases.reset();

@@ -19,15 +19,16 @@ class BatchedCursor {
   // Up to `most` items behind `last`; null: from where the walk begins.
   using Read = std::function<absl::StatusOr<std::vector<Item>>(const Item* last, size_t most)>;
 
-  explicit BatchedCursor(Read read) : read_(std::move(read)) {}
+  explicit BatchedCursor(Read read, size_t at_once = 100)
+      : read_(std::move(read)), at_once_(at_once) {}
 
   bool Next() {
     if (++at_ < items_.size()) return true;
     if (at_end_) return false;
-    auto items = read_(items_.empty() ? nullptr : &items_.back(), kReadAtOnce);
+    auto items = read_(items_.empty() ? nullptr : &items_.back(), at_once_);
     status_ = items.status();
     items_ = items.ok() ? *std::move(items) : std::vector<Item>();
-    at_end_ = items_.size() < kReadAtOnce;
+    at_end_ = items_.size() < at_once_;
     at_ = 0;
     return !items_.empty();
   }
@@ -39,9 +40,8 @@ class BatchedCursor {
   const absl::Status& status() const { return status_; }
 
  private:
-  static constexpr size_t kReadAtOnce = 100;
-
   const Read read_;
+  const size_t at_once_;
   std::vector<Item> items_;
   size_t at_ = 0;
   bool at_end_ = false;

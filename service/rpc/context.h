@@ -7,6 +7,7 @@
 #include "schemas/feed/feed.h"
 #include "schemas/feed/subscriptions.h"
 #include "schemas/lease/leases.h"
+#include "schemas/queue/queues.h"
 #include "schemas/transaction/transactions.h"
 #include "schemas/versioning/documents.h"
 #include "service/observability/health.h"
@@ -30,11 +31,13 @@ struct Services {
   lease::Leases& leases;
   feed::Feed& feed;
   feed::Subscriptions& subscriptions;
+  queue::Queues& queues;
   const versioning::StrategyEntry& default_strategy;
   observability::Health& health;
   const Reflection& reflection;
   security::Access& access;
-  std::chrono::milliseconds deadline;  // for each message of a stream, as for a call
+  std::chrono::milliseconds deadline;           // for each message of a stream, as for a call
+  std::chrono::milliseconds stream_age_max{0};  // the server ends an older one; 0: none
 };
 
 // What a handler of unary calls gets besides the request.

@@ -12,6 +12,7 @@
 #include <strata/v1/error_reason.pb.h>
 #include <strata/v1/feed_service.pb.h>
 #include <strata/v1/lease_service.pb.h>
+#include <strata/v1/queue_service.pb.h>
 #include <strata/v1/transaction_service.pb.h>
 
 #include <utility>
@@ -32,6 +33,7 @@ Reflection::Reflection(std::vector<std::string> services) : services_(std::move(
   Add(strata::v1::CommitRequest::descriptor()->file());
   Add(strata::v1::Event::descriptor()->file());
   Add(strata::v1::Lease::descriptor()->file());
+  Add(strata::v1::Queue::descriptor()->file());
   Add(strata::v1::ErrorReason_descriptor()->file());
   Add(google::rpc::ErrorInfo::descriptor()->file());
   Add(google::rpc::Status::descriptor()->file());

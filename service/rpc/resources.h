@@ -9,14 +9,19 @@
 #include <strata/wire/v1/enrollment_service.pb.h>
 #include <strata/wire/v1/feed_service.pb.h>
 #include <strata/wire/v1/lease_service.pb.h>
+#include <strata/wire/v1/queue_service.pb.h>
 #include <strata/wire/v1/transaction_service.pb.h>
 
 #include <algorithm>
 #include <concepts>
+#include <deque>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/feed/subscription.h"
+#include "schemas/queue/queues.h"
 #include "schemas/transaction/transactions.h"
 #include "service/security/permission.h"
 
@@ -68,6 +73,28 @@ concept OfWhatIsParked = std::same_as<Request, wire::ListParkedRequest> ||
     std::same_as<Request, wire::ReplayParkedRequest> ||
     std::same_as<Request, wire::DiscardParkedRequest>;
 
+// Requests about one queue: by its own name, or as that which they are a part of.
+template <typename Request>
+concept OfAQueue =
+    std::same_as<Request, wire::GetQueueRequest> || std::same_as<Request, wire::DeleteQueueRequest>;
+template <typename Request>
+concept OfWhatAQueueHas =
+    std::same_as<Request, wire::PushRequest> || std::same_as<Request, wire::PopRequest> ||
+    std::same_as<Request, wire::ReserveRequest> || std::same_as<Request, wire::GetMessageRequest> ||
+    std::same_as<Request, wire::ListMessagesRequest> ||
+    std::same_as<Request, wire::PurgeMessagesRequest> ||
+    std::same_as<Request, wire::CreateScheduleRequest> ||
+    std::same_as<Request, wire::ListSchedulesRequest> ||
+    std::same_as<Request, wire::DeleteScheduleRequest>;
+// Requests that say how a queue is to work.
+template <typename Request>
+concept OfQueueSettings = std::same_as<Request, wire::CreateQueueRequest> ||
+    std::same_as<Request, wire::UpdateQueueRequest>;
+// Requests about messages that were handed out, by their tokens alone.
+template <typename Request>
+concept OfTokens = std::same_as<Request, wire::AcknowledgeRequest> ||
+    std::same_as<Request, wire::RollbackRequest> || std::same_as<Request, wire::ExtendRequest>;
+
 // Requests that concern nothing that anybody could be kept from.
 template <typename Request>
 concept OfNothing = std::same_as<Request, grpc::health::v1::HealthCheckRequest> ||
@@ -83,6 +110,10 @@ inline security::Demand OnLease(security::Permission permission, std::string_vie
 
 inline security::Demand OnSubscription(security::Permission permission, std::string_view name) {
   return {permission, {security::ResourceKind::kSubscription, name}};
+}
+
+inline security::Demand OnQueue(security::Permission permission, std::string_view name) {
+  return {permission, {security::ResourceKind::kQueue, name}};
 }
 
 // What a write needs besides, to show that it holds a lease. Whose a lease of a subscription's
@@ -106,10 +137,19 @@ void ResourcesOf(const Request& request, security::Permission permission,
   }
 }
 
+// As many as PurgeTombstones takes.
+inline constexpr int kPurgedQueuesMax = 100;
+
 template <OfStudents Request>
 void ResourcesOf(const Request& request, security::Permission permission,
                  security::Demands& demands) {
   demands.push_back(OnCollection(permission, CollectionOr(request.collection())));
+  if constexpr (requires { request.queues(); }) {
+    const int queues = std::min(request.queues_size(), kPurgedQueuesMax);
+    for (int i = 0; i < queues; ++i) {
+      demands.push_back(OnQueue(security::Permission::kRead, request.queues(i)));
+    }
+  }
 }
 
 template <OfANamedCollection Request>
@@ -164,6 +204,21 @@ inline void AddDemand(const security::Demand& demand, security::Demands& demands
   demands.push_back(demand);
 }
 
+// To write the queues that tokens name; what is no token names nothing. A request has no such name
+// as it is: the thread keeps them, until it is asked for those of another request.
+inline void AddQueuesOf(const google::protobuf::RepeatedPtrField<std::string>& tokens,
+                        security::Demands& demands) {
+  thread_local std::deque<std::string> names;
+  names.clear();
+  const int count = std::min(tokens.size(), static_cast<int>(queue::kBatchMax));
+  for (int i = 0; i < count; ++i) {
+    absl::StatusOr<queue::Token> token = queue::Token::FromText("tokens", tokens[i]);
+    if (!token.ok() || (!names.empty() && names.back() == token->queue)) continue;
+    names.push_back(std::move(token->queue));
+    AddDemand(OnQueue(security::Permission::kWrite, names.back()), demands);
+  }
+}
+
 inline void ResourcesOf(const wire::CommitRequest& request, security::Permission permission,
                         security::Demands& demands) {
   const int writes = std::min(request.writes_size(), static_cast<int>(transaction::kWritesMax));
@@ -175,6 +230,11 @@ inline void ResourcesOf(const wire::CommitRequest& request, security::Permission
   const int reads = std::min(request.reads_size(), static_cast<int>(transaction::kReadsMax));
   for (int i = 0; i < reads; ++i) {
     AddDemand(OnCollection(security::Permission::kRead, request.reads(i).collection()), demands);
+  }
+  AddQueuesOf(request.acknowledge(), demands);
+  const int pushes = std::min(request.pushes_size(), static_cast<int>(queue::kBatchMax));
+  for (int i = 0; i < pushes; ++i) {
+    AddDemand(OnQueue(permission, request.pushes(i).queue()), demands);
   }
   if (request.has_lease()) AddFenced(request.lease(), permission, demands);
 }
@@ -190,13 +250,15 @@ inline void ResourcesOf(const wire::ReadRequest& request, security::Permission p
   }
 }
 
-// Transactions, leases, subscriptions and collections that may not be read are left out of the
-// answer instead.
+// Transactions, leases, subscriptions, queues and collections that may not be read are left out of
+// the answer instead.
 inline void ResourcesOf(const wire::ListTransactionsRequest& /*request*/,
                         security::Permission /*permission*/, security::Demands& /*demands*/) {}
 inline void ResourcesOf(const wire::ListLeasesRequest& /*request*/,
                         security::Permission /*permission*/, security::Demands& /*demands*/) {}
 inline void ResourcesOf(const wire::ListSubscriptionsRequest& /*request*/,
+                        security::Permission /*permission*/, security::Demands& /*demands*/) {}
+inline void ResourcesOf(const wire::ListQueuesRequest& /*request*/,
                         security::Permission /*permission*/, security::Demands& /*demands*/) {}
 inline void ResourcesOf(const wire::ListCollectionsRequest& /*request*/,
                         security::Permission /*permission*/, security::Demands& /*demands*/) {}
@@ -254,6 +316,74 @@ inline void ResourcesOf(const wire::ConsumeRequest& request, security::Permissio
                         security::Demands& demands) {
   if (!request.has_open()) return;
   demands.push_back(OnSubscription(security::Permission::kWrite, request.open().subscription()));
+}
+
+template <OfAQueue Request>
+void ResourcesOf(const Request& request, security::Permission permission,
+                 security::Demands& demands) {
+  demands.push_back(OnQueue(permission, request.name()));
+}
+
+template <OfWhatAQueueHas Request>
+void ResourcesOf(const Request& request, security::Permission permission,
+                 security::Demands& demands) {
+  demands.push_back(OnQueue(permission, request.queue()));
+}
+
+// What a queue does by itself, as it was told to, its owner has to be allowed to do.
+template <OfQueueSettings Request>
+void ResourcesOf(const Request& request, security::Permission permission,
+                 security::Demands& demands) {
+  demands.push_back(OnQueue(permission, request.name()));
+  const wire::QueueSettings& settings = request.settings();
+  if (!settings.dead_letter_queue().empty()) {
+    demands.push_back(OnQueue(security::Permission::kWrite, settings.dead_letter_queue()));
+  }
+  if (settings.has_enrollments()) {
+    demands.push_back(
+        OnCollection(security::Permission::kWrite, settings.enrollments().collection()));
+  }
+}
+
+template <OfTokens Request>
+void ResourcesOf(const Request& request, security::Permission /*permission*/,
+                 security::Demands& demands) {
+  AddQueuesOf(request.tokens(), demands);
+}
+
+inline void ResourcesOf(const wire::MoveRequest& request, security::Permission permission,
+                        security::Demands& demands) {
+  google::protobuf::RepeatedPtrField<std::string> tokens;
+  *tokens.Add() = request.token();
+  AddQueuesOf(tokens, demands);
+  AddDemand(OnQueue(permission, request.queue()), demands);
+}
+
+inline void ResourcesOf(const wire::ReplayRequest& request, security::Permission permission,
+                        security::Demands& demands) {
+  demands.push_back(OnQueue(permission, request.queue()));
+  if (!request.target_queue().empty()) {
+    AddDemand(OnQueue(permission, request.target_queue()), demands);
+  }
+}
+
+// A message that names nothing is about the queue that the stream was opened for: the handler asks
+// for that again.
+inline void ResourcesOf(const wire::ReceiveRequest& request, security::Permission /*permission*/,
+                        security::Demands& demands) {
+  switch (request.message_case()) {
+    case wire::ReceiveRequest::kOpen:
+      return demands.push_back(OnQueue(security::Permission::kWrite, request.open().queue()));
+    case wire::ReceiveRequest::kAcknowledge:
+      return AddQueuesOf(request.acknowledge().tokens(), demands);
+    case wire::ReceiveRequest::kRollback:
+      return AddQueuesOf(request.rollback().tokens(), demands);
+    case wire::ReceiveRequest::kExtend:
+      return AddQueuesOf(request.extend().tokens(), demands);
+    case wire::ReceiveRequest::kCredits:
+    case wire::ReceiveRequest::MESSAGE_NOT_SET:
+      return;
+  }
 }
 
 inline void ResourcesOf(const wire::GetFeedRequest& /*request*/, security::Permission permission,

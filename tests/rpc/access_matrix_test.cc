@@ -20,11 +20,13 @@
 #include <string_view>
 #include <vector>
 
+#include "schemas/queue/message.h"
 #include "service/rpc/registry.h"
 #include "service/security/permission.h"
 #include "strata/v1/enrollment_service.pb.h"
 #include "strata/v1/feed_service.pb.h"
 #include "strata/v1/lease_service.pb.h"
+#include "strata/v1/queue_service.pb.h"
 #include "strata/v1/transaction_service.pb.h"
 #include "tests/rpc/secured_server.h"
 #include "tests/rpc/test_server.h"
@@ -36,7 +38,7 @@ using security::Permission;
 using test_support::TestCa;
 
 // What a method asks for, with a request to ask by: $C stands for a collection's name, $I for the
-// incarnation of the subscription of that name.
+// incarnation of the subscription of that name, $T for a token of a message of the queue of it.
 struct Asked {
   std::string_view method;
   Permission permission;
@@ -50,6 +52,9 @@ struct Asked {
     kLease,         // the lease of that name
     kSubscription,  // the subscription of that name
     kPartition,     // the same, found by the lease of its partition
+    kQueue,         // the queue of that name
+    kToken,         // the same, found by a token; where $C is empty there is none
+    kMoved,         // the same, and the queue "own"
     kTransaction,   // one about a document of the collection; of none where $C is empty
   } about = About::kCollection;
 };
@@ -60,6 +65,9 @@ constexpr auto kAll = Asked::About::kAll;
 constexpr auto kLease = Asked::About::kLease;
 constexpr auto kSubscription = Asked::About::kSubscription;
 constexpr auto kPartition = Asked::About::kPartition;
+constexpr auto kQueue = Asked::About::kQueue;
+constexpr auto kMoved = Asked::About::kMoved;
+constexpr auto kToken = Asked::About::kToken;
 constexpr auto kTransaction = Asked::About::kTransaction;
 
 constexpr Asked kAsked[] = {
@@ -189,6 +197,59 @@ constexpr Asked kAsked[] = {
      kPartition},
     {"strata.v1.FeedService/DeleteSubscription", Permission::kManage, R"({"name": "$C"})",
      kSubscription},
+    {"strata.v1.QueueService/CreateQueue", Permission::kManage, R"({"name": "$C"})", kQueue},
+    {"strata.v1.QueueService/GetQueue", Permission::kRead, R"({"name": "$C"})", kQueue},
+    {"strata.v1.QueueService/ListQueues", Permission::kPrincipal, "{}"},
+    {"strata.v1.QueueService/UpdateQueue", Permission::kManage,
+     R"({"name": "$C", "settings": {"paused": true, "max_tries": 7},
+         "update_mask": "paused,maxTries"})",
+     kQueue},
+    {"strata.v1.QueueService/Push", Permission::kWrite, R"({"queue": "$C", "messages": [{}]})",
+     kQueue},
+    {"strata.v1.QueueService/Pop", Permission::kWrite, R"({"queue": "$C"})", kQueue},
+    {"strata.v1.QueueService/Reserve", Permission::kWrite, R"({"queue": "$C"})", kQueue},
+    {"strata.v1.QueueService/Acknowledge", Permission::kWrite, R"({"tokens": ["$T"]})", kToken},
+    {"strata.v1.QueueService/Rollback", Permission::kWrite, R"({"tokens": ["$T"]})", kToken},
+    {"strata.v1.QueueService/Extend", Permission::kWrite, R"({"tokens": ["$T"]})", kToken},
+    {"strata.v1.QueueService/Move", Permission::kWrite, R"({"token": "$T", "queue": "own"})",
+     kMoved},
+    {"strata.v1.QueueService/Move", Permission::kWrite, R"({"token": "$T", "queue": "$C"})",
+     kQueue},
+    {"strata.v1.QueueService/Receive", Permission::kWrite,
+     R"({"open": {"queue": "$C", "credits": 1}})", kQueue},
+    {"strata.v1.QueueService/Receive", Permission::kWrite, R"({"acknowledge": {"tokens": ["$T"]}})",
+     kToken},
+    {"strata.v1.QueueService/Receive", Permission::kWrite, R"({"rollback": {"tokens": ["$T"]}})",
+     kToken},
+    {"strata.v1.QueueService/Receive", Permission::kWrite, R"({"extend": {"tokens": ["$T"]}})",
+     kToken},
+    {"strata.v1.QueueService/GetMessage", Permission::kRead,
+     R"({"queue": "$C", "message_id": "00000000000000000000000000000000"})", kQueue},
+    {"strata.v1.QueueService/ListMessages", Permission::kRead, R"({"queue": "$C"})", kQueue},
+    {"strata.v1.QueueService/Replay", Permission::kManage,
+     R"({"queue": "$C", "states": ["MESSAGE_STATE_DEAD"]})", kQueue},
+    {"strata.v1.QueueService/PurgeMessages", Permission::kManage,
+     R"({"queue": "$C", "states": ["MESSAGE_STATE_READY"]})", kQueue},
+    {"strata.v1.QueueService/CreateSchedule", Permission::kManage,
+     R"({"queue": "$C", "name": "yearly", "cron": "0 0 29 2 *"})", kQueue},
+    {"strata.v1.QueueService/ListSchedules", Permission::kRead, R"({"queue": "$C"})", kQueue},
+    {"strata.v1.QueueService/DeleteSchedule", Permission::kManage,
+     R"({"queue": "$C", "name": "yearly"})", kQueue},
+    // The queues of a commit, besides the collections, or without any.
+    {"strata.v1.TransactionService/Commit", Permission::kWrite, R"({"acknowledge": ["$T"]})",
+     kQueue},
+    {"strata.v1.TransactionService/Commit", Permission::kWrite,
+     R"({"pushes": [{"queue": "$C", "message": {}}]})", kQueue},
+    {"strata.v1.TransactionService/Commit", Permission::kWrite,
+     R"({"writes": [{"update": {"collection": "own", "id": "a", "patch": {}}}],
+         "pushes": [{"queue": "$C", "message": {}}]})",
+     kQueue},
+    // Those that a purge heeds.
+    {"strata.v1.EnrollmentService/PurgeTombstones", Permission::kManage,
+     R"({"collection": "own", "through_sequence_number": 1, "queues": ["$C"]})", kQueue},
+    {"strata.v1.QueueService/PurgeMessages", Permission::kManage,
+     R"({"queue": "$C", "states": ["MESSAGE_STATE_READY"]})", kQueue},
+    {"strata.v1.QueueService/DeleteQueue", Permission::kManage, R"({"name": "$C"})", kQueue},
     {"grpc.health.v1.Health/Check", Permission::kOpen, "{}"},
     {"grpc.health.v1.Health/Watch", Permission::kOpen, "{}"},
     {"grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Permission::kOpen,
@@ -200,7 +261,7 @@ constexpr Asked kAsked[] = {
 // What the grants of the policy below let a caller do, and where.
 struct Caller {
   std::string_view name;
-  // On "own" and "students"; on the lease and the subscription "own" too.
+  // On "own" and "students"; on the lease, the subscription and the queue "own" too.
   std::set<Permission> permissions;
   // How every call of it ends, unless it asks for nothing; kept apart from those who never get as
   // far as a call.
@@ -211,13 +272,17 @@ struct Caller {
 
 constexpr char kGrants[] = R"(
   {"principals": ["spiffe://test/reader"], "role": "reader",
-   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own"]},
+   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own",
+                 "queue/own"]},
   {"principals": ["spiffe://test/auditor"], "role": "auditor",
-   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own"]},
+   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own",
+                 "queue/own"]},
   {"principals": ["spiffe://test/writer", "user:batch", "user:late"], "role": "writer",
-   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own"]},
+   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own",
+                 "queue/own"]},
   {"principals": ["spiffe://test/admin"], "role": "admin",
-   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own"]},
+   "resources": ["collection/own", "collection/students", "lease/own", "subscription/own",
+                 "queue/own"]},
   {"principals": ["spiffe://test/scribe"], "role": "writer",
    "resources": ["collection/own", "collection/students"]},
   {"principals": ["spiffe://test/operator"], "role": "operator", "resources": ["server"]})";
@@ -238,7 +303,7 @@ const std::vector<Caller>& Callers() {
       {"wrong token beside a good certificate", {}, "CREDENTIALS_INVALID"},
       {"two SPIFFE ids", {}, "CREDENTIALS_MISSING"},
       {"common name only", {}, "CREDENTIALS_MISSING"},
-      // Last, as it deletes the subscription.
+      // Last, as it deletes the subscription and the queue.
       {"admin",
        {Permission::kRead, Permission::kAudit, Permission::kWrite, Permission::kManage,
         Permission::kErase}},
@@ -260,7 +325,11 @@ std::string For(std::string_view collection, std::string_view json,
                 const Incarnations& incarnations = {}) {
   const auto found = incarnations.find(collection);
   const int64_t incarnation = found == incarnations.end() ? 99'999 : found->second;  // of none
-  return Replaced(Replaced(std::string(json), "$C", collection), "$I", std::to_string(incarnation));
+  const std::string text =
+      Replaced(Replaced(std::string(json), "$C", collection), "$I", std::to_string(incarnation));
+  // Of a message that there is not. What names no queue is no token.
+  const queue::Token token{std::string(collection), queue::MessageId(), 1, 0};
+  return Replaced(text, "$T", token.ToText());
 }
 
 // How one call ended.
@@ -293,8 +362,12 @@ std::string_view ResourceOf(const Asked& asked, std::string_view collection) {
     case Asked::About::kLease:
     case Asked::About::kSubscription:
     case Asked::About::kPartition:
+    case Asked::About::kQueue:
+    case Asked::About::kToken:
     case Asked::About::kTransaction:
       return collection;
+    case Asked::About::kMoved:
+      return collection.empty() ? "own" : collection;
     case Asked::About::kCollectionOrStudents:
       return collection.empty() ? "students" : collection;
     case Asked::About::kCollectionOrAll:
@@ -314,12 +387,14 @@ std::optional<End> Expected(const Asked& asked, const Caller& caller, std::strin
   }
   if (asked.permission == Permission::kPrincipal) return std::nullopt;
   const std::string_view resource = ResourceOf(asked, collection);
-  const bool of_collection = asked.about != Asked::About::kLease &&
-                             asked.about != Asked::About::kSubscription &&
-                             asked.about != Asked::About::kPartition;
+  const bool of_collection =
+      asked.about != Asked::About::kLease && asked.about != Asked::About::kSubscription &&
+      asked.about != Asked::About::kPartition && asked.about != Asked::About::kQueue &&
+      asked.about != Asked::About::kMoved && asked.about != Asked::About::kToken;
   // Of a subscription that there is not the lease is lost, for all who may write the document.
   const bool of_none = asked.about == Asked::About::kPartition && collection.empty();
   if (of_none && caller.permissions.count(asked.permission) != 0) return std::nullopt;
+  if (asked.about == Asked::About::kToken && collection.empty()) return std::nullopt;
   const bool granted = (resource == "own" || resource == "students") &&
                        (of_collection || !caller.collections_only) &&
                        caller.permissions.count(asked.permission) != 0;
@@ -337,6 +412,9 @@ class AccessMatrix : public testing::Test {
     for (const std::string_view name : {"own", "other"}) {
       Fill(name, "strata.v1.FeedService/CreateSubscription",
            R"({"name": "$C", "partitions": 1, "collections": ["own"]})");
+      // Nothing of it is handed out, so nothing is written for it when nobody calls.
+      Fill(name, "strata.v1.QueueService/CreateQueue",
+           R"({"name": "$C", "settings": {"paused": true}})");
       of_guarded_.emplace(name, IncarnationOf(guarded_.Connect(OfOwner()), name));
       of_open_.emplace(name, IncarnationOf(open_.channel(), name));
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schemas/base/error.h"
+#include "schemas/queue/message.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version.h"
 #include "service/rpc/rows.h"
@@ -17,12 +18,14 @@
 #include "strata/v1/error_reason.pb.h"
 #include "strata/v1/feed_service.pb.h"
 #include "strata/v1/lease_service.pb.h"
+#include "strata/v1/queue_service.pb.h"
 #include "strata/v1/transaction_service.pb.h"
 #include "strata/wire/v1/collection_service.pb.h"
 #include "strata/wire/v1/document_service.pb.h"
 #include "strata/wire/v1/enrollment_service.pb.h"
 #include "strata/wire/v1/feed_service.pb.h"
 #include "strata/wire/v1/lease_service.pb.h"
+#include "strata/wire/v1/queue_service.pb.h"
 #include "strata/wire/v1/transaction_service.pb.h"
 #include "tests/rpc/handlers.h"
 
@@ -37,7 +40,7 @@ const FileDescriptor* const kPublicFiles[] = {
     v1::GetRequest::descriptor()->file(),    v1::Collection::descriptor()->file(),
     v1::EnrollRequest::descriptor()->file(), v1::CommitRequest::descriptor()->file(),
     v1::Lease::descriptor()->file(),         v1::Event::descriptor()->file(),
-    v1::Document::descriptor()->file()};
+    v1::Queue::descriptor()->file(),         v1::Document::descriptor()->file()};
 
 const FileDescriptor* WireFileOf(const FileDescriptor* file) {
   wire::v1::GetRequest::descriptor();  // so that the linker keeps it
@@ -46,6 +49,7 @@ const FileDescriptor* WireFileOf(const FileDescriptor* file) {
   wire::v1::CommitRequest::descriptor();
   wire::v1::Lease::descriptor();
   wire::v1::Event::descriptor();
+  wire::v1::Queue::descriptor();
   std::string name = file->name();
   name.replace(name.find("strata/v1/"), 10, "strata/wire/v1/");
   return google::protobuf::DescriptorPool::generated_pool()->FindFileByName(name);
@@ -198,6 +202,18 @@ TEST(Contract, TheNumbersOfTransactionsAreThoseOfTheCode) {
   EXPECT_EQ(static_cast<int>(Status::kCancelling), v1::TRANSACTION_STATUS_CANCELLING);
   EXPECT_EQ(static_cast<int>(Status::kCancelled), v1::TRANSACTION_STATUS_CANCELLED);
   EXPECT_EQ(v1::TransactionStatus_descriptor()->value_count(), 7);
+}
+
+// The wire has one before them: unspecified.
+TEST(Contract, TheStatesOfMessagesAreThoseOfTheCode) {
+  const auto on_wire = [](queue::State state) { return static_cast<int>(state) + 1; };
+  EXPECT_EQ(on_wire(queue::State::kScheduled), v1::MESSAGE_STATE_SCHEDULED);
+  EXPECT_EQ(on_wire(queue::State::kReady), v1::MESSAGE_STATE_READY);
+  EXPECT_EQ(on_wire(queue::State::kReserved), v1::MESSAGE_STATE_RESERVED);
+  EXPECT_EQ(on_wire(queue::State::kWaiting), v1::MESSAGE_STATE_WAITING);
+  EXPECT_EQ(on_wire(queue::State::kDead), v1::MESSAGE_STATE_DEAD);
+  EXPECT_EQ(on_wire(queue::State::kFinished), v1::MESSAGE_STATE_FINISHED);
+  EXPECT_EQ(v1::MessageState_descriptor()->value_count(), 7);
 }
 
 // 0 is "unset" there, so no option may mean something by it.

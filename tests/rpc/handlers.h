@@ -12,6 +12,7 @@
 #include "schemas/feed/feed.h"
 #include "schemas/feed/subscriptions.h"
 #include "schemas/lease/leases.h"
+#include "schemas/queue/queues.h"
 #include "schemas/transaction/transactions.h"
 #include "service/observability/health.h"
 #include "service/rpc/reflection.h"
@@ -30,6 +31,7 @@ struct Handlers {
   feed::Feed feed{world->store(), world->documents(), Clock::System(), executor};
   feed::Subscriptions subscriptions{world->store(),    feed,    leases, Clock::System(),
                                     Entropy::System(), executor};
+  queue::Queues queues{world->store(), Clock::System(), Entropy::System(), executor};
   observability::Health health{{}};
   const rpc::Reflection reflection{{}};
   security::Access access;
@@ -39,6 +41,7 @@ struct Handlers {
                                leases,
                                feed,
                                subscriptions,
+                               queues,
                                *versioning::FindStrategy("deltas"),
                                health,
                                reflection,

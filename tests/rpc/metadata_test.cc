@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "schemas/queue/queues.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/documents.h"
 #include "service/engines/engines.h"
@@ -94,6 +95,8 @@ class Metadata : public testing::Test {
   void DriveState();
   void DriveTransactions();
   void DriveLeases();
+  void DriveQueues();
+  void SawToken(const std::string& token);
   void DriveEngines();
   void DriveWaiting();
   void DriveCallers();
@@ -235,6 +238,72 @@ void Metadata::DriveLeases() {
   update(token + R"(, "position": 3, "index": 1, "after_position": 2, "after_index": 2)");
 }
 
+// What becomes of a token by itself, and of one in a commit.
+void Metadata::SawToken(const std::string& token) {
+  const auto answered = server_->Acknowledge(R"({"tokens": [")" + token + "\"]}");
+  Must(answered);
+  const v1::ApplyError& refused = answered.response.results(0).error();
+  const std::string reason = refused.reason();
+  for (const ErrorReason known : AllErrorReasons()) {
+    if (ReasonName(known) != reason) continue;
+    Error error(known, refused.message());
+    for (const auto& [key, value] : refused.metadata()) error.With(key, std::string_view(value));
+    Saw(server::ToGrpc(error));
+  }
+  SawCall("TransactionService/Commit", R"({"acknowledge": [")" + token + R"("], "writes": [)" +
+                                           R"({"update": )" + Moby(R"("patch": {})") + "}]}");
+}
+
+void Metadata::DriveQueues() {
+  const std::string mails = R"({"name": "mails"})";
+  Must(server_->CreateQueue(R"({"name": "mails", "settings": {"history_retention": "60s"}})"));
+  SawCall("QueueService/CreateQueue", mails);
+  SawCall("QueueService/Pop", R"({"queue": "none"})");
+  SawCall("TransactionService/Commit", R"({"pushes": [{"queue": "none"}], "writes": [{"update": )" +
+                                           Moby(R"("patch": {})") + "}]}");
+  SawCall("QueueService/Push", R"({"queue": "mails", "messages": [{"payload": {"json": {"a": ")" +
+                                   std::string(1'100'000, 'x') + R"("}}}]})");
+  Must(server_->Push(R"({"queue": "mails", "messages": [{"request_id": "first"}]})"));
+  SawCall("QueueService/DeleteQueue", mails);
+  SawCall("QueueService/Push",
+          R"({"queue": "mails", "messages": [{"request_id": "first", "priority": 1}]})");
+  const auto reserved = server_->Reserve(R"({"queue": "mails"})");
+  Must(reserved);
+  ASSERT_EQ(reserved.response.messages_size(), 1);
+  queue::Token token = *queue::Token::FromText("", reserved.response.messages(0).token());
+  ++token.delivery;
+  SawToken(token.ToText());
+  --token.delivery;
+  ++token.timeline;
+  SawToken(token.ToText());
+  SawToken(queue::Token{"mails", queue::MessageId(), 1, 0}.ToText());
+  --token.timeline;
+  Must(server_->Acknowledge(R"({"tokens": [")" + token.ToText() + "\"]}"));
+  SawCall("TransactionService/Commit", R"({"acknowledge": [")" + token.ToText() +
+                                           R"("], "writes": [{"update": )" +
+                                           Moby(R"("patch": {})") + "}]}");
+  SawCall("QueueService/GetMessage",
+          R"({"queue": "mails", "message_id": "00000000000000000000000000000000"})");
+  SawCall("QueueService/CreateSchedule",
+          R"({"queue": "mails", "name": "hourly", "cron": "60 * * * *"})");
+  SawCall("QueueService/DeleteSchedule", R"({"queue": "mails", "name": "hourly"})");
+
+  const std::unique_ptr<store::Store> memory = MemoryStore();
+  test_support::InlineExecutor executor;
+  queue::Queues full(*memory, Clock::System(), Entropy::System(), executor, {.queues_max = 1});
+  full.Create("one", {}, [](const absl::StatusOr<queue::Queue>& queue) {
+    EXPECT_TRUE(queue.ok()) << queue.status();
+  });
+  full.Create("two", {}, [&](const absl::StatusOr<queue::Queue>& queue) {
+    Saw(server::ToGrpc(queue.status()));
+  });
+
+  const std::unique_ptr<store::Store> other = MemoryStore();
+  TestServer single(TestOptions(), std::make_unique<test_support::SingleRecordStore>(*other));
+  Must(single.CreateQueue(mails));
+  Saw(single.Push(R"({"queue": "mails", "messages": [{"ordering_key": "k"}]})").status);
+}
+
 void Metadata::DriveEngines() {
   SawCommitEndingWith(Error(ErrorReason::kStoreUnavailable, "storage is full"));
   SawCommitEndingWith(Error(ErrorReason::kOutcomeUnknown, "storage failed"));
@@ -368,6 +437,7 @@ TEST_F(Metadata, OfEachReasonIsWhatItsCommentSays) {
   DriveState();
   DriveTransactions();
   DriveLeases();
+  DriveQueues();
   DriveFeed();
   DriveEngines();
   DriveWaiting();

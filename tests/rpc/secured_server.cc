@@ -114,7 +114,7 @@ SecuredServer::SecuredServer(std::string_view grants, const std::vector<std::str
   options.security.policy =
       file("policy.json",
            std::string(R"({"grants": [{"principals": ["spiffe://test/owner"], "role": "admin",
-                                       "resources": ["collection/*", "subscription/*"],
+                                       "resources": ["collection/*", "subscription/*", "queue/*"],
                                        "acts_for": ["*"]})") +
                (grants.empty() ? "" : ", ") + std::string(grants) + R"(], "quotas": [)" +
                std::string(quotas) + "]}");

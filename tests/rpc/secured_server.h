@@ -38,7 +38,7 @@ Answered CallAnything(const std::shared_ptr<grpc::Channel>& channel, std::string
                       std::string_view json, const std::string& authorization = "");
 
 // Over the memory engine, on a free port. Client certificates are optional.
-// "spiffe://test/owner" may do everything with all collections.
+// "spiffe://test/owner" may do everything with all collections, subscriptions and queues.
 class SecuredServer {
  public:
   // `grants` and `quotas` are the policy's others, as JSON without the brackets around; each user

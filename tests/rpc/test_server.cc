@@ -93,6 +93,7 @@ void TestServer::Open() {
   transactions_ = v1::TransactionService::NewStub(channel_);
   leases_ = v1::LeaseService::NewStub(channel_);
   feed_ = v1::FeedService::NewStub(channel_);
+  queues_ = v1::QueueService::NewStub(channel_);
 }
 
 std::shared_ptr<grpc::Channel> TestServer::Connect() const {

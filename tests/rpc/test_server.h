@@ -16,6 +16,7 @@
 #include "strata/v1/document_service.grpc.pb.h"
 #include "strata/v1/feed_service.grpc.pb.h"
 #include "strata/v1/lease_service.grpc.pb.h"
+#include "strata/v1/queue_service.grpc.pb.h"
 #include "strata/v1/transaction_service.grpc.pb.h"
 #include "tests/rpc/documented_metadata.h"
 #include "tests/rpc/interposed_store.h"
@@ -72,6 +73,7 @@ class TestServer {
   v1::TransactionService::Stub& transactions() { return *transactions_; }
   v1::LeaseService::Stub& leases() { return *leases_; }
   v1::FeedService::Stub& feed() { return *feed_; }
+  v1::QueueService::Stub& queues() { return *queues_; }
 
   // Calls the method of a service with a request in JSON.
 #define STRATA_TEST_CALL(service, Method)                                                  \
@@ -113,6 +115,25 @@ class TestServer {
   STRATA_TEST_CALL(feed_, ListParked)
   STRATA_TEST_CALL(feed_, ReplayParked)
   STRATA_TEST_CALL(feed_, DiscardParked)
+  STRATA_TEST_CALL(queues_, CreateQueue)
+  STRATA_TEST_CALL(queues_, GetQueue)
+  STRATA_TEST_CALL(queues_, ListQueues)
+  STRATA_TEST_CALL(queues_, UpdateQueue)
+  STRATA_TEST_CALL(queues_, DeleteQueue)
+  STRATA_TEST_CALL(queues_, Push)
+  STRATA_TEST_CALL(queues_, Pop)
+  STRATA_TEST_CALL(queues_, Reserve)
+  STRATA_TEST_CALL(queues_, Acknowledge)
+  STRATA_TEST_CALL(queues_, Rollback)
+  STRATA_TEST_CALL(queues_, Extend)
+  STRATA_TEST_CALL(queues_, Move)
+  STRATA_TEST_CALL(queues_, GetMessage)
+  STRATA_TEST_CALL(queues_, ListMessages)
+  STRATA_TEST_CALL(queues_, Replay)
+  STRATA_TEST_CALL(queues_, PurgeMessages)
+  STRATA_TEST_CALL(queues_, CreateSchedule)
+  STRATA_TEST_CALL(queues_, ListSchedules)
+  STRATA_TEST_CALL(queues_, DeleteSchedule)
 #undef STRATA_TEST_CALL
 
   template <typename Response, typename Stub, typename Method, typename Request>
@@ -149,6 +170,7 @@ class TestServer {
   std::unique_ptr<v1::TransactionService::Stub> transactions_;
   std::unique_ptr<v1::LeaseService::Stub> leases_;
   std::unique_ptr<v1::FeedService::Stub> feed_;
+  std::unique_ptr<v1::QueueService::Stub> queues_;
 };
 
 template <typename Message>

@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "service/rpc/enrollment_messages.h"
 #include "service/rpc/page.h"
@@ -7,6 +12,23 @@ namespace strata::rpc::enrollment_service {
 namespace {
 
 constexpr std::string_view kMethod = "PurgeTombstones";
+
+// Lowers the number so far that no message of the request's queues that is not finished bears it or
+// a smaller one. Read now: what is pushed later bears a number that is the caller's to know.
+absl::Status HeedQueues(const Context& context, const wire::PurgeTombstonesRequest& request,
+                        int64_t& through) {
+  if (request.queues_size() > kPurgedQueuesMax) {
+    return TooManyElements("queues", request.queues_size(), kPurgedQueuesMax);
+  }
+  for (int i = 0; i < request.queues_size(); ++i) {
+    const std::string field = "queues[" + std::to_string(i) + "]";
+    RETURN_IF_ERROR(versioning::ValidateName(field, request.queues(i)));
+    const auto low = context.services.queues.LowWatermark(request.queues(i));
+    if (!low.ok()) return InField(low.status(), field);
+    if (*low) through = std::min(through, **low - 1);
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -26,11 +48,21 @@ absl::Status PurgeTombstones(const Context& context, const wire::PurgeTombstones
   if (!request.page_token().empty()) {
     ASSIGN_OR_RETURN(purge.after_id, ReadPageToken(kMethod, scope, request.page_token()));
   }
+  if (purge.through > 0) {
+    RETURN_IF_ERROR(HeedQueues(context, request, purge.through));
+    if (purge.through < 1) {  // nothing may go
+      reply.response().set_next_page_token(request.page_token());
+      reply.Ok();
+      return absl::OkStatus();
+    }
+  }
+  const int64_t through = purge.through;
   context.services.enrollments.Purge(
-      std::move(purge), [reply = std::move(reply), scope = std::move(scope)](
-                            const absl::StatusOr<enrollment::Purged>& purged) {
+      std::move(purge), [reply = std::move(reply), scope = std::move(scope),
+                         through](const absl::StatusOr<enrollment::Purged>& purged) {
         if (!purged.ok()) return reply.Fail(purged.status());
         wire::PurgeTombstonesResponse& response = reply.response();
+        response.set_through_sequence_number(through);
         response.set_examined(purged->examined);
         response.set_purged_students(purged->students);
         response.set_purged_tombstones(purged->tombstones);

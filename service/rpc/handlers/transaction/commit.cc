@@ -11,6 +11,7 @@
 #include "schemas/document/struct_codec.h"
 #include "service/rpc/answer_size.h"
 #include "service/rpc/handlers/transaction/operations.h"
+#include "service/rpc/queue_messages.h"
 #include "service/rpc/resources.h"
 
 namespace strata::rpc::transaction_service {
@@ -22,19 +23,36 @@ constexpr size_t kWritesBytesMax = size_t{3} << 20;
 // What a result takes beside its names and its content, and the answer beside its results.
 constexpr size_t kResultBytes = 128;
 constexpr size_t kAnswerBytes = 512;
+constexpr size_t kMessageIdBytes = 34;
+
+// Whether messages of queues end with it, or begin.
+bool ConcernsQueues(const wire::CommitRequest& request) {
+  return !request.acknowledge().empty() || !request.pushes().empty();
+}
 
 absl::Status CheckSizes(const wire::CommitRequest& request) {
-  if (request.writes().empty()) return FieldError("writes", "is required: 1 to 100 writes");
+  if (request.writes().empty() && !ConcernsQueues(request)) {
+    return FieldError("writes",
+                      "is required: 1 to 100 writes, unless there are acknowledgements or pushes");
+  }
   if (request.writes_size() > static_cast<int>(transaction::kWritesMax)) {
     return TooManyElements("writes", request.writes_size(), transaction::kWritesMax);
   }
   if (request.reads_size() > static_cast<int>(transaction::kReadsMax)) {
     return TooManyElements("reads", request.reads_size(), transaction::kReadsMax);
   }
+  constexpr auto kStepsMax = static_cast<int>(queue::kBatchMax);
+  if (request.acknowledge_size() > kStepsMax) {
+    return TooManyElements("acknowledge", request.acknowledge_size(), kStepsMax);
+  }
+  if (request.pushes_size() > kStepsMax) {
+    return TooManyElements("pushes", request.pushes_size(), kStepsMax);
+  }
   size_t bytes = 0;
   for (const wire::Write& write : request.writes()) bytes += write.ByteSizeLong();
+  for (const wire::QueuePush& push : request.pushes()) bytes += push.ByteSizeLong();
   if (bytes <= kWritesBytesMax) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidField, "writes have " + std::to_string(bytes) +
+  return Error(ErrorReason::kInvalidField, "writes and pushes have " + std::to_string(bytes) +
                                                " bytes together, at most " +
                                                std::to_string(kWritesBytesMax) + " are allowed")
       .With("field", "writes")
@@ -76,12 +94,12 @@ class AnswerMeter {
  public:
   // The call lives until the transaction is answered.
   AnswerMeter(const Call& call, wire::Encoding encoding, bool omits_content,
-              const std::vector<transaction::Operation>& writes)
+              const std::vector<transaction::Operation>& writes, size_t pushes)
       : call_(call),
         encoding_(encoding),
         omits_content_(omits_content),
         contents_(writes.size()),
-        other_bytes_(kAnswerBytes) {
+        other_bytes_(kAnswerBytes + pushes * kMessageIdBytes) {
     for (const transaction::Operation& write : writes) {
       other_bytes_ += kResultBytes + write.name.collection.size() + write.name.id.size();
     }
@@ -150,6 +168,36 @@ absl::Status AuthorizeHeldReads(const wire::CommitRequest& request, const Contex
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<queue::Queues::UnitPush>> ToPushes(const wire::CommitRequest& request) {
+  std::vector<queue::Queues::UnitPush> made;
+  made.reserve(static_cast<size_t>(request.pushes_size()));
+  for (int i = 0; i < request.pushes_size(); ++i) {
+    const std::string field = "pushes[" + std::to_string(i) + "]";
+    RETURN_IF_ERROR(versioning::ValidateName(field + ".queue", request.pushes(i).queue()));
+    ASSIGN_OR_RETURN(queue::PushedMessage message,
+                     ToPushedMessage(field + ".message", request.pushes(i).message()));
+    made.push_back({request.pushes(i).queue(), std::move(message)});
+  }
+  return made;
+}
+
+// What of it is the queues'; null: nothing.
+using StepsPtr = std::shared_ptr<queue::UnitSteps>;
+absl::StatusOr<StepsPtr> PlanSteps(const wire::CommitRequest& request, const Context& context) {
+  if (!ConcernsQueues(request)) return nullptr;
+  if (IsTwoPhase(request, context)) {
+    return Error(ErrorReason::kUnsupportedByEngine,
+                 "messages are acknowledged and pushed in a transaction of one commit; this one "
+                 "has two phases")
+        .With("capability", "atomic_batches");
+  }
+  ASSIGN_OR_RETURN(std::vector<queue::Queues::UnitPush> pushes, ToPushes(request));
+  std::vector<std::string> tokens(request.acknowledge().begin(), request.acknowledge().end());
+  ASSIGN_OR_RETURN(StepsPtr steps,
+                   context.services.queues.PlanUnit(std::move(tokens), std::move(pushes)));
+  return steps;
+}
+
 absl::StatusOr<transaction::CommitRequest> ToCommit(const wire::CommitRequest& request,
                                                     const Context& context) {
   RETURN_IF_ERROR(CheckSizes(request));
@@ -166,15 +214,18 @@ absl::StatusOr<transaction::CommitRequest> ToCommit(const wire::CommitRequest& r
   ASSIGN_OR_RETURN(made.reads, ToReads(request));
   if (request.has_lease()) RETURN_IF_ERROR(JoinFence(request.lease(), context, made.joined));
   // The caller was asked for it on each write's collection, and is the same for all of them.
-  ASSIGN_OR_RETURN(made.change, ToChangeInfo(request.change(), made.writes.front().name.collection,
-                                             context.services.access, context.call.info()));
+  const std::string_view collection =
+      made.writes.empty() ? security::kEvery : made.writes.front().name.collection;
+  ASSIGN_OR_RETURN(made.change, ToChangeInfo(request.change(), collection, context.services.access,
+                                             context.call.info()));
   made.request_id = request.request_id();
   made.validate_only = request.validate_only();
   made.deadline = context.call.deadline();
   made.waiter = &context.call;
   made.brief = !context.call.at_length();
-  const auto answer = std::make_shared<AnswerMeter>(context.call, request.encoding(),
-                                                    request.omit_content(), made.writes);
+  const auto answer =
+      std::make_shared<AnswerMeter>(context.call, request.encoding(), request.omit_content(),
+                                    made.writes, static_cast<size_t>(request.pushes_size()));
   RETURN_IF_ERROR(answer->Reserve());
   made.admit_content = [answer](size_t write, const document::Content& content) {
     return answer->Admit(write, content);
@@ -216,17 +267,27 @@ void FillCommitted(const transaction::Committed& committed, const wire::CommitRe
   response.set_replayed(committed.replayed);
 }
 
+void FillPushed(const queue::UnitSteps& steps, wire::CommitResponse& response) {
+  for (const queue::MessageId& id : steps.pushed()) response.add_message_ids(id.ToText());
+}
+
 }  // namespace
 
 absl::Status Commit(const Context& context, const wire::CommitRequest& request,
                     Reply<wire::CommitResponse> reply) {
   if (IsTwoPhase(request, context)) RETURN_IF_ERROR(AuthorizeHeldReads(request, context));
   ASSIGN_OR_RETURN(transaction::CommitRequest commit, ToCommit(request, context));
+  ASSIGN_OR_RETURN(StepsPtr steps, PlanSteps(request, context));
+  if (steps != nullptr) commit.joined.push_back(steps->plan());
   context.services.transactions.Commit(
-      std::move(commit),
-      [reply = std::move(reply), &request](const absl::StatusOr<transaction::Committed>& result) {
+      std::move(commit), [reply = std::move(reply), &request, steps = std::move(steps)](
+                             const absl::StatusOr<transaction::Committed>& result) {
         if (!result.ok()) return reply.Fail(result.status());
         FillCommitted(*result, request, reply.response());
+        if (steps != nullptr && !result->replayed && !request.validate_only()) {
+          steps->Committed(result->position);
+          FillPushed(*steps, reply.response());
+        }
         reply.Ok();
       });
   return absl::OkStatus();

@@ -1,0 +1,15 @@
+#include "schemas/base/status_macros.h"
+#include "service/rpc/queue_messages.h"
+
+namespace strata::rpc::queue_service {
+
+absl::Status CreateQueue(const Context& context, const wire::CreateQueueRequest& request,
+                         Reply<wire::CreateQueueResponse> reply) {
+  RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
+  ASSIGN_OR_RETURN(const queue::QueueSettings settings, ToQueueSettings(request.settings()));
+  RETURN_IF_ERROR(queue::Validate(request.name(), settings));
+  context.services.queues.Create(request.name(), settings, AnswerQueue(std::move(reply)));
+  return absl::OkStatus();
+}
+
+}  // namespace strata::rpc::queue_service

@@ -1,0 +1,16 @@
+#include "schemas/base/status_macros.h"
+#include "service/rpc/queue_messages.h"
+
+namespace strata::rpc::queue_service {
+
+absl::Status DeleteQueue(const Context& context, const wire::DeleteQueueRequest& request,
+                         Reply<wire::DeleteQueueResponse> reply) {
+  RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
+  context.services.queues.Delete(request.name(), request.force(),
+                                 [reply = std::move(reply)](const absl::Status& deleted) {
+                                   deleted.ok() ? reply.Ok() : reply.Fail(deleted);
+                                 });
+  return absl::OkStatus();
+}
+
+}  // namespace strata::rpc::queue_service

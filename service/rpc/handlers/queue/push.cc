@@ -1,0 +1,52 @@
+#include "schemas/base/status_macros.h"
+#include "service/rpc/queue_messages.h"
+
+namespace strata::rpc::queue_service {
+
+namespace {
+
+absl::StatusOr<queue::PushRequest> ToPush(const wire::PushRequest& request) {
+  RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue()));
+  if (request.messages().empty()) {
+    return FieldError("messages", "is required: 1 to 100 messages");
+  }
+  if (request.messages_size() > static_cast<int>(queue::kBatchMax)) {
+    return TooManyElements("messages", request.messages_size(), queue::kBatchMax);
+  }
+  queue::PushRequest push;
+  push.queue = request.queue();
+  push.messages.reserve(static_cast<size_t>(request.messages_size()));
+  for (int i = 0; i < request.messages_size(); ++i) {
+    ASSIGN_OR_RETURN(queue::PushedMessage message,
+                     ToPushedMessage("messages[" + std::to_string(i) + "]", request.messages(i)));
+    push.messages.push_back(std::move(message));
+  }
+  return push;
+}
+
+}  // namespace
+
+absl::Status Push(const Context& context, const wire::PushRequest& request,
+                  Reply<wire::PushResponse> reply) {
+  ASSIGN_OR_RETURN(queue::PushRequest push, ToPush(request));
+  push.deadline = context.call.deadline();
+  context.services.queues.Push(
+      std::move(push),
+      [reply = std::move(reply)](
+          const absl::StatusOr<std::vector<absl::StatusOr<queue::PushResult>>>& pushed) {
+        if (!pushed.ok()) return reply.Fail(pushed.status());
+        for (const absl::StatusOr<queue::PushResult>& each : *pushed) {
+          wire::PushResult& result = *reply.response().add_results();
+          if (each.ok()) {
+            result.set_message_id(each->id.ToText());
+            result.set_replayed(each->replayed);
+          } else {
+            FillApplyError(each.status(), *result.mutable_error());
+          }
+        }
+        reply.Ok();
+      });
+  return absl::OkStatus();
+}
+
+}  // namespace strata::rpc::queue_service
