@@ -140,17 +140,17 @@ TEST_F(Errors, OfTheStateNameWhatIs) {
        ErrorReason::kCollectionNotEmpty},
       {"strata.v1.CollectionService/DeleteCollection",
        R"({"name": "books", "force": true, "incarnation": 99})", ErrorReason::kIncarnationMismatch},
-      {"grpc.health.v1.Health/Check", R"({"service": "strata.v1.QueueService"})",
+      {"grpc.health.v1.Health/Check", R"({"service": "strata.v1.NoService"})",
        ErrorReason::kServiceNotFound},
   });
 }
 
 TEST_F(Errors, OfAnUnknownServiceNameIt) {
-  const Details details = DetailsOf(server_.CallByName("grpc.health.v1.Health/Check",
-                                                       R"({"service": "strata.v1.QueueService"})"));
+  const Details details = DetailsOf(
+      server_.CallByName("grpc.health.v1.Health/Check", R"({"service": "strata.v1.NoService"})"));
   EXPECT_EQ(details.resource_type, "service");
-  EXPECT_EQ(details.resource_name, "strata.v1.QueueService");
-  EXPECT_EQ(details.metadata.at("service"), "strata.v1.QueueService");
+  EXPECT_EQ(details.resource_name, "strata.v1.NoService");
+  EXPECT_EQ(details.metadata.at("service"), "strata.v1.NoService");
   EXPECT_EQ(server_.Get(R"({"collection": "none", "id": "x"})").details().resource_type,
             "strata.v1.Collection");
 }

@@ -204,7 +204,7 @@ class Watching {
 TEST(Health, WatchersHearOfTheDrainAndTheirStreamsEnd) {
   TestServer server;
   Watching whole(server, "");
-  Watching unknown(server, "strata.v1.QueueService");
+  Watching unknown(server, "strata.v1.NoService");
   Watching left(server, "");
   EXPECT_EQ(whole.Next(), HealthCheckResponse::SERVING);
   EXPECT_EQ(unknown.Next(), HealthCheckResponse::SERVICE_UNKNOWN);

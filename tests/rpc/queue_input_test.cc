@@ -508,8 +508,8 @@ TEST_F(QueueInput, StreamsAreOpenedFirstAndOnce) {
          "rollback.delay", "beside dead");
   Stream({open, R"({"extend": {"tokens": )" + Array(101, "\"x\"") + "}}"}, kField, "extend.tokens",
          "101 elements");
-  Stream({open, R"({"extend": {"tokens": ["x"], "timeout": "1000000s"}})"}, kField, "extend.timeout",
-         "1s to 12h");
+  Stream({open, R"({"extend": {"tokens": ["x"], "timeout": "1000000s"}})"}, kField,
+         "extend.timeout", "1s to 12h");
 }
 
 TEST_F(QueueInput, MessagesAreNamedByIdsOrStates) {
