@@ -16,8 +16,12 @@ using std::chrono::microseconds;
 // Of one batch; an operation with more steps is one of its own.
 constexpr size_t kStepsMax = 256;
 constexpr size_t kBytesMax = size_t{4} << 20;
-// What is handed to one consumer at once: an answer has to fit into a message.
-constexpr size_t kHandedBytesMax = size_t{3} << 20;
+// What is handed to one consumer at once, less the last message: an answer has to fit into 4 MiB,
+// in which a payload may take three times what it takes here. What was popped cannot be given back.
+constexpr size_t kHandedBytesMax = size_t{2} << 20;
+constexpr size_t kPoppedBytesMax = size_t{512} << 10;
+// So many where their sizes are not known before.
+constexpr int32_t kPoppedUnseenMax = 2;
 constexpr int kAttemptsMax = 16;
 // Between two looks from the first hint on: while somebody waits in vain, and in any case.
 constexpr microseconds kLookWaiting = std::chrono::seconds(1);
@@ -507,9 +511,11 @@ void Dispatcher::HandOutReady(const RoundPtr& round, const GroupPtr& group) {
     const auto hand_out = std::make_shared<HandOutOperation>(*this, consumer);
     const bool takes_suspect = consumer->takes_suspect();
     bool suspect = false;
-    size_t bytes_before = bytes;
+    const size_t bytes_before = bytes;
+    const size_t bytes_most = consumer->pop() ? kPoppedBytesMax : kHandedBytesMax;
     int32_t wanted = consumer->wants();
-    while (wanted > 0 && handed < kStepsMax && bytes - bytes_before < kHandedBytesMax) {
+    if (consumer->pop() && !group->draft) wanted = std::min(wanted, kPoppedUnseenMax);
+    while (wanted > 0 && handed < kStepsMax && bytes - bytes_before < bytes_most) {
       const std::optional<Window::Entry> entry =
           TakeNext(group, takes_suspect && !suspect, drafted);
       if (!entry) break;
@@ -520,7 +526,8 @@ void Dispatcher::HandOutReady(const RoundPtr& round, const GroupPtr& group) {
         const absl::Status planned = hand_out->Plan(step, *group->draft, PlaceOf(*group));
         if (!planned.ok()) hand_out->Fail(step, planned);
         if (!hand_out->handed(step)) continue;
-        bytes += hand_out->all()[step].message.payload.size();
+        const Message& message = hand_out->all()[step].message;
+        bytes += message.payload.size() + message.headers.size();
       }
       suspect = suspect || entry->suspect;
       --wanted;

@@ -168,8 +168,8 @@ struct Schedule {
 };
 using ScheduleCallback = std::function<void(absl::StatusOr<Schedule>)>;
 
-// What a stream of messages goes to. Called on any thread, perhaps on several at once, with no lock
-// held.
+// What a stream of messages goes to. Called on any thread, perhaps on several at once; `closed` and
+// `full` perhaps with a lock held, so they call nothing of the Receiver.
 class ReceiverSink {
  public:
   virtual ~ReceiverSink() = default;

@@ -22,7 +22,7 @@ absl::Status TooMany(std::string_view field, size_t count, size_t most) {
 }
 
 absl::Status CheckCounts(const CommitRequest& request, TransactionMode mode) {
-  if (request.writes.empty()) {
+  if (request.writes.empty() && request.joined.empty()) {
     return Error(ErrorReason::kInvalidField, "writes is empty, at least 1 is required")
         .With("field", "writes")
         .With("limit", int64_t{1});
@@ -110,6 +110,8 @@ std::string FingerprintOf(const CommitRequest& request) {
   const versioning::ChangeInfo& change = request.change;
   hasher.Add(change.actor).Add(change.on_behalf_of).Add(change.reason);
   for (const auto& [name, value] : change.labels) hasher.Add(name).Add(value);
+  // Nothing where nothing is joined: what is stored has been hashed so.
+  if (!request.joined_fingerprint.empty()) hasher.Add(request.joined_fingerprint);
   return std::string(document::HashBytes(hasher.Finish()).substr(0, versioning::kFingerprintSize));
 }
 

@@ -31,7 +31,8 @@ inline constexpr size_t kTwoPhaseDocumentsMax = 20;
 struct CommitRequest {
   std::vector<Operation> writes;
   std::vector<versioning::ReadCheck> reads;
-  std::vector<versioning::JoinedPlan> joined;  // in one commit only
+  std::vector<versioning::JoinedPlan> joined;  // in one commit only; without any there are writes
+  std::string joined_fingerprint;       // equal iff what is joined is, as far as a request says it
   std::optional<TransactionMode> mode;  // none: one commit where the engine can, else two phases
   versioning::ChangeInfo change;
   std::string request_id;  // empty: none

@@ -80,6 +80,19 @@ google::rpc::ResourceInfo MakeResourceInfo(const ErrorMetadata& metadata,
     info.set_resource_name(Shown(*lease, kValueBytesMax));
     return info;
   }
+  if (const std::optional<std::string> message_id = Find(metadata, "message_id")) {
+    info.set_resource_type("strata.v1.QueueMessage");
+    info.set_resource_name(Shown(*message_id, kValueBytesMax));
+    return info;
+  }
+  if (const std::optional<std::string> queue = Find(metadata, "queue")) {
+    const std::optional<std::string> schedule = Find(metadata, "schedule");
+    info.set_resource_type(schedule ? "strata.v1.Schedule" : "strata.v1.Queue");
+    std::string name = Shown(*queue, kValueBytesMax);
+    if (schedule) name += "/" + Shown(*schedule, kValueBytesMax);
+    info.set_resource_name(std::move(name));
+    return info;
+  }
   const std::optional<std::string> collection = Find(metadata, "collection");
   const std::optional<std::string> id = Find(metadata, "id");
   info.set_resource_type(id ? "strata.v1.Document" : "strata.v1.Collection");
@@ -95,7 +108,7 @@ google::rpc::PreconditionFailure MakePreconditionFailure(ErrorReason reason,
   google::rpc::PreconditionFailure failure;
   auto& violation = *failure.add_violations();
   violation.set_type(std::string(ReasonName(reason)));
-  for (const std::string_view key : {"collection", "lease", "capability"}) {
+  for (const std::string_view key : {"collection", "lease", "queue", "capability"}) {
     if (const auto value = Find(metadata, key); value && violation.subject().empty()) {
       violation.set_subject(Shown(*value, kValueBytesMax));
     }

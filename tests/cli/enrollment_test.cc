@@ -186,7 +186,7 @@ TEST_F(Enrollments, APurgeFollowsThePagesAndNamesWhatItLeaves) {
   fake().shapeless.clear();
   EXPECT_EQ(Run({"purge-tombstones", "5", "b", "--json"}).out,
             R"({"examined":"1","purged_students":"1","purged_tombstones":"1",)"
-            R"("next_page_token":"","refused_student_ids":[]})"
+            R"("next_page_token":"","refused_student_ids":[],"through_sequence_number":"0"})"
             "\n");
   EXPECT_EQ(fake().last_purge.student_id(), "b");
   EXPECT_EQ(Run({"purge-tombstones", "5", "nobody"}).status, kExitRefused);

@@ -590,7 +590,8 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("ForgetsDeletedCollections", Fault::kForgetsDeletedCollections)),
     [](const auto& planted) { return planted.param.first; });
 
-TEST_P(PlantedReaderFault, IsFound) { EXPECT_THAT(Wrong(GetParam().second, 40), Not(IsEmpty())); }
+// Ends with the first run that finds it; what depends on how threads meet may take many.
+TEST_P(PlantedReaderFault, IsFound) { EXPECT_THAT(Wrong(GetParam().second, 400), Not(IsEmpty())); }
 
 }  // namespace
 }  // namespace strata::feed::testing

@@ -38,6 +38,8 @@ constexpr Rule kRules[] = {
     {"schemas/lease", ". absl/ schemas/base schemas/store schemas/versioning"},
     {"schemas/feed",
      ". absl/ schemas/base schemas/document schemas/store schemas/versioning schemas/lease"},
+    {"schemas/queue",
+     ". absl/ schemas/base schemas/document schemas/store schemas/versioning schemas/enrollment"},
 
     // The disk ends here; an engine knows the port, no other engine and no strategy.
     {"service/engines", ". absl/ posix schemas/base schemas/store"},
@@ -60,19 +62,22 @@ constexpr Rule kRules[] = {
     {"service/rpc",
      ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
      "schemas/versioning schemas/enrollment schemas/transaction schemas/lease schemas/feed "
-     "service/observability service/security service/server/call.h service/server/method.h"},
+     "schemas/queue service/observability service/security service/server/call.h "
+     "service/server/method.h"},
     // Not the store: what of it is spoken of has a name.
     {"service/rpc/handlers",
      ". absl/ bson/ google/ strata/ grpc/health/ grpc/reflection/ schemas/base schemas/document "
      "schemas/store/record.h schemas/versioning schemas/enrollment schemas/transaction "
-     "schemas/lease schemas/feed service/observability service/rpc service/rpc/handlers "
+     "schemas/lease schemas/feed schemas/queue service/observability service/rpc "
+     "service/rpc/handlers "
      "service/security"},
 
     {"service/observability", ". absl/ posix spdlog/ schemas/base"},
     {"service/app",
      ". absl/ CLI/ grpc/ grpcpp/ posix spdlog/ schemas/base schemas/document schemas/store "
      "schemas/versioning schemas/enrollment schemas/transaction schemas/lease schemas/feed "
-     "service/engines service/observability service/rpc service/security service/server"},
+     "schemas/queue service/engines service/observability service/rpc service/security "
+     "service/server"},
 
     // A client knows the contract and nothing of the server. The rules of Extended JSON are part of
     // the contract, and only its JSON needs them.

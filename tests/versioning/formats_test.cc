@@ -394,9 +394,9 @@ TEST_F(UnknownFormatTest, IsRefusedByName) {
     EXPECT_THAT(refused, HasReason(ErrorReason::kStoreUnavailable));
     EXPECT_THAT(std::string(refused.message()), HasSubstr(name));
   }
-  const absl::Status refused = OpenWith("3", "queues");
+  const absl::Status refused = OpenWith("3", "views");
   EXPECT_THAT(refused, HasReason(ErrorReason::kStoreUnavailable));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("the keyspace queues"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("the keyspace views"));
 }
 
 TEST_F(UnknownFormatTest, AnOlderOneIsRefusedWhereNothingReadsItsLedger) {

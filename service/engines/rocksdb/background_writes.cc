@@ -26,6 +26,16 @@ void BackgroundWrites::Limit(uint64_t free_bytes, uint64_t kept_bytes) {
   table_files_->SetMaxAllowedSpaceUsage(table_files_->GetTotalSize() + left + slack);
 }
 
+void BackgroundWrites::OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/,
+                                            rocksdb::Status /*error*/, bool* auto_recovery) {
+  if (!recovers_) *auto_recovery = false;
+  recovering_ = *auto_recovery;
+}
+
+void BackgroundWrites::OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& /*info*/) {
+  recovering_ = false;
+}
+
 void BackgroundWrites::OnCompactionBegin(rocksdb::DB* /*database*/,
                                          const rocksdb::CompactionJobInfo& job) {
   uint64_t bytes = 0;

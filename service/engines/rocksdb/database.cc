@@ -130,13 +130,19 @@ rocksdb::Status Database::OpenWith(const RocksDbOptions& options, WalMode mode, 
 rocksdb::Status Database::MakeKeyspacesFor(const store::WriteBatch& batch) {
   for (const store::Write& write : batch.writes()) {
     if (write.kind != store::WriteKind::kPut || keyspace(write.keyspace) != nullptr) continue;
+    if (background_writes_->recovering()) {
+      return rocksdb::Status::NoSpace("no keyspace is made before there is room again");
+    }
     rocksdb::ColumnFamilyHandle* made = nullptr;
     rocksdb::Status status =
         db_->CreateColumnFamily(KeyspaceOptions(write.keyspace, cache_, &expiry_),
                                 std::string(store::KeyspaceName(write.keyspace)), &made);
     // It may stand, and then is to be closed, although what comes after it failed.
     if (made != nullptr) keyspaces_.Set(write.keyspace, made);
-    if (!status.ok()) return status;
+    if (!status.ok()) {
+      background_writes_->RecoverNoMore();
+      return status;
+    }
   }
   return rocksdb::Status::OK();
 }

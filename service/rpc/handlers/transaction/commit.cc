@@ -8,6 +8,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/hash.h"
 #include "schemas/document/struct_codec.h"
 #include "service/rpc/answer_size.h"
 #include "service/rpc/handlers/transaction/operations.h"
@@ -181,9 +182,33 @@ absl::StatusOr<std::vector<queue::Queues::UnitPush>> ToPushes(const wire::Commit
   return made;
 }
 
-// What of it is the queues'; null: nothing.
+// Equal iff what is acknowledged and pushed is: contents and times as they were understood.
+std::string FingerprintOf(const std::vector<std::string>& acknowledge,
+                          const std::vector<queue::Queues::UnitPush>& pushes) {
+  document::PartHasher hasher;
+  hasher.Add(static_cast<int64_t>(acknowledge.size()));
+  for (const std::string& token : acknowledge) hasher.Add(token);
+  const auto add = [&](const std::optional<int64_t>& number) {
+    hasher.Add(static_cast<int64_t>(number.has_value())).Add(number.value_or(0));
+  };
+  for (const auto& [queue, message] : pushes) {
+    hasher.Add(queue).Add(message.payload.bytes());
+    hasher.Add(static_cast<int64_t>(message.headers.size()));
+    for (const auto& [name, value] : message.headers) hasher.Add(name).Add(value);
+    hasher.Add(message.priority).Add(message.ordering_key).Add(message.request_id);
+    add(message.sequence_number);
+    add(message.delay ? std::optional<int64_t>(message.delay->count()) : std::nullopt);
+    add(message.deliver_time);
+    add(message.expire_time);
+  }
+  return std::string(document::HashBytes(hasher.Finish()));
+}
+
+// Has messages end and begin with it. What it answers is told what becomes of that; null: nothing
+// of it is the queues'.
 using StepsPtr = std::shared_ptr<queue::UnitSteps>;
-absl::StatusOr<StepsPtr> PlanSteps(const wire::CommitRequest& request, const Context& context) {
+absl::StatusOr<StepsPtr> JoinSteps(const wire::CommitRequest& request, const Context& context,
+                                   transaction::CommitRequest& commit) {
   if (!ConcernsQueues(request)) return nullptr;
   if (IsTwoPhase(request, context)) {
     return Error(ErrorReason::kUnsupportedByEngine,
@@ -193,8 +218,10 @@ absl::StatusOr<StepsPtr> PlanSteps(const wire::CommitRequest& request, const Con
   }
   ASSIGN_OR_RETURN(std::vector<queue::Queues::UnitPush> pushes, ToPushes(request));
   std::vector<std::string> tokens(request.acknowledge().begin(), request.acknowledge().end());
+  commit.joined_fingerprint = FingerprintOf(tokens, pushes);
   ASSIGN_OR_RETURN(StepsPtr steps,
                    context.services.queues.PlanUnit(std::move(tokens), std::move(pushes)));
+  commit.joined.push_back(steps->plan());
   return steps;
 }
 
@@ -277,8 +304,7 @@ absl::Status Commit(const Context& context, const wire::CommitRequest& request,
                     Reply<wire::CommitResponse> reply) {
   if (IsTwoPhase(request, context)) RETURN_IF_ERROR(AuthorizeHeldReads(request, context));
   ASSIGN_OR_RETURN(transaction::CommitRequest commit, ToCommit(request, context));
-  ASSIGN_OR_RETURN(StepsPtr steps, PlanSteps(request, context));
-  if (steps != nullptr) commit.joined.push_back(steps->plan());
+  ASSIGN_OR_RETURN(StepsPtr steps, JoinSteps(request, context, commit));
   context.services.transactions.Commit(
       std::move(commit), [reply = std::move(reply), &request, steps = std::move(steps)](
                              const absl::StatusOr<transaction::Committed>& result) {
