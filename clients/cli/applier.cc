@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "clients/cli/apply_error.h"
 #include "clients/client/repetition.h"
 
 namespace strata::cli {
@@ -80,22 +81,6 @@ struct Lane {
 
   bool idle() const { return stream == nullptr && waiting.empty(); }
 };
-
-client::Refusal RefusalOfError(const v1::ApplyError& error) {
-  client::Refusal refusal;
-  refusal.code = static_cast<grpc::StatusCode>(error.code());
-  refusal.reason = error.reason();
-  refusal.message = error.message();
-  refusal.metadata.insert(error.metadata().begin(), error.metadata().end());
-  return refusal;
-}
-
-// Whether another try may give the message a definite answer. An answer carries no RetryInfo, so
-// the reasons that come with it in a status are named here.
-bool MayBeRepeated(const client::Refusal& refusal) {
-  return refusal.IsRetryable() || refusal.reason == "OVERLOADED" ||
-         refusal.reason == "QUOTA_EXCEEDED" || refusal.reason == "RETRIES_EXHAUSTED";
-}
 
 // Whether a stream that ended so may be replaced. More than for a call: what breaks a connection
 // has many codes, and no message is harmed by a repetition.

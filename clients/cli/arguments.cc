@@ -257,4 +257,15 @@ absl::StatusOr<v1::TransactionStatus> ParseTransactionStatus(const std::string& 
   return static_cast<v1::TransactionStatus>(*value);
 }
 
+std::string MessageStateName(v1::MessageState state) {
+  return EnumName(*v1::MessageState_descriptor(), state, "MESSAGE_STATE_");
+}
+
+absl::StatusOr<v1::MessageState> ParseMessageState(const std::string& name) {
+  const absl::StatusOr<int> value =
+      ParseEnum(*v1::MessageState_descriptor(), name, "MESSAGE_STATE_");
+  if (!value.ok()) return value.status();
+  return static_cast<v1::MessageState>(*value);
+}
+
 }  // namespace strata::cli

@@ -10,6 +10,7 @@
 #include "strata/v1/collection_service.pb.h"
 #include "strata/v1/document.pb.h"
 #include "strata/v1/enrollment_service.pb.h"
+#include "strata/v1/queue_service.pb.h"
 #include "strata/v1/transaction_service.pb.h"
 
 namespace strata::cli {
@@ -68,5 +69,9 @@ std::string TransactionModeName(v1::TransactionMode mode);
 // "pending" for TRANSACTION_STATUS_PENDING and so on, both ways.
 std::string TransactionStatusName(v1::TransactionStatus status);
 absl::StatusOr<v1::TransactionStatus> ParseTransactionStatus(const std::string& name);
+
+// "dead" for MESSAGE_STATE_DEAD and so on, both ways.
+std::string MessageStateName(v1::MessageState state);
+absl::StatusOr<v1::MessageState> ParseMessageState(const std::string& name);
 
 }  // namespace strata::cli

@@ -21,6 +21,11 @@ void AddCollectionCommands(CLI::App& app, Session& session);  // collections
 void AddEnrollmentCommands(CLI::App& app, Session& session);
 void AddTransactionCommands(CLI::App& app, Session& session);  // commit, transactions
 void AddLeaseCommands(CLI::App& app, Session& session);        // lease
+void AddQueueCommands(CLI::App& app, Session& session);        // queue, schedule
+void AddPushCommand(CLI::App& app, Session& session);
+// pop, reserve, ack, rollback, extend, move, messages, replay, purge
+void AddMessageCommands(CLI::App& app, Session& session);
+void AddWorkCommand(CLI::App& app, Session& session);
 void AddWatchCommand(CLI::App& app, Session& session);
 void AddSubscriptionCommands(CLI::App& app, Session& session);  // subscriptions
 void AddConsumeCommand(CLI::App& app, Session& session);

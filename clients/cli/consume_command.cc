@@ -30,8 +30,6 @@ namespace {
 
 using ConsumeStream = grpc::ClientReaderWriter<v1::ConsumeRequest, v1::ConsumeResponse>;
 
-constexpr size_t kReasonBytesMax = 1024;
-
 struct ConsumeOptions {
   std::string subscription;
   std::vector<std::string> command;
@@ -60,15 +58,6 @@ v1::ConsumeRequest OpenRequest(const ConsumeOptions& options) {
   open.set_include_changes(options.changes);
   open.set_encoding(v1::ENCODING_BSON);
   return request;
-}
-
-// As much of a text as a reason may have, whole characters.
-std::string AsReason(const std::string& text) {
-  std::string reason = client::Printable(text);
-  if (reason.size() <= kReasonBytesMax) return reason;
-  size_t end = kReasonBytesMax;
-  while (end > 0 && (static_cast<unsigned char>(reason[end]) & 0xC0) == 0x80) --end;
-  return reason.substr(0, end);
 }
 
 // A subscription's events over as many streams as it takes.
@@ -228,7 +217,7 @@ class Consuming {
     nack.set_partition(taken.partition);
     nack.set_position(taken.place().position);
     nack.set_index(taken.place().index);
-    nack.set_reason(AsReason(ended->reason));
+    nack.set_reason(AsReason(ended->reason()));
     stream.Write(request);
     return true;
   }

@@ -1,4 +1,5 @@
 // strata enroll, unenroll, enrollments, roster, purge-tombstones.
+#include <algorithm>
 #include <memory>
 
 #include "clients/cli/arguments.h"
@@ -227,11 +228,16 @@ struct PurgeOptions {
   SetOptions set;
   std::string student;
   int64_t through = 0;
+  std::vector<std::string> queues;
   ChangeOptions change;
 };
 
 // Adds what one call did.
 void Add(const v1::PurgeTombstonesResponse& page, v1::PurgeTombstonesResponse& sum) {
+  const bool is_first = sum.examined() == 0;
+  sum.set_through_sequence_number(
+      is_first ? page.through_sequence_number()
+               : std::min(sum.through_sequence_number(), page.through_sequence_number()));
   sum.set_examined(sum.examined() + page.examined());
   sum.set_purged_students(sum.purged_students() + page.purged_students());
   sum.set_purged_tombstones(sum.purged_tombstones() + page.purged_tombstones());
@@ -239,7 +245,8 @@ void Add(const v1::PurgeTombstonesResponse& page, v1::PurgeTombstonesResponse& s
   sum.mutable_refused_student_ids()->MergeFrom(page.refused_student_ids());
 }
 
-void PrintPurged(Session& session, const v1::PurgeTombstonesResponse& sum) {
+// `by_queues`: queues had a say in what went.
+void PrintPurged(Session& session, const v1::PurgeTombstonesResponse& sum, bool by_queues) {
   if (session.json) {
     session.out() << MessageJson(sum) << "\n";
     return;
@@ -247,7 +254,13 @@ void PrintPurged(Session& session, const v1::PurgeTombstonesResponse& sum) {
   const int refused = sum.refused_student_ids_size();
   session.out() << "purged " << WithCommas(sum.purged_tombstones()) << " tombstones of "
                 << WithCommas(sum.purged_students()) << " students; looked at "
-                << WithCommas(sum.examined()) << ", refused " << WithCommas(refused) << "\n";
+                << WithCommas(sum.examined()) << ", refused " << WithCommas(refused);
+  if (by_queues) session.out() << "; up to " << sum.through_sequence_number();
+  session.out() << "\n";
+  if (by_queues && sum.through_sequence_number() == 0) {
+    session.err() << "Nothing may go yet: a queue holds a message with the first number. Run it "
+                     "again later.\n";
+  }
   for (const std::string& id : sum.refused_student_ids()) {
     session.err() << "refused: " << client::Printable(id)
                   << ": the document has something else where enrollments are kept\n";
@@ -259,6 +272,7 @@ int RunPurge(Session& session, const PurgeOptions& options) {
   options.set.Fill(request);
   request.set_student_id(options.student);
   request.set_through_sequence_number(options.through);
+  for (const std::string& queue : options.queues) request.add_queues(queue);
   const absl::Status filled = options.change.Fill(*request.mutable_change());
   if (!filled.ok()) return session.Usage(filled);
   Progress progress(session.err(), session.terminal().err_is_terminal && !session.json);
@@ -273,7 +287,9 @@ int RunPurge(Session& session, const PurgeOptions& options) {
     progress.Show(sum.examined(), "students", 0);
   } while (!request.page_token().empty());
   progress.Clear();
-  if (status.ok() || sum.examined() > 0) PrintPurged(session, sum);
+  if (status.ok() || sum.examined() > 0) {
+    PrintPurged(session, sum, !options.queues.empty());
+  }
   if (status.ok()) return sum.refused_student_ids().empty() ? kExitOk : kExitRefused;
   session.out().flush();
   session.Refuse(status);
@@ -292,14 +308,20 @@ void AddPurge(CLI::App& app, Session& session) {
       ->required()
       ->check(CLI::PositiveNumber);
   command.add_option("STUDENT", options->student, "Only this student; all unless given");
+  AddRepeated(command, "--queue", options->queues,
+              "A queue that the messages come through, its dead letter queue too: only what is "
+              "below the numbers that are still in it goes; may be repeated")
+      ->type_name("NAME");
   options->set.AddTo(command);
   options->change.AddTo(command);
   command.footer(
       "Examples:\n"
       "  strata purge-tombstones 250000 --reason 'queue drained'\n"
       "  strata purge-tombstones 1001 1\n"
+      "  strata purge-tombstones 250000 --queue changes --queue dead-changes\n"
       "Safe only when no message up to THROUGH can still arrive for the first time: the queue has\n"
-      "been drained beyond it. Late duplicates are refused from then on. Students whose documents\n"
+      "been drained beyond it, as --queue sees to once all up to THROUGH are pushed. Late "
+      "duplicates are refused from then on. Students whose documents\n"
       "are not understood stay as they are and make exit status 1; of each thousand students "
       "looked\n"
       "at, the server names the first ten.");

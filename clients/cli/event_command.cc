@@ -11,7 +11,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <string_view>
+
+#include "clients/client/printable.h"
 
 extern char** environ;
 
@@ -137,27 +140,28 @@ class LastLine {
   std::string last_;
 };
 
+using Said = std::function<void(std::string_view text)>;
+
 // Reads what there is; false: there is nothing more to come.
-bool ReadSome(int descriptor, std::ostream& err, LastLine& last) {
+bool ReadSome(int descriptor, const Said& said) {
   char bytes[4096];
   for (;;) {
     const ssize_t count = read(descriptor, bytes, sizeof bytes);
     if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EINTR);
     const std::string_view text(bytes, static_cast<size_t>(count));
-    err << text << std::flush;
-    last.Add(text);
+    said(text);
   }
 }
 
 // Until the process has ended: what it left behind may hold its standard error open for longer.
-void Follow(pid_t process, int errors, std::ostream& err, LastLine& last) {
+void Follow(pid_t process, int errors, const Said& said) {
   const File ended(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
   pollfd watched[] = {{ended.get(), POLLIN, 0}, {errors, POLLIN, 0}};
   while ((watched[0].revents & POLLIN) == 0 && (watched[0].fd >= 0 || watched[1].fd >= 0)) {
     if (poll(watched, 2, -1) < 0 && errno != EINTR) break;
-    if (watched[1].revents != 0 && !ReadSome(errors, err, last)) watched[1].fd = -1;
+    if (watched[1].revents != 0 && !ReadSome(errors, said)) watched[1].fd = -1;
   }
-  if (watched[1].fd >= 0) ReadSome(errors, err, last);
+  if (watched[1].fd >= 0) ReadSome(errors, said);
 }
 
 std::string HowItEnded(int status) {
@@ -166,6 +170,15 @@ std::string HowItEnded(int status) {
 }
 
 }  // namespace
+
+std::string AsReason(const std::string& text) {
+  constexpr size_t kReasonBytesMax = 1024;
+  std::string reason = client::Printable(text);
+  if (reason.size() <= kReasonBytesMax) return reason;
+  size_t end = kReasonBytesMax;
+  while (end > 0 && (static_cast<unsigned char>(reason[end]) & 0xC0) == 0x80) --end;
+  return reason.substr(0, end);
+}
 
 absl::StatusOr<EventCommand::Ended> EventCommand::Run(
     const std::string& input, const std::vector<std::pair<std::string, std::string>>& variables) {
@@ -176,24 +189,30 @@ absl::StatusOr<EventCommand::Ended> EventCommand::Run(
   const File errors(pipe_ends[0]);
   File its_errors(pipe_ends[1]);
   fcntl(errors.get(), F_SETFL, O_NONBLOCK);
+  absl::StatusOr<pid_t> process;
   {
     const std::lock_guard lock(mutex_);
-    auto process = Spawn(arguments_, EnvironmentWith(variables), event.get(), its_errors.get());
+    process = Spawn(arguments_, EnvironmentWith(variables), event.get(), its_errors.get());
     if (!process.ok()) return process.status();
-    running_ = *process;
+    running_.insert(*process);
   }
   its_errors.Close();
   LastLine last;
-  Follow(running_, errors.get(), err_, last);
+  Follow(*process, errors.get(), [&](std::string_view text) {
+    last.Add(text);
+    const std::lock_guard lock(err_mutex_);
+    err_ << text << std::flush;
+  });
   const std::lock_guard lock(mutex_);
   int status = 0;
-  while (waitpid(running_, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(*process, &status, 0) < 0 && errno == EINTR) {
   }
-  running_ = 0;
+  running_.erase(*process);
   Ended ended;
   ended.well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  if (!ended.well) ended.reason = last.Take();
-  if (!ended.well && ended.reason.empty()) ended.reason = HowItEnded(status);
+  if (ended.well) return ended;
+  ended.how = HowItEnded(status);
+  ended.last_line = last.Take();
   return ended;
 }
 
@@ -203,7 +222,7 @@ void EventCommand::Kill() { Signal(SIGKILL); }
 
 void EventCommand::Signal(int signal) {
   const std::lock_guard lock(mutex_);
-  if (running_ != 0) kill(-running_, signal);
+  for (const pid_t process : running_) kill(-process, signal);
 }
 
 }  // namespace strata::cli

@@ -223,6 +223,16 @@ std::string MessageJson(const Message& message) {
   return json;
 }
 
+std::string ContentText(const v1::Content& content) {
+  std::string bson = content.bson();
+  if (!content.has_bson()) {
+    std::string json;
+    AppendStruct(content.json(), json);
+    bson = client::BsonFromJson(json).value_or("");
+  }
+  return client::JsonFromBson(bson, JsonStyle::kRelaxed).value_or("null");
+}
+
 std::string ValueText(const Value& value) {
   std::string json;
   AppendValue(value, json);

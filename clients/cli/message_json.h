@@ -13,6 +13,9 @@ namespace strata::cli {
 // arrived as BSON is written as what content.json would be, its members in their order.
 std::string MessageJson(const google::protobuf::Message& message);
 
+// Content as it would be typed: JSON on one line, numbers without wrappers.
+std::string ContentText(const v1::Content& content);
+
 // A value of a field change, as a person reads it: compact JSON, numbers without wrappers.
 std::string ValueText(const google::protobuf::Value& value);
 

@@ -216,15 +216,29 @@ CLI::Option* AddRepeated(CLI::App& command, const std::string& name,
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-absl::Status FillDuration(const std::string& option, const std::string& text,
-                          google::protobuf::Duration* duration) {
-  const absl::StatusOr<int64_t> milliseconds = client::ParseDurationMs(text);
+namespace {
+
+absl::Status FillMilliseconds(const std::string& option,
+                              const absl::StatusOr<int64_t>& milliseconds,
+                              google::protobuf::Duration* duration) {
   if (!milliseconds.ok()) {
     return absl::InvalidArgumentError(option + ": " + std::string(milliseconds.status().message()));
   }
   duration->set_seconds(*milliseconds / 1000);
   duration->set_nanos(static_cast<int32_t>(*milliseconds % 1000) * 1'000'000);
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status FillDuration(const std::string& option, const std::string& text,
+                          google::protobuf::Duration* duration) {
+  return FillMilliseconds(option, client::ParseDurationMs(text), duration);
+}
+
+absl::Status FillLongDuration(const std::string& option, const std::string& text,
+                              google::protobuf::Duration* duration) {
+  return FillMilliseconds(option, client::ParseLongDurationMs(text), duration);
 }
 
 absl::Status FillTime(const std::string& option, const std::string& text,

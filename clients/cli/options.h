@@ -190,6 +190,10 @@ CLI::Option* AddRepeated(CLI::App& command, const std::string& name,
 absl::Status FillDuration(const std::string& option, const std::string& text,
                           google::protobuf::Duration* duration);
 
+// The same for one that may be 0, or years: "30d".
+absl::Status FillLongDuration(const std::string& option, const std::string& text,
+                              google::protobuf::Duration* duration);
+
 // Help texts that more than one command needs.
 inline constexpr char kConditionsHelp[] =
     "Conditions: PATH=VALUE, also with != < <= > >=, PATH~REGEX, PATH (is there), !PATH (is not), "

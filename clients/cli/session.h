@@ -103,6 +103,7 @@ class Session {
   }
   v1::LeaseService::Stub& StubOf(v1::LeaseService::Stub*) { return *connection().leases; }
   v1::FeedService::Stub& StubOf(v1::FeedService::Stub*) { return *connection().feed; }
+  v1::QueueService::Stub& StubOf(v1::QueueService::Stub*) { return *connection().queues; }
 
   Terminal terminal_;
   int64_t timeout_ms_ = 30'000;

@@ -88,6 +88,10 @@ int RunStrata(const std::vector<std::string>& arguments, Terminal terminal) {
   AddEnrollmentCommands(app, session);
   AddTransactionCommands(app, session);
   AddLeaseCommands(app, session);
+  AddQueueCommands(app, session);
+  AddPushCommand(app, session);
+  AddMessageCommands(app, session);
+  AddWorkCommand(app, session);
   AddWatchCommand(app, session);
   AddSubscriptionCommands(app, session);
   AddConsumeCommand(app, session);

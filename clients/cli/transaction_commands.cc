@@ -7,6 +7,7 @@
 #include "clients/cli/input_file.h"
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
+#include "clients/cli/queued_message.h"
 #include "clients/client/commit_request.h"
 #include "clients/client/printable.h"
 
@@ -55,6 +56,15 @@ int PrintCommitted(Session& session, const v1::CommitRequest& request,
     session.out() << client::Printable(line) << "\n";
   }
   if (request.validate_only()) return kExitOk;
+  if (request.acknowledge_size() > 0) {
+    session.out() << "acknowledged " << request.acknowledge_size()
+                  << (request.acknowledge_size() == 1 ? " message\n" : " messages\n");
+  }
+  for (int i = 0; i < response.message_ids_size() && i < request.pushes_size(); ++i) {
+    session.out() << client::Printable("pushed " + response.message_ids(i) + " to " +
+                                       request.pushes(i).queue())
+                  << "\n";
+  }
   std::string line = "transaction " + response.transaction_id();
   if (response.commit_position() > 0) {
     line += ", commit " + std::to_string(response.commit_position());
@@ -66,18 +76,33 @@ int PrintCommitted(Session& session, const v1::CommitRequest& request,
 
 struct CommitOptions {
   std::string file;
+  std::vector<std::string> acknowledge;
+  std::vector<std::string> pushes;
   LeaseOption lease;
 };
 
-int RunCommit(Session& session, const CommitOptions& options) {
-  const std::string& file = options.file;
+absl::StatusOr<v1::CommitRequest> ReadCommitRequest(Session& session, const std::string& file) {
   InputFile input(file, session.in());
-  if (!input.is_open()) return session.Usage("cannot read " + file);
+  if (!input.is_open()) return absl::InvalidArgumentError("cannot read " + file);
   std::ostringstream text;
   text << input.stream().rdbuf();
   absl::StatusOr<v1::CommitRequest> request = client::CommitRequestFromJson(text.str());
-  if (!request.ok()) {
-    return session.Usage(input.name() + ": " + std::string(request.status().message()));
+  if (request.ok()) return request;
+  return absl::InvalidArgumentError(input.name() + ": " + std::string(request.status().message()));
+}
+
+int RunCommit(Session& session, const CommitOptions& options) {
+  if (options.file.empty() && options.acknowledge.empty() && options.pushes.empty()) {
+    return session.Usage("there is nothing to commit: name a FILE, --acknowledge or --push");
+  }
+  absl::StatusOr<v1::CommitRequest> request;
+  request = options.file.empty() ? v1::CommitRequest() : ReadCommitRequest(session, options.file);
+  if (!request.ok()) return session.Usage(request.status());
+  for (const std::string& token : options.acknowledge) request->add_acknowledge(token);
+  for (const std::string& text : options.pushes) {
+    absl::StatusOr<v1::QueuePush> push = QueuePushArgument(text);
+    if (!push.ok()) return session.Usage(push.status());
+    *request->add_pushes() = *std::move(push);
   }
   const absl::Status leased = options.lease.FillRequest(*request);
   if (!leased.ok()) return session.Usage(leased);
@@ -98,7 +123,10 @@ constexpr char kCommitFooter[] =
     {"update": {"collection": "accounts", "id": "b",
                 "patch": {"operations": [{"path": "/balance", "increment": 100}]}}}]}
   END
-All of its writes take effect, or none. With a request_id the command may be repeated safely.
+All of its writes take effect, or none; so do what is acknowledged ("acknowledge": [TOKEN]) and what
+is pushed ("pushes": [{"queue": "mails", "message": {"payload": {"json": {...}}}}]):
+  strata commit transfer.json --acknowledge "$STRATA_TOKEN" --push 'mails={"to": "ann"}'
+With a request_id the command may be repeated safely.
 Contents ({"create": {..., "content": {"json": {...}}}}) are read as everywhere: members keep their
 order, 1 and 1.0 are different numbers.)";
 
@@ -106,7 +134,16 @@ void AddCommit(CLI::App& app, Session& session) {
   CLI::App& command =
       *app.add_subcommand("commit", "Change several documents together: a transaction");
   auto options = std::make_shared<CommitOptions>();
-  command.add_option("FILE", options->file, "The request as JSON; -: standard input")->required();
+  command.add_option("FILE", options->file,
+                     "The request as JSON; -: standard input; may be left out where --acknowledge "
+                     "or --push says all");
+  AddRepeated(
+      command, "--acknowledge", options->acknowledge,
+      "Besides, the message with this token is done (strata reserve, work); may be repeated")
+      ->type_name("TOKEN");
+  AddRepeated(command, "--push", options->pushes,
+              "Besides, push a message; the JSON also as @FILE; may be repeated")
+      ->type_name("QUEUE=JSON");
   options->lease.AddTo(command);
   command.footer(kCommitFooter);
   command.callback([&session, options] {

@@ -68,7 +68,8 @@ Connection Connect(const std::string& server, const Credentials& credentials) {
           .enrollments = v1::EnrollmentService::NewStub(channel),
           .transactions = v1::TransactionService::NewStub(channel),
           .leases = v1::LeaseService::NewStub(channel),
-          .feed = v1::FeedService::NewStub(channel)};
+          .feed = v1::FeedService::NewStub(channel),
+          .queues = v1::QueueService::NewStub(channel)};
 }
 
 }  // namespace strata::client

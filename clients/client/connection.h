@@ -12,6 +12,7 @@
 #include "strata/v1/enrollment_service.grpc.pb.h"
 #include "strata/v1/feed_service.grpc.pb.h"
 #include "strata/v1/lease_service.grpc.pb.h"
+#include "strata/v1/queue_service.grpc.pb.h"
 #include "strata/v1/transaction_service.grpc.pb.h"
 
 namespace strata::client {
@@ -24,6 +25,7 @@ struct Connection {
   std::unique_ptr<v1::TransactionService::Stub> transactions;
   std::unique_ptr<v1::LeaseService::Stub> leases;
   std::unique_ptr<v1::FeedService::Stub> feed;
+  std::unique_ptr<v1::QueueService::Stub> queues;
 };
 
 // Names the server, "host:port", and presents the credentials with every call; does not wait until

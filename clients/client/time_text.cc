@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 
 namespace strata::client {
 namespace {
@@ -130,20 +131,43 @@ std::string FormatTime(Instant time) {
 
 std::string FormatTimeShort(Instant time) { return FormatSeconds(time.seconds, ' '); }
 
-absl::StatusOr<int64_t> ParseDurationMs(std::string_view text) {
+namespace {
+
+// NaN for what is no duration.
+double Milliseconds(std::string_view text) {
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
   const std::string_view unit(rest, static_cast<size_t>(end - rest));
-  double scale = 0;
+  double scale = std::numeric_limits<double>::quiet_NaN();
   if (unit.empty() || unit == "s") scale = 1000;
   if (unit == "ms") scale = 1;
   if (unit == "m") scale = 60'000;
   if (unit == "h") scale = 3'600'000;
-  const double milliseconds = number * scale;
-  if (error != std::errc() || !(milliseconds >= 1 && milliseconds <= 1e9)) {
-    return absl::InvalidArgumentError("'" + std::string(text) +
-                                      "' is not a duration; write 30, 1.5s, 250ms, 2m or 1h");
+  if (unit == "d") scale = 86'400'000;
+  return error == std::errc() ? number * scale : std::numeric_limits<double>::quiet_NaN();
+}
+
+absl::Status NotADuration(std::string_view text, std::string_view examples) {
+  return absl::InvalidArgumentError("'" + std::string(text) + "' is not a duration; write " +
+                                    std::string(examples));
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> ParseDurationMs(std::string_view text) {
+  const double milliseconds = text.ends_with('d') ? 0 : Milliseconds(text);
+  if (!(milliseconds >= 1 && milliseconds <= 1e9)) {
+    return NotADuration(text, "30, 1.5s, 250ms, 2m or 1h");
+  }
+  return static_cast<int64_t>(milliseconds);
+}
+
+absl::StatusOr<int64_t> ParseLongDurationMs(std::string_view text) {
+  constexpr double kTenYears = 3660.0 * 86'400'000;
+  const double milliseconds = Milliseconds(text);
+  if (!(milliseconds >= 0 && milliseconds <= kTenYears)) {
+    return NotADuration(text, "30, 1.5s, 250ms, 2m, 1h or 30d");
   }
   return static_cast<int64_t>(milliseconds);
 }

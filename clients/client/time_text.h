@@ -33,4 +33,7 @@ std::string FormatTimeShort(Instant time);
 // milliseconds, 1 to 10^9; INVALID_ARGUMENT for everything else.
 absl::StatusOr<int64_t> ParseDurationMs(std::string_view text);
 
+// As ParseDurationMs, but 0 to ten years (of 366 days), and with days too: "30d".
+absl::StatusOr<int64_t> ParseLongDurationMs(std::string_view text);
+
 }  // namespace strata::client
