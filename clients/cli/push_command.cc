@@ -153,8 +153,8 @@ constexpr char kFooter[] =
   strata push changes @messages.ndjson.zst --lines
   kcat -C -t enrollments -e -u | strata push changes - --lines
 
-With --lines each line is a message, a JSON object, and PAYLOAD names a file (which may be compressed
-with zstd) or is -. A member sequence_number that is a whole number is the message's --sequence too,
+With --lines each line is a message, a JSON object, and PAYLOAD names a file (which may be
+compressed with zstd) or is -. A member sequence_number that is a whole number is the message's --sequence too,
 so that strata purge-tombstones --queue knows which are still to come. Lines that are malformed or
 refused are named on standard error, the others go on. Calls without a definite answer are repeated
 for --retry-for; each line has a request id of its own for that, ID/LINE, so that it is pushed once.
