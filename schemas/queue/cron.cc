@@ -1,14 +1,13 @@
 #include "schemas/queue/cron.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -21,7 +20,6 @@ namespace {
 
 constexpr int64_t kMicrosInMinute = 60'000'000;
 constexpr absl::CivilMinute kEpoch(1970, 1, 1);
-constexpr int kMinutesInHour = 60;
 constexpr int kMinutesInDay = 24 * 60;
 constexpr std::string_view kBlanks = " \t";
 
@@ -137,7 +135,7 @@ absl::StatusOr<uint64_t> ParseElement(const Field& field, std::string_view text,
     } else if (slash == element.npos) {
       last = first;
     } else if (field.IsWeekday() && first == kSundayToo) {
-      first = kSunday;  // else Sunday would be ahead of the days behind it or not, as it is spelled
+      first = kSunday;  // so that 7/2 is what SUN/2 is
     }
   }
   int step = 1;
@@ -298,24 +296,24 @@ bool CronExpression::MatchesDay(absl::CivilDay day) const {
 
 std::optional<absl::CivilMinute> CronExpression::FirstFrom(absl::CivilMinute minute) const {
   if (Has(hours_, minute.hour())) {
-    const auto same_hour = LowestFrom(minutes_, minute.minute());
-    if (same_hour) return absl::CivilMinute(absl::CivilHour(minute)) + *same_hour;
+    if (const auto found = LowestFrom(minutes_, minute.minute())) {
+      return minute + (*found - minute.minute());
+    }
   }
   const auto hour = LowestFrom(hours_, minute.hour() + 1);
   if (!hour) return std::nullopt;
-  return absl::CivilMinute(absl::CivilDay(minute)) +
-         (*hour * kMinutesInHour + *LowestFrom(minutes_, 0));
+  return absl::CivilMinute(absl::CivilDay(minute)) + (*hour * 60 + *LowestFrom(minutes_, 0));
 }
 
 std::optional<absl::CivilMinute> CronExpression::LastUpTo(absl::CivilMinute minute) const {
   if (Has(hours_, minute.hour())) {
-    const auto same_hour = HighestUpTo(minutes_, minute.minute());
-    if (same_hour) return absl::CivilMinute(absl::CivilHour(minute)) + *same_hour;
+    if (const auto found = HighestUpTo(minutes_, minute.minute())) {
+      return minute - (minute.minute() - *found);
+    }
   }
   const auto hour = HighestUpTo(hours_, minute.hour() - 1);
   if (!hour) return std::nullopt;
-  return absl::CivilMinute(absl::CivilDay(minute)) +
-         (*hour * kMinutesInHour + *HighestUpTo(minutes_, kMinutesInHour - 1));
+  return absl::CivilMinute(absl::CivilDay(minute)) + (*hour * 60 + *HighestUpTo(minutes_, 59));
 }
 
 }  // namespace strata::queue

@@ -43,9 +43,9 @@ class CronExpression {
   // message says which of the fields is wrong and what it may hold.
   static absl::StatusOr<CronExpression> Parse(std::string_view text);
 
-  // The first time after `time` that matches: the beginning of a minute. Nothing if there is none
-  // in the 8 years behind the minute of `time`, as may be for a 29 February that has to be a
-  // certain day of the week, or none that UnixMicros can tell.
+  // The first time after `time` that matches, which is the beginning of a minute. Nothing if there
+  // is none in the 8 years from the minute of `time` on (asked later there may be: a 29 February
+  // that has to be a Sunday comes after 28 years), or none that UnixMicros can tell.
   std::optional<UnixMicros> NextAfter(UnixMicros time) const;
 
   // The newest time after `from_exclusive` and up to `until_inclusive` that matches; nothing if
