@@ -154,14 +154,14 @@ constexpr char kFooter[] =
   kcat -C -t enrollments -e -u | strata push changes - --lines
 
 With --lines each line is a message, a JSON object, and PAYLOAD names a file (which may be
-compressed with zstd) or is -. A member sequence_number that is a whole number is the message's --sequence too,
-so that strata purge-tombstones --queue knows which are still to come. Lines that are malformed or
-refused are named on standard error, the others go on. Calls without a definite answer are repeated
-for --retry-for; each line has a request id of its own for that, ID/LINE, so that it is pushed once.
-Running the command again with the same --request-id is as safe, within 24 hours.
-Calls of up to a hundred lines go side by side, which may change the order of lines that far apart;
-not with --key, nor with --in-flight 1.
-Exit status 1 if any line was malformed or refused.)";
+compressed with zstd) or is -. A member sequence_number that is a whole number is the message's
+--sequence too, so that strata purge-tombstones --queue knows which are still to come. Lines that
+are malformed or refused are named on standard error, the others go on. Calls without a definite
+answer are repeated for --retry-for; each line has a request id of its own for that, ID/LINE, so
+that it is pushed once. Running the command again with the same --request-id is as safe, within 24
+hours. Calls of up to a hundred lines go side by side, which may change the order of lines that
+far apart; not with --key, nor with --in-flight 1. Exit status 1 if any line was malformed or
+refused.)";
 
 void AddOptions(CLI::App& command, PushOptions& options) {
   command.add_option("QUEUE", options.queue, "The queue")->required();
