@@ -110,6 +110,7 @@ FakeServer::FakeServer(const std::shared_ptr<grpc::ServerCredentials>& credentia
   builder.RegisterService(&transactions);
   builder.RegisterService(&leases);
   builder.RegisterService(&feed);
+  builder.RegisterService(&queues);
   server_ = builder.BuildAndStart();
   address_ = "127.0.0.1:" + std::to_string(port);
 }

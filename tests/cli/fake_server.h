@@ -18,6 +18,7 @@
 #include "tests/cli/fake_enrollments.h"
 #include "tests/cli/fake_feed.h"
 #include "tests/cli/fake_leases.h"
+#include "tests/cli/fake_queues.h"
 #include "tests/cli/fake_transactions.h"
 
 namespace strata::cli {
@@ -46,6 +47,7 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   FakeTransactions transactions;
   FakeLeases leases;
   FakeFeed feed;
+  FakeQueues queues;
 
   // The next writes fail with these, one each, before anything is done.
   std::deque<grpc::Status> failures;
