@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <set>
 #include <string>
 
 #include "clients/cli/pusher.h"

@@ -1,8 +1,8 @@
 // Claims about the commands of queues but push and work: what they send and what they print.
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <string>
+#include <vector>
 
 #include "clients/client/extended_json.h"
 #include "google/protobuf/util/json_util.h"

@@ -60,6 +60,15 @@ TEST(Duration, HasUnits) {
   }
 }
 
+TEST(Duration, LongOnesHaveDays) {
+  EXPECT_EQ(ParseLongDurationMs("0").value(), 0);
+  EXPECT_EQ(ParseLongDurationMs("250ms").value(), 250);
+  EXPECT_EQ(ParseLongDurationMs("3650d").value(), 315'360'000'000);
+  for (const std::string text : {"", "d", "-1s", "3661d", "1y", "nan"}) {
+    EXPECT_FALSE(ParseLongDurationMs(text).ok()) << text;
+  }
+}
+
 TEST(Printable, NothingReachesTheTerminalThatItObeys) {
   EXPECT_EQ(Printable("plain é 日本"), "plain é 日本");
   EXPECT_EQ(Printable("two\nlines\tand\ra tab"), "two lines and a tab");
