@@ -259,6 +259,20 @@ void Dispatcher::EndConsumers(const absl::Status& status) {
   for (const Waiting& waiting : consumers) waiting.consumer->End(status);
 }
 
+void Dispatcher::EndWaiting(const absl::Status& status) {
+  std::vector<ConsumerPtr> ending;
+  {
+    const std::lock_guard lock(mutex_);
+    const Steady now = environment_->clock.SteadyNow();
+    std::erase_if(consumers_, [&](const Waiting& waiting) {
+      if (waiting.consumer->until() <= now) return false;
+      ending.push_back(waiting.consumer);
+      return true;
+    });
+  }
+  for (const ConsumerPtr& consumer : ending) consumer->End(status);
+}
+
 UnixMicros Dispatcher::NowLocked() { return std::max(environment_->clock.Now(), latest_); }
 
 UnixMicros Dispatcher::NextTimeLocked() {
@@ -312,7 +326,7 @@ bool Dispatcher::Step() {
   }
   if (atomic()) {
     round->groups.push_back(all);
-    Plan(round, all);
+    Plan(all);
     if (!all->failed) HandOutReady(round, all);
   } else {
     HandOutReady(round, all);
@@ -324,7 +338,7 @@ bool Dispatcher::Step() {
   }
   round->open = round->groups.size() + 1;
   for (const GroupPtr& group : round->groups) {
-    if (!atomic()) Plan(round, group);
+    if (!atomic()) Plan(group);
     if (Commit(round, group)) --round->open;
   }
   if (--round->open != 0) return false;
@@ -439,7 +453,7 @@ Place Dispatcher::PlaceOf(const Group& group) {
   return {*group.queue, group.dead_letter_queue.get(), NextTime()};
 }
 
-void Dispatcher::Plan(const RoundPtr& /*round*/, const GroupPtr& group) {
+void Dispatcher::Plan(const GroupPtr& group) {
   group->draft = std::make_unique<Draft>(environment_->store, atomic());
   group->draft->Forget(Now(), group->attempts);
   if (absl::Status planned = PlanAll(*group); !planned.ok()) Fail(*group, planned);
@@ -465,10 +479,27 @@ absl::Status Dispatcher::PlanAll(Group& group) {
       refusal = step.operation->Check(draft, PlaceOf(group));
     }
     absl::Status planned = refusal;
-    if (planned.ok()) planned = step.operation->Plan(step.step, draft, PlaceOf(group));
+    if (planned.ok()) {
+      planned = step.operation->Plan(step.step, draft, PlaceOf(group));
+      if (!planned.ok() && IsOutdated(draft, step.operation->Concerns(step.step))) {
+        planned = step.operation->Plan(step.step, draft, PlaceOf(group));
+      }
+    }
     if (!planned.ok()) step.operation->Fail(step.step, planned);
   }
   return absl::OkStatus();
+}
+
+// Whether what was known of the message, and so what was decided on it, is no more true. Only where
+// nothing is written: else the guard says so.
+bool Dispatcher::IsOutdated(Draft& draft, const std::optional<MessageId>& id) {
+  if (!id) return false;
+  const absl::StatusOr<bool> otherwise = draft.Verify(*id);
+  if (!otherwise.ok() || !*otherwise) return false;
+  const std::lock_guard lock(mutex_);
+  known_.Forget(*id);
+  others_ = true;
+  return true;
 }
 
 // The first message of those that are ready in the store and in the draft. One that the draft makes
@@ -523,7 +554,10 @@ void Dispatcher::HandOutReady(const RoundPtr& round, const GroupPtr& group) {
       group->steps.push_back({hand_out, step});
       ++handed;
       if (group->draft) {
-        const absl::Status planned = hand_out->Plan(step, *group->draft, PlaceOf(*group));
+        absl::Status planned = hand_out->Plan(step, *group->draft, PlaceOf(*group));
+        if (!hand_out->handed(step) && IsOutdated(*group->draft, entry->hint.id)) {
+          planned = hand_out->Plan(step, *group->draft, PlaceOf(*group));
+        }
         if (!planned.ok()) hand_out->Fail(step, planned);
         if (!hand_out->handed(step)) continue;
         const Message& message = hand_out->all()[step].message;
@@ -565,7 +599,7 @@ void Dispatcher::GoOn(const RoundPtr& round, const GroupPtr& group,
                       const store::CommitResult& result) {
   const Doors::Visit visit(environment_->doors);
   if (!visit.let_in()) return;
-  group->ended = EndCommit(round, group, result);
+  group->ended = EndCommit(group, result);
   if (!group->turn.exchange(true)) return;  // whoever called Commit has not returned, and goes on
   if (!group->ended && !Commit(round, group)) return;
   if (--round->open != 0) return;
@@ -575,8 +609,7 @@ void Dispatcher::GoOn(const RoundPtr& round, const GroupPtr& group,
 }
 
 // What became of a group's commit. False: it has been planned anew.
-bool Dispatcher::EndCommit(const RoundPtr& round, const GroupPtr& group,
-                           const store::CommitResult& result) {
+bool Dispatcher::EndCommit(const GroupPtr& group, const store::CommitResult& result) {
   Changes changes{std::move(group->planned.index), std::move(group->planned.written),
                   result.position};
   if (!result.status.ok() || !result.committed) {
@@ -592,7 +625,7 @@ bool Dispatcher::EndCommit(const RoundPtr& round, const GroupPtr& group,
     Fail(*group, result.status);
     return true;
   }
-  if (!result.committed) return LoseRace(round, group);
+  if (!result.committed) return LoseRace(group);
   std::vector<Release> released;
   {
     const std::lock_guard lock(mutex_);
@@ -615,7 +648,7 @@ bool Dispatcher::EndCommit(const RoundPtr& round, const GroupPtr& group,
   return true;
 }
 
-bool Dispatcher::LoseRace(const RoundPtr& round, const GroupPtr& group) {
+bool Dispatcher::LoseRace(const GroupPtr& group) {
   absl::StatusOr<QueueRecordPtr> queue = environment_->directory.FindAnew(name_);
   if (queue.ok() && (*queue == nullptr || (*queue)->incarnation != incarnation_)) {
     queue = QueueNotFound(name_);
@@ -635,7 +668,7 @@ bool Dispatcher::LoseRace(const RoundPtr& round, const GroupPtr& group) {
     lost_race_ = true;
     queue_ = *std::move(queue);
   }
-  Plan(round, group);
+  Plan(group);
   return group->failed || !group->draft->changes();
 }
 

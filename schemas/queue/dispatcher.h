@@ -153,6 +153,8 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void Close(const absl::Status& status);
   // The consumers end with it; what is asked else goes on.
   void EndConsumers(const absl::Status& status);
+  // Those of them who wait for what is not there yet.
+  void EndWaiting(const absl::Status& status);
 
   absl::StatusOr<QueueStatistics> Statistics();
   QueueCounts counts() const;
@@ -186,15 +188,16 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void EndThoseInTime(const Round& round);
   absl::Status FindQueues(Group& group);
   Place PlaceOf(const Group& group);
-  void Plan(const RoundPtr& round, const GroupPtr& group);
+  void Plan(const GroupPtr& group);
   absl::Status PlanAll(Group& group);
   void HandOutReady(const RoundPtr& round, const GroupPtr& group);
   std::optional<Window::Entry> TakeNext(const GroupPtr& group, bool suspects,
                                         std::deque<Hint>& drafted);
   bool Commit(const RoundPtr& round, const GroupPtr& group);
   void GoOn(const RoundPtr& round, const GroupPtr& group, const store::CommitResult& result);
-  bool EndCommit(const RoundPtr& round, const GroupPtr& group, const store::CommitResult& result);
-  bool LoseRace(const RoundPtr& round, const GroupPtr& group);
+  bool EndCommit(const GroupPtr& group, const store::CommitResult& result);
+  bool LoseRace(const GroupPtr& group);
+  bool IsOutdated(Draft& draft, const std::optional<MessageId>& id);
   static void Fail(Group& group, const absl::Status& status);
   void EndRound(const RoundPtr& round);
   void EndHandOut(HandOutOperation& hand_out);

@@ -77,8 +77,6 @@ bool Contains(const std::vector<Key>& keys, const Key& key) {
 
 }  // namespace
 
-std::string_view HintValue(bool reserved) { return reserved ? kReserved : kPlain; }
-
 bool IsReserved(std::string_view hint_value) { return hint_value == kReserved; }
 
 std::string Order::Encode() const {
@@ -109,7 +107,18 @@ void Draft::Know(const MessageId& id, Message message, store::Stamp stamp) {
   entry.stored = std::move(message);
   entry.stamp = stamp;
   entry.drafted = entry.stored;
+  entry.known = true;
   messages_.try_emplace(id, std::move(entry));
+}
+
+absl::StatusOr<bool> Draft::Verify(const MessageId& id) {
+  const auto found = messages_.find(id);
+  if (found == messages_.end() || !found->second.known || found->second.changed) return false;
+  Entry read;
+  RETURN_IF_ERROR(Load(id, read));
+  const bool otherwise = read.stamp != found->second.stamp;
+  found->second = std::move(read);
+  return otherwise;
 }
 
 absl::Status Draft::Load(const MessageId& id, Entry& entry) {
@@ -249,6 +258,14 @@ std::vector<Hint> Draft::Ready(int64_t queue, UnixMicros now) const {
     ready.push_back({HintKind::kDue, message->priority, message->time, id, message->hint_base});
   }
   return ready;
+}
+
+bool Draft::Join(Keyspace keyspace, std::string key, std::string value, store::Stamp stamp) {
+  for (const store::Write& write : joined_.writes()) {
+    if (write.keyspace == keyspace && write.key == key) return false;
+  }
+  joined_.Replace(keyspace, std::move(key), std::move(value), stamp);
+  return true;
 }
 
 void Draft::DropHint(std::string key) { dropped_.push_back(std::move(key)); }

@@ -36,8 +36,7 @@ struct Written {
   std::optional<Message> message;  // none: it was deleted
 };
 
-// The value of a due hint.
-std::string_view HintValue(bool reserved);
+// Whether the message of a due hint with that value is RESERVED.
 bool IsReserved(std::string_view hint_value);
 
 // An ordering key that has unfinished messages. Its record is replaced under its stamp by each push
@@ -67,8 +66,11 @@ class Draft {
   // other one takes such a record as it is stored.
   void Forget(UnixMicros now, int attempt) { forgotten_ = attempt % 2 == 0 ? now : 0; }
 
-  // Saves reading the message: it is stored so, under that stamp.
+  // Saves reading the message: it was stored so, under that stamp. Whoever writes it finds out by
+  // its guard whether it still is; whoever is refused for it has to Verify it.
   void Know(const MessageId& id, Message message, store::Stamp stamp);
+  // Reads a message that was only known; whether it is stored otherwise by now.
+  absl::StatusOr<bool> Verify(const MessageId& id);
 
   // The message as the draft has it, null if there is none; a tombstone is one. A payload that lies
   // beside is not read. RECORD_CORRUPT, STORE_UNAVAILABLE.
@@ -95,8 +97,8 @@ class Draft {
   void Require(const QueueRecord& queue);
   // Deletes a hint that can no more come true.
   void DropHint(std::string key);
-  // More that commits with the rest.
-  void Join(store::WriteBatch batch) { joined_.Append(std::move(batch)); }
+  // A record that is replaced with the rest. False, and it is not: it is joined already.
+  bool Join(store::Keyspace keyspace, std::string key, std::string value, store::Stamp stamp);
 
   // The hints of messages of the queue which the draft has changed and that may be handed out now.
   std::vector<Hint> Ready(int64_t queue, UnixMicros now) const;
@@ -118,8 +120,8 @@ class Draft {
     store::Stamp stamp = 0;
     std::optional<Message> drafted;
     bool changed = false;
-    bool payload_read = false;  // of a payload that lies beside
-    bool new_payload = false;
+    bool known = false;        // and not read
+    bool new_payload = false;  // that lies beside
   };
   struct OrderEntry {
     std::optional<Order> stored;

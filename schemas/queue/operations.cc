@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/queue/queue_errors.h"
@@ -48,10 +49,14 @@ PushOperation::PushOperation(std::vector<PreparedPush> messages, Deadline deadli
 
 // So that none is pushed where one is refused.
 absl::Status PushOperation::Check(Draft& draft, const Place& place) {
+  absl::flat_hash_map<MessageId, std::string> requests;
   for (size_t i = 0; i < messages_.size(); ++i) {
     const NewMessage& message = messages_[i].message;
     ASSIGN_OR_RETURN(const Message* stored, draft.Find(message.id));
-    if (stored != nullptr && !stored->gone(place.now) && stored->request != message.request) {
+    const bool stands = stored != nullptr && !stored->gone(place.now);
+    const std::string& before =
+        requests.try_emplace(message.id, stands ? stored->request : message.request).first->second;
+    if (before != message.request) {
       return InField(PushReused(place.queue.name), FieldOf(i));
     }
     if (message.ordering_key.empty()) continue;

@@ -180,6 +180,10 @@ absl::StatusOr<const Message*> FindHeld(Draft& draft, const Place& place, const 
     if (message->stage == Stage::kReserved) return message;
     if (message->stage == Stage::kFinished || message->stage == Stage::kStub) return nullptr;
   }
+  // It was purged, and what is left says nothing of deliveries.
+  if (message->stage == Stage::kStub && message->delivery == 0) {
+    return MessageNotFound(token.message);
+  }
   return ReservationLost(token, *message);
 }
 
@@ -364,6 +368,7 @@ absl::StatusOr<bool> PlanPurge(Draft& draft, const Place& place, const MessageId
   if (state && stored->StateAt(place.now) != *state) return false;
   Message message = *stored;
   ASSIGN_OR_RETURN(OrderStep leave, PlanLeave(draft, id, message));
+  message.delivery = 0;  // nobody's token is to take it for acknowledged
   Put(draft, id, Rest(std::move(message), place.now));
   Apply(draft, place.queue.incarnation, std::move(leave));
   return true;

@@ -260,6 +260,8 @@ void Queues::Impl::Reserve(ReserveRequest request, ReserveCallback done) {
   (*dispatcher)
       ->Add(std::make_shared<Call>(std::move(request), until, counted ? &waiting_ : nullptr,
                                    std::move(done)));
+  // StopWaiting may have come in between.
+  if (draining_) (*dispatcher)->EndWaiting(Draining());
 }
 
 void Queues::Impl::OnTokens(const std::vector<std::string>& tokens, Deadline deadline,
@@ -546,7 +548,9 @@ absl::StatusOr<std::unique_ptr<Receiver>> Queues::Impl::Receive(
     const std::shared_ptr<Impl> self = weak.lock();
     if (self == nullptr) return;
     const Doors::Visit visit(self->environment_->doors);
-    if (visit.let_in()) dispatcher->Add(consumer);
+    if (!visit.let_in()) return;
+    dispatcher->Add(consumer);
+    if (self->draining_) dispatcher->EndWaiting(Draining());
   });
   return receiver;
 }
@@ -593,7 +597,7 @@ absl::StatusOr<std::unique_ptr<UnitSteps>> Queues::Impl::PlanUnit(
 void Queues::Impl::StopWaiting() {
   draining_ = true;
   for (const DispatcherPtr& dispatcher : directory_.dispatchers()) {
-    dispatcher->EndConsumers(Draining());
+    dispatcher->EndWaiting(Draining());
   }
 }
 
@@ -652,7 +656,7 @@ absl::StatusOr<Queue> Queues::Get(const std::string& name) const {
 absl::StatusOr<QueueStatistics> Queues::Statistics(const std::string& name) {
   ASSIGN_OR_RETURN(const DispatcherPtr dispatcher, impl_->directory().RequireDispatcher(name));
   ASSIGN_OR_RETURN(QueueStatistics statistics, dispatcher->Statistics());
-  ASSIGN_OR_RETURN(statistics.low_watermark, LowWatermark(name));
+  ASSIGN_OR_RETURN(statistics.low_watermark, LowWatermark({name}));
   return statistics;
 }
 
@@ -783,9 +787,27 @@ absl::StatusOr<std::unique_ptr<UnitSteps>> Queues::PlanUnit(std::vector<std::str
   return impl_->PlanUnit(std::move(acknowledge), std::move(pushes));
 }
 
-absl::StatusOr<std::optional<int64_t>> Queues::LowWatermark(const std::string& queue) const {
-  ASSIGN_OR_RETURN(const QueueRecordPtr record, impl_->directory().Require(queue));
-  return ReadWatermark(impl_->store(), *record);
+absl::StatusOr<std::optional<int64_t>> Queues::LowWatermark(
+    const std::vector<std::string>& queues) const {
+  std::vector<QueueRecordPtr> records;
+  for (size_t i = 0; i < queues.size(); ++i) {
+    const std::string field = "queues[" + std::to_string(i) + "]";
+    RETURN_IF_ERROR(versioning::ValidateName(field, queues[i]));
+    ASSIGN_OR_RETURN(QueueRecordPtr record, impl_->directory().Require(queues[i], field));
+    records.push_back(std::move(record));
+  }
+  // As of one moment; else twice, so that a message that moves from one of them to another that was
+  // looked at before is found there.
+  const std::unique_ptr<store::Reader> reader = impl_->store().Snapshot();
+  const int looks = impl_->environment().capabilities.snapshots ? 1 : 2;
+  std::optional<int64_t> least;
+  for (int look = 0; look < looks; ++look) {
+    for (const QueueRecordPtr& record : records) {
+      ASSIGN_OR_RETURN(const std::optional<int64_t> low, ReadWatermark(*reader, *record));
+      if (low && (!least || *low < *least)) least = low;
+    }
+  }
+  return least;
 }
 
 std::vector<std::pair<std::string, QueueCounts>> Queues::counts() const {

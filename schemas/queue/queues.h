@@ -306,8 +306,9 @@ class Queues {
   absl::StatusOr<std::unique_ptr<UnitSteps>> PlanUnit(std::vector<std::string> acknowledge,
                                                       std::vector<UnitPush> pushes);
 
-  // The least sequence number among the messages of a queue that have one and are not finished.
-  absl::StatusOr<std::optional<int64_t>> LowWatermark(const std::string& queue) const;
+  // The least sequence number among the messages of these queues that have one and are not
+  // finished. Errors name "queues[i]".
+  absl::StatusOr<std::optional<int64_t>> LowWatermark(const std::vector<std::string>& queues) const;
 
   // Of the queues that were used since the process began.
   std::vector<std::pair<std::string, QueueCounts>> counts() const;

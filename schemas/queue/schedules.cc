@@ -32,9 +32,12 @@ absl::StatusOr<std::optional<ScheduleRecord>> ReadSchedule(const store::Reader& 
   return ScheduleRecord::Decode(key, *record);
 }
 
-absl::Status LostRace() {
-  return Error(ErrorReason::kRetriesExhausted, "another has changed the schedule meanwhile")
-      .With("attempts", int64_t{1});
+constexpr int kAttemptsMax = 16;
+
+absl::Status RetriesExhausted() {
+  return Error(ErrorReason::kRetriesExhausted,
+               "lost the race " + std::to_string(kAttemptsMax) + " times")
+      .With("attempts", int64_t{kAttemptsMax});
 }
 
 // One schedule fires, unless another server was first.
@@ -64,10 +67,8 @@ class FireOperation final : public Operation {
     RETURN_IF_ERROR(PlanPush(draft, place, AtTime(push, place)).status());
     ScheduleRecord fired = *stored;
     fired.schedule.next_time = firing->next_time;
-    WriteBatch batch;
-    batch.Replace(Keyspace::kQueues, key_, fired.Encode(), stored->stamp);
-    draft.Join(std::move(batch));
-    fired_ = true;
+    // False where it stands twice in a batch: then it is the same time, and the same message.
+    fired_ = draft.Join(Keyspace::kQueues, key_, fired.Encode(), stored->stamp);
     return absl::OkStatus();
   }
   // It is looked at again soon.
@@ -86,41 +87,47 @@ class FireOperation final : public Operation {
 
 }  // namespace
 
+absl::StatusOr<QueueRecordPtr> Schedules::Check(const Schedule& schedule) const {
+  RETURN_IF_ERROR(versioning::ValidateName("queue", schedule.queue));
+  RETURN_IF_ERROR(versioning::ValidateName("name", schedule.name));
+  RETURN_IF_ERROR(ValidateTimes(schedule));
+  ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory_.Require(schedule.queue));
+  const PushedMessage& message = schedule.message;
+  if (message.delay || message.deliver_time || message.expire_time || !message.request_id.empty()) {
+    return Error(ErrorReason::kInvalidField,
+                 "delay, deliver_time, expire_time and request_id are the schedule's to set")
+        .With("field", "message");
+  }
+  const auto push =
+      Prepare(*queue, message, environment_->capabilities, environment_->clock.Now(), MessageId());
+  if (!push.ok()) return InField(push.status(), "message");
+  return queue;
+}
+
+absl::Status Schedules::CheckCount(const std::string& queue) const {
+  ASSIGN_OR_RETURN(const std::vector<Schedule> all, List(queue, "", kSchedulesMax));
+  if (all.size() < kSchedulesMax) return absl::OkStatus();
+  return Error(ErrorReason::kQueueLimit,
+               "the queue has " + std::to_string(kSchedulesMax) + " schedules already")
+      .With("limit", static_cast<int64_t>(kSchedulesMax));
+}
+
 void Schedules::Create(Schedule schedule, ScheduleCallback done) {
-  const auto checked = [&]() -> absl::StatusOr<QueueRecordPtr> {
-    RETURN_IF_ERROR(versioning::ValidateName("queue", schedule.queue));
-    RETURN_IF_ERROR(versioning::ValidateName("name", schedule.name));
-    RETURN_IF_ERROR(ValidateTimes(schedule));
-    ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory_.Require(schedule.queue));
-    const PushedMessage& message = schedule.message;
-    if (message.delay || message.deliver_time || message.expire_time ||
-        !message.request_id.empty()) {
-      return Error(ErrorReason::kInvalidField,
-                   "delay, deliver_time, expire_time and request_id are the schedule's to set")
-          .With("field", "message");
-    }
-    const auto push = Prepare(*queue, message, environment_->capabilities,
-                              environment_->clock.Now(), MessageId());
-    if (!push.ok()) return InField(push.status(), "message");
-    return queue;
-  };
-  absl::StatusOr<QueueRecordPtr> queue = checked();
+  TryToCreate(std::move(schedule), 0, std::move(done));
+}
+
+void Schedules::TryToCreate(Schedule schedule, int attempts, ScheduleCallback done) {
+  absl::StatusOr<QueueRecordPtr> queue = Check(schedule);
   if (!queue.ok()) return done(queue.status());
   const std::string key = ScheduleKey(schedule.queue, schedule.name);
   const absl::StatusOr<std::optional<ScheduleRecord>> stored =
       ReadSchedule(environment_->store, key);
   if (!stored.ok()) return done(stored.status());
   if (!*stored) {
-    const auto all = List(schedule.queue, "", kSchedulesMax);
-    if (!all.ok()) return done(all.status());
-    if (all->size() >= kSchedulesMax) {
-      return done(Error(ErrorReason::kQueueLimit,
-                        "the queue has " + std::to_string(kSchedulesMax) + " schedules already")
-                      .With("limit", static_cast<int64_t>(kSchedulesMax)));
-    }
+    if (const absl::Status room = CheckCount(schedule.queue); !room.ok()) return done(room);
   }
   schedule.next_time = FirstTime(schedule, environment_->clock.Now());
-  ScheduleRecord record{schedule, (*queue)->incarnation, 0};
+  const ScheduleRecord record{schedule, (*queue)->incarnation, 0};
   WriteBatch batch;
   if (environment_->capabilities.atomic_batches) {
     batch.Check(Keyspace::kQueues, (*queue)->name, (*queue)->stamp);
@@ -130,19 +137,15 @@ void Schedules::Create(Schedule schedule, ScheduleCallback done) {
   } else {
     batch.Insert(Keyspace::kQueues, key, record.Encode());
   }
-  environment_->store.Commit(std::move(batch),
-                             [self = shared_from_this(), schedule = std::move(schedule),
-                              done = std::move(done)](const CommitResult& result) {
-                               const Doors::Visit visit(self->environment_->doors);
-                               if (!visit.let_in()) return;
-                               if (!result.status.ok()) return done(result.status);
-                               if (!result.committed) {
-                                 // The queue may be another one by now.
-                                 (void)self->directory_.FindAnew(schedule.queue);
-                                 return done(LostRace());
-                               }
-                               done(schedule);
-                             });
+  Commit(std::move(batch), [self = shared_from_this(), schedule = std::move(schedule), attempts,
+                            done = std::move(done)](absl::StatusOr<bool> committed) mutable {
+    if (!committed.ok()) return done(committed.status());
+    if (*committed) return done(std::move(schedule));
+    if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
+    // It has fired meanwhile, or the queue is another one by now.
+    (void)self->directory_.FindAnew(schedule.queue);
+    self->TryToCreate(std::move(schedule), attempts + 1, std::move(done));
+  });
 }
 
 absl::StatusOr<std::vector<Schedule>> Schedules::List(const std::string& queue,
@@ -167,6 +170,11 @@ absl::StatusOr<std::vector<Schedule>> Schedules::List(const std::string& queue,
 
 void Schedules::Delete(const std::string& queue, const std::string& name,
                        std::function<void(absl::Status)> done) {
+  TryToDelete(queue, name, 0, std::move(done));
+}
+
+void Schedules::TryToDelete(std::string queue, std::string name, int attempts,
+                            std::function<void(absl::Status)> done) {
   const absl::StatusOr<QueueRecordPtr> found = directory_.Require(queue);
   if (!found.ok()) return done(found.status());
   const absl::StatusOr<std::optional<ScheduleRecord>> stored =
@@ -177,11 +185,31 @@ void Schedules::Delete(const std::string& queue, const std::string& name,
   }
   WriteBatch batch;
   batch.DeleteIf(Keyspace::kQueues, ScheduleKey(queue, name), (*stored)->stamp);
-  environment_->store.Commit(std::move(batch),
-                             [done = std::move(done)](const CommitResult& result) {
-                               if (!result.status.ok()) return done(result.status);
-                               done(result.committed ? absl::OkStatus() : LostRace());
-                             });
+  Commit(std::move(batch),
+         [self = shared_from_this(), queue = std::move(queue), name = std::move(name), attempts,
+          done = std::move(done)](absl::StatusOr<bool> committed) mutable {
+           if (!committed.ok()) return done(committed.status());
+           if (*committed) return done(absl::OkStatus());
+           if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
+           self->TryToDelete(std::move(queue), std::move(name), attempts + 1, std::move(done));
+         });
+}
+
+// Answers where reads may follow, whether the batch was committed.
+void Schedules::Commit(WriteBatch batch, std::function<void(absl::StatusOr<bool>)> done) {
+  auto ended = [self = shared_from_this(), done = std::move(done)](const CommitResult& result) {
+    const Doors::Visit visit(self->environment_->doors);
+    if (!visit.let_in()) return;
+    if (!result.status.ok()) return done(result.status);
+    done(result.committed);
+  };
+  if (!environment_->capabilities.blocking_reads) {
+    return environment_->store.Commit(std::move(batch), std::move(ended));
+  }
+  environment_->store.Commit(
+      std::move(batch), [&executor = environment_->executor, ended](const CommitResult& result) {
+        executor.Schedule([ended, result] { ended(result); });
+      });
 }
 
 absl::StatusOr<UnixMicros> Schedules::Fire(UnixMicros look_again) {

@@ -31,6 +31,13 @@ class Schedules : public std::enable_shared_from_this<Schedules> {
   absl::StatusOr<UnixMicros> Fire(UnixMicros look_again);
 
  private:
+  absl::StatusOr<QueueRecordPtr> Check(const Schedule& schedule) const;
+  absl::Status CheckCount(const std::string& queue) const;
+  void TryToCreate(Schedule schedule, int attempts, ScheduleCallback done);
+  void TryToDelete(std::string queue, std::string name, int attempts,
+                   std::function<void(absl::Status)> done);
+  void Commit(store::WriteBatch batch, std::function<void(absl::StatusOr<bool>)> done);
+
   const QueueEnvironmentPtr environment_;
   QueueDirectory& directory_;
 };

@@ -58,8 +58,6 @@ class Window {
   UnixMicros NextDue() const;
   // The time of the message that is ready for longest, as far as they have been fetched.
   std::optional<UnixMicros> Oldest() const;
-  // Suspects were left out.
-  bool overflown() const { return overflown_; }
 
  private:
   // In the order of hint keys of one priority.
@@ -87,7 +85,6 @@ class Window {
 
   const int64_t incarnation_;
   std::array<Rank, kPriorityMax + 1> ranks_;  // by priority
-  bool overflown_ = false;
 };
 
 }  // namespace strata::queue

@@ -142,6 +142,35 @@ TEST_P(RecurringMessages, ComeOnceAtEachTimeAndOnceForThoseMissed) {
   EXPECT_EQ(fired, 28 + 1);
 }
 
+// Two looks of the background before the first firing is committed.
+TEST_P(RecurringMessages, AFiringThatStandsTwiceInABatchIsOne) {
+  ASSERT_THAT(queues.Create("jobs"), IsOk());
+  Schedule schedule;
+  schedule.queue = "jobs";
+  schedule.name = "often";
+  schedule.every = seconds(10);
+  schedule.message = Numbered(7);
+  ASSERT_THAT(queues.CreateSchedule(schedule), IsOk());
+  QueueProcess second(world->store(), world.clock(), 2);
+  world.clock().Advance(seconds(25));
+  queues->StartBackground();
+  queues->StartBackground();
+  second->StartBackground();
+  queues.executor().RunDue();
+  second.executor().RunDue();
+  EXPECT_THAT(NumbersOf(queues.Pop("jobs", 10)), ElementsAre("7"));
+  ASSERT_THAT(queues->ListSchedules("jobs", "", 10), IsOk());
+  // A schedule can be replaced and deleted while it fires.
+  schedule.every = seconds(20);
+  ASSERT_THAT(queues.CreateSchedule(schedule), IsOk());
+  Answer<absl::Status> deleted;
+  queues->DeleteSchedule("jobs", "often", deleted.Callback());
+  EXPECT_THAT(queues.Await(deleted), IsOk());
+  Answer<absl::Status> again;
+  queues->DeleteSchedule("jobs", "often", again.Callback());
+  EXPECT_THAT(queues.Await(again), HasReason(ErrorReason::kScheduleNotFound));
+}
+
 class Units : public QueuesTest {
  protected:
   absl::StatusOr<transaction::Committed> Commit(transaction::CommitRequest request,

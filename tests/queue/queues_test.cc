@@ -334,5 +334,71 @@ TEST_P(CallsOfQueues, TwoProcessesShareAQueue) {
   EXPECT_EQ(handed, kMessages);
 }
 
+// What a process remembers of a message is no reason to refuse a token that another one gave.
+TEST_P(CallsOfQueues, ATokenOfAnotherProcessIsTakenAsItStands) {
+  QueueProcess other(world->store(), world.clock(), 2);
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  ASSERT_THAT(queues.Push("mails", Numbered(1)), IsOk());
+  const auto first = queues.Reserve("mails");
+  ASSERT_THAT(*first, SizeIs(1));
+  ASSERT_THAT(queues.Rollback(first->front().token, seconds(0)), IsOk());
+  const auto second = other.Reserve("mails");
+  ASSERT_THAT(second, IsOk());
+  ASSERT_THAT(*second, SizeIs(1));
+  EXPECT_EQ(second->front().message.delivery, 2);
+  EXPECT_THAT(queues.Acknowledge(second->front().token), IsOk());
+}
+
+TEST_P(CallsOfQueues, OneRequestIdForTwoMessagesOfAPushIsRefusedForAll) {
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  std::vector<PushedMessage> messages = {Numbered(1), Numbered(2), Numbered(2)};
+  for (PushedMessage& message : messages) message.request_id = "order-1";
+  const auto pushed = queues.Push("mails", messages);
+  if (GetParam().atomic()) {
+    EXPECT_THAT(pushed, HasReason(ErrorReason::kRequestIdReused));
+    EXPECT_THAT(NumbersOf(queues.Reserve("mails", 5)), IsEmpty());
+  } else {
+    ASSERT_THAT(pushed, IsOk());
+    EXPECT_THAT(NumbersOf(queues.Reserve("mails", 5)), SizeIs(1));
+  }
+  ASSERT_THAT(queues.Create("bills"), IsOk());
+  messages.erase(messages.begin());
+  const auto twice = queues.Push("bills", messages);
+  ASSERT_THAT(twice, IsOk());
+  EXPECT_TRUE((*twice)[0]->replayed || (*twice)[1]->replayed);
+  EXPECT_THAT(NumbersOf(queues.Reserve("bills", 5)), ElementsAre("2"));
+}
+
+TEST_P(CallsOfQueues, APurgedMessageIsNotTakenForAcknowledged) {
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  PushedMessage message = Numbered(1);
+  message.request_id = "order-1";
+  ASSERT_THAT(queues.Push("mails", message), IsOk());
+  const auto reserved = queues.Reserve("mails");
+  ASSERT_THAT(*reserved, SizeIs(1));
+  PurgeRequest purge;
+  purge.queue = "mails";
+  purge.message_ids = {reserved->front().id.ToText()};
+  ASSERT_THAT(queues.Purge(purge), IsOk());
+  EXPECT_THAT(queues.Acknowledge(reserved->front().token),
+              HasReason(ErrorReason::kMessageNotFound));
+  EXPECT_TRUE(queues.Push("mails", message)->replayed);
+}
+
+TEST_P(CallsOfQueues, TheWatermarkIsTheLeastOfAllQueuesNamed) {
+  for (const char* name : {"mails", "bills"}) ASSERT_THAT(queues.Create(name), IsOk());
+  EXPECT_EQ(*queues->LowWatermark({"mails", "bills"}), std::nullopt);
+  PushedMessage message = Numbered(1);
+  message.sequence_number = 7;
+  ASSERT_THAT(queues.Push("mails", message), IsOk());
+  message.sequence_number = 5;
+  ASSERT_THAT(queues.Push("bills", message), IsOk());
+  EXPECT_EQ(*queues->LowWatermark({"mails", "bills"}), 5);
+  EXPECT_THAT(queues->LowWatermark({"mails", "none"}), HasReason(ErrorReason::kQueueNotFound));
+  const auto reserved = queues.Reserve("bills");
+  ASSERT_THAT(queues.Acknowledge(reserved->front().token), IsOk());
+  EXPECT_EQ(*queues->LowWatermark({"bills", "mails"}), 7);
+}
+
 }  // namespace
 }  // namespace strata::queue::testing

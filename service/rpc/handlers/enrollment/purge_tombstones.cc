@@ -20,13 +20,11 @@ absl::Status HeedQueues(const Context& context, const wire::PurgeTombstonesReque
   if (request.queues_size() > kPurgedQueuesMax) {
     return TooManyElements("queues", request.queues_size(), kPurgedQueuesMax);
   }
-  for (int i = 0; i < request.queues_size(); ++i) {
-    const std::string field = "queues[" + std::to_string(i) + "]";
-    RETURN_IF_ERROR(versioning::ValidateName(field, request.queues(i)));
-    const auto low = context.services.queues.LowWatermark(request.queues(i));
-    if (!low.ok()) return InField(low.status(), field);
-    if (*low) through = std::min(through, **low - 1);
-  }
+  if (request.queues().empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(
+      const std::optional<int64_t> low,
+      context.services.queues.LowWatermark({request.queues().begin(), request.queues().end()}));
+  if (low) through = std::min(through, *low - 1);
   return absl::OkStatus();
 }
 
