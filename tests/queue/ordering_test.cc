@@ -2,6 +2,7 @@
 #include <map>
 #include <random>
 
+#include "schemas/queue/draft.h"
 #include "schemas/queue/queues.h"
 #include "schemas/transaction/transactions.h"
 #include "tests/queue/queues_world.h"
@@ -142,8 +143,17 @@ TEST_P(RecurringMessages, ComeOnceAtEachTimeAndOnceForThoseMissed) {
   EXPECT_EQ(fired, 28 + 1);
 }
 
-// Two looks of the background before the first firing is committed.
-TEST_P(RecurringMessages, AFiringThatStandsTwiceInABatchIsOne) {
+// Two looks of the background before the first firing is committed put it into a batch twice.
+TEST(Drafts, ReplaceARecordThatIsJoinedOnce) {
+  World world;
+  Draft draft(world->store(), true);
+  EXPECT_TRUE(draft.Join(store::Keyspace::kQueues, "a", "1", 1));
+  EXPECT_FALSE(draft.Join(store::Keyspace::kQueues, "a", "2", 1));
+  EXPECT_TRUE(draft.Join(store::Keyspace::kQueues, "b", "1", 1));
+  EXPECT_EQ(draft.Take().batch.writes().size(), 2u);
+}
+
+TEST_P(RecurringMessages, AreReplacedAndDeletedWhileTheyFire) {
   ASSERT_THAT(queues.Create("jobs"), IsOk());
   Schedule schedule;
   schedule.queue = "jobs";
@@ -154,13 +164,11 @@ TEST_P(RecurringMessages, AFiringThatStandsTwiceInABatchIsOne) {
   QueueProcess second(world->store(), world.clock(), 2);
   world.clock().Advance(seconds(25));
   queues->StartBackground();
-  queues->StartBackground();
   second->StartBackground();
   queues.executor().RunDue();
   second.executor().RunDue();
   EXPECT_THAT(NumbersOf(queues.Pop("jobs", 10)), ElementsAre("7"));
   ASSERT_THAT(queues->ListSchedules("jobs", "", 10), IsOk());
-  // A schedule can be replaced and deleted while it fires.
   schedule.every = seconds(20);
   ASSERT_THAT(queues.CreateSchedule(schedule), IsOk());
   Answer<absl::Status> deleted;
