@@ -78,6 +78,8 @@ absl::Status PushReused(std::string_view queue) {
       .With("field", "request_id");
 }
 
+absl::Status Draining() { return Error(ErrorReason::kDraining, "server is draining"); }
+
 absl::Status OutOfRange(std::string_view field, std::string_view is, std::string_view may_be) {
   return Error(ErrorReason::kInvalidField,
                absl::StrCat("is ", ToAbsl(is), "; may be ", ToAbsl(may_be)))

@@ -506,7 +506,7 @@ struct Random {
 
   // `minute` is of all since 1970.
   bool Matches(int64_t minute) const {
-    const std::chrono::sys_time time{std::chrono::minutes(minute)};
+    const std::chrono::sys_time<std::chrono::minutes> time{std::chrono::minutes(minute)};
     const auto day = std::chrono::floor<std::chrono::days>(time);
     const int64_t of_day = (time - day).count();
     if (!values[0].contains(static_cast<int>(of_day % 60))) return false;

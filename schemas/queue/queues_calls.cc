@@ -1,0 +1,238 @@
+// Calls about messages: push, reserve, and what takes tokens.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/queue/message_reads.h"
+#include "schemas/queue/plans.h"
+#include "schemas/queue/queue_errors.h"
+#include "schemas/queue/queue_requests.h"
+#include "schemas/queue/queues_impl.h"
+#include "schemas/versioning/names.h"
+
+namespace strata::queue {
+namespace {
+
+using std::chrono::microseconds;
+using Steady = std::chrono::steady_clock::time_point;
+
+// A call that waits is answered a little before its deadline, so that the answer still arrives.
+constexpr microseconds kAnswerTime = std::chrono::milliseconds(50);
+
+// A call of Reserve or Pop.
+class Call final : public Consumer {
+ public:
+  Call(ReserveRequest request, Deadline until, std::atomic<int64_t>* waiting, ReserveCallback done)
+      : request_(std::move(request)), until_(until), waiting_(waiting), done_(std::move(done)) {}
+
+  bool gone() const override { return request_.waiter != nullptr && request_.waiter->gone(); }
+  bool pop() const override { return request_.pop; }
+  std::optional<microseconds> timeout() const override { return request_.timeout; }
+  int32_t wants() const override { return expects_ || answered_ ? 0 : request_.count; }
+  bool takes_suspect() const override { return true; }
+  void Expect(int32_t /*messages*/, bool /*suspect*/) override { expects_ = true; }
+  bool Deliver(Handed handed) override {
+    expects_ = false;
+    if (handed.messages.empty()) return true;
+    Answer(std::move(handed.messages));
+    return false;
+  }
+  Deadline until() const override { return until_; }
+  void End(const absl::Status& status) override {
+    if (status.ok()) {
+      Answer(std::vector<MessageView>());
+    } else {
+      Answer(status);
+    }
+  }
+
+ private:
+  void Answer(absl::StatusOr<std::vector<MessageView>> answer) {
+    if (answered_.exchange(true)) return;
+    if (waiting_ != nullptr) --*waiting_;
+    done_(std::move(answer));
+  }
+
+  const ReserveRequest request_;
+  const Deadline until_;
+  std::atomic<int64_t>* const waiting_;  // those who wait, if it is one of them
+  const ReserveCallback done_;
+  std::atomic<bool> expects_ = false;
+  std::atomic<bool> answered_ = false;
+};
+
+// The results of calls whose tokens are of several queues.
+struct TokensCall {
+  std::vector<absl::StatusOr<bool>> results;
+  std::atomic<size_t> open{1};
+  TokensCallback done;
+
+  void End() {
+    if (--open == 0) done(std::move(results));
+  }
+};
+
+}  // namespace
+
+void Queues::Impl::Push(PushRequest request, PushCallback done) {
+  const auto prepare =
+      [&]() -> absl::StatusOr<std::pair<DispatcherPtr, std::vector<PreparedPush>>> {
+    RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
+    RETURN_IF_ERROR(CheckCount("messages", static_cast<int64_t>(request.messages.size()),
+                               static_cast<int64_t>(kBatchMax)));
+    ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory_.Require(request.queue));
+    ASSIGN_OR_RETURN(DispatcherPtr dispatcher, directory_.RequireDispatcher(request.queue));
+    const UnixMicros now = dispatcher->Now();
+    std::vector<PreparedPush> pushes;
+    pushes.reserve(request.messages.size());
+    for (size_t i = 0; i < request.messages.size(); ++i) {
+      absl::StatusOr<PreparedPush> push =
+          Prepare(*queue, request.messages[i], environment_->capabilities, now, DrawId());
+      if (!push.ok()) {
+        return InField(push.status(), "messages[" + std::to_string(i) + "]");
+      }
+      pushes.push_back(*std::move(push));
+    }
+    return std::make_pair(std::move(dispatcher), std::move(pushes));
+  };
+  auto prepared = prepare();
+  if (!prepared.ok()) return done(prepared.status());
+  prepared->first->Do(std::make_shared<PushOperation>(std::move(prepared->second), request.deadline,
+                                                      environment_->capabilities.atomic_batches,
+                                                      std::move(done)));
+}
+
+void Queues::Impl::Reserve(ReserveRequest request, ReserveCallback done) {
+  const auto check = [&]() -> absl::StatusOr<DispatcherPtr> {
+    RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
+    RETURN_IF_ERROR(CheckCount("count", request.count, static_cast<int64_t>(kBatchMax)));
+    RETURN_IF_ERROR(CheckTimeout("timeout", request.timeout));
+    if (request.wait.count() < 0 || request.wait > kWaitMax) {
+      return OutOfRange("wait", std::to_string(request.wait.count() / 1000) + " ms", "0 s to 20 s");
+    }
+    return directory_.RequireDispatcher(request.queue);
+  };
+  absl::StatusOr<DispatcherPtr> dispatcher = check();
+  if (!dispatcher.ok()) return done(dispatcher.status());
+  const Steady now = environment_->clock.SteadyNow();
+  Deadline until = now + request.wait;
+  if (request.deadline != kNoDeadline) until = std::min(until, request.deadline - kAnswerTime);
+  const bool waits = request.wait.count() > 0;
+  if (waits && draining_) {
+    // As long as it is answered at all, what is there can be had.
+    until = now;
+  } else if (waits && ++waiting_ > options_.waiting_max) {
+    --waiting_;
+    return done(Error(ErrorReason::kOverloaded, std::to_string(options_.waiting_max) +
+                                                    " calls wait for messages already; try again"));
+  }
+  const bool counted = waits && until != now;
+  if (waits && !counted && !draining_) --waiting_;
+  (*dispatcher)
+      ->Add(std::make_shared<Call>(std::move(request), until, counted ? &waiting_ : nullptr,
+                                   std::move(done)));
+  // StopWaiting may have come in between.
+  if (draining_) (*dispatcher)->EndWaiting(Draining());
+}
+
+void Queues::Impl::OnTokens(const std::vector<std::string>& tokens, Deadline deadline,
+                            TokenOperation::Step step, int64_t QueueCounts::*counted,
+                            TokensCallback done) {
+  const auto call = std::make_shared<TokensCall>();
+  call->done = std::move(done);
+  call->results.resize(tokens.size(), false);
+  struct OfQueue {
+    std::vector<Token> tokens;
+    std::vector<size_t> places;
+  };
+  std::map<std::string, OfQueue> queues;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    absl::StatusOr<Token> token = Token::FromText("tokens[" + std::to_string(i) + "]", tokens[i]);
+    if (!token.ok()) {
+      call->results[i] = token.status();
+      continue;
+    }
+    OfQueue& of_queue = queues[token->queue];
+    of_queue.tokens.push_back(*std::move(token));
+    of_queue.places.push_back(i);
+  }
+  for (auto& [name, of_queue] : queues) {
+    const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(name);
+    if (!dispatcher.ok()) {
+      for (const size_t place : of_queue.places) call->results[place] = dispatcher.status();
+      continue;
+    }
+    ++call->open;
+    (*dispatcher)
+        ->Do(std::make_shared<TokenOperation>(
+            std::move(of_queue.tokens), options_.timeline, deadline, step, counted,
+            [call, places = std::move(of_queue.places)](std::vector<absl::StatusOr<bool>> results) {
+              for (size_t i = 0; i < places.size(); ++i) {
+                call->results[places[i]] = std::move(results[i]);
+              }
+              call->End();
+            }));
+  }
+  call->End();
+}
+
+void Queues::Impl::Rollback(RollbackRequest request, TokensCallback done) {
+  strata::queue::Rollback how{request.delay, request.not_counted, request.dead, request.reason,
+                              Jitter()};
+  OnTokens(
+      request.tokens, request.deadline,
+      [how = std::move(how)](Draft& draft, const Place& place, const Token& token) {
+        return PlanRollback(draft, place, token, how);
+      },
+      &QueueCounts::rolled_back, std::move(done));
+}
+
+void Queues::Impl::Move(MoveRequest request,
+                        std::function<void(absl::StatusOr<MessageView>)> done) {
+  const auto check = [&]() -> absl::StatusOr<std::pair<Token, DispatcherPtr>> {
+    ASSIGN_OR_RETURN(Token token, Token::FromText("token", request.token));
+    RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
+    if (request.payload) RETURN_IF_ERROR(CheckPayload("payload", *request.payload));
+    if (request.headers) RETURN_IF_ERROR(CheckHeaders("headers", *request.headers));
+    RETURN_IF_ERROR(CheckDelay("delay", request.delay));
+    RETURN_IF_ERROR(directory_.Require(request.queue, "queue").status());
+    ASSIGN_OR_RETURN(DispatcherPtr dispatcher, directory_.RequireDispatcher(token.queue, "token"));
+    return std::make_pair(std::move(token), std::move(dispatcher));
+  };
+  auto checked = check();
+  if (!checked.ok()) return done(checked.status());
+  strata::queue::Move how{request.payload, std::nullopt, request.delay};
+  if (request.headers) how.headers = ToContent(*request.headers);
+  const MessageId id = checked->first.message;
+  const std::string target = request.queue;
+  auto step = [how = std::move(how), target, &directory = directory_](
+                  Draft& draft, const Place& place,
+                  const Token& token) -> absl::StatusOr<TokenResult> {
+    // Its record may have been changed since the last attempt.
+    ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory.FindAnew(target));
+    if (queue == nullptr) return QueueNotFound(target, "queue");
+    return PlanMove(draft, place, token, *queue, how);
+  };
+  checked->second->Do(std::make_shared<TokenOperation>(
+      std::vector<Token>{checked->first}, options_.timeline, request.deadline, std::move(step),
+      nullptr,
+      [self = shared_from_this(), id, target,
+       done = std::move(done)](const std::vector<absl::StatusOr<bool>>& results) {
+        if (!results.front().ok()) return done(results.front().status());
+        // As it is now; where it was handed out there and finished meanwhile, all that is known.
+        const absl::StatusOr<QueueRecordPtr> queue = self->directory_.Find(target);
+        if (queue.ok() && *queue != nullptr) {
+          absl::StatusOr<MessageView> view =
+              ReadMessage(self->store(), **queue, id, self->environment_->clock.Now());
+          if (view.ok()) return done(std::move(view));
+        }
+        MessageView view;
+        view.queue = target;
+        view.id = id;
+        view.state = State::kFinished;
+        done(std::move(view));
+      }));
+}
+
+}  // namespace strata::queue

@@ -1,0 +1,101 @@
+// What is behind the facade: requests are checked, and become operations of dispatchers. Private to
+// it. queues_calls.cc has the calls about messages, queues_sweeps.cc those about many of them,
+// queues_streams.cc the streams and the units.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schemas/base/status_macros.h"
+#include "schemas/queue/operations.h"
+#include "schemas/queue/queue_admin.h"
+#include "schemas/queue/queue_directory.h"
+#include "schemas/queue/queues.h"
+#include "schemas/queue/schedules.h"
+
+namespace strata::queue {
+
+class Queues::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(store::Store& store, const Clock& clock, Entropy& entropy, Executor& executor,
+       QueuesOptions options)
+      : options_(options),
+        directory_(store),
+        environment_(new QueueEnvironment{store,
+                                          store.capabilities(),
+                                          clock,
+                                          executor,
+                                          entropy,
+                                          directory_,
+                                          options.timeline,
+                                          {}}),
+        admin_(std::make_shared<QueueAdmin>(environment_, directory_, options.queues_max)),
+        schedules_(std::make_shared<Schedules>(environment_, directory_)),
+        id_seed_(entropy.Bytes(kSeedBytes)) {
+    directory_.SetEnvironment(environment_);
+  }
+
+  void Close() {
+    StopWaiting();
+    environment_->doors.Close();
+  }
+
+  QueueAdmin& admin() { return *admin_; }
+  Schedules& schedules() { return *schedules_; }
+  QueueDirectory& directory() { return directory_; }
+  const QueueEnvironment& environment() const { return *environment_; }
+  store::Store& store() { return environment_->store; }
+
+  absl::StatusOr<UnixMicros> NowIn(const std::string& queue) {
+    ASSIGN_OR_RETURN(const DispatcherPtr dispatcher, directory_.RequireDispatcher(queue));
+    return dispatcher->Now();
+  }
+
+  void Push(PushRequest request, PushCallback done);
+  void Reserve(ReserveRequest request, ReserveCallback done);
+  void OnTokens(const std::vector<std::string>& tokens, Deadline deadline,
+                TokenOperation::Step step, int64_t QueueCounts::*counted, TokensCallback done);
+  void Rollback(RollbackRequest request, TokensCallback done);
+  void Move(MoveRequest request, std::function<void(absl::StatusOr<MessageView>)> done);
+  void Replay(ReplayRequest request, SweptCallback done);
+  void Purge(PurgeRequest request, SweptCallback done);
+  absl::StatusOr<std::unique_ptr<Receiver>> Receive(ReceiveRequest request,
+                                                    std::shared_ptr<ReceiverSink> sink);
+  absl::StatusOr<std::unique_ptr<UnitSteps>> PlanUnit(std::vector<std::string> acknowledge,
+                                                      std::vector<UnitPush> pushes);
+  void StopWaiting();
+  void StartBackground() { Tick(); }
+  void TickSoon();
+
+ private:
+  class StreamReceiver;
+  static constexpr size_t kSeedBytes = 6;
+
+  void Tick();
+  MessageId DrawId();
+  double Jitter() {
+    const auto byte = static_cast<uint8_t>(environment_->entropy.Bytes(1)[0]);
+    return byte / 127.5 - 1;
+  }
+  absl::StatusOr<std::vector<MessageId>> ToSweep(const std::string& queue,
+                                                 const std::vector<std::string>& ids,
+                                                 const std::vector<State>& states,
+                                                 std::optional<UnixMicros> start,
+                                                 std::optional<UnixMicros> end);
+
+  const QueuesOptions options_;
+  QueueDirectory directory_;
+  const QueueEnvironmentPtr environment_;
+  const std::shared_ptr<QueueAdmin> admin_;
+  const std::shared_ptr<Schedules> schedules_;
+  const std::string id_seed_;
+  std::atomic<uint32_t> next_id_ = 0;
+  std::atomic<int64_t> waiting_ = 0;
+  std::atomic<bool> draining_ = false;
+  std::atomic<uint64_t> tick_ = 0;  // which one counts
+};
+
+}  // namespace strata::queue

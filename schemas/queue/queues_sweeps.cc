@@ -1,0 +1,124 @@
+// Calls about many messages: replay and purge.
+#include <algorithm>
+#include <utility>
+
+#include "schemas/base/error.h"
+#include "schemas/queue/message_reads.h"
+#include "schemas/queue/plans.h"
+#include "schemas/queue/queue_errors.h"
+#include "schemas/queue/queue_requests.h"
+#include "schemas/queue/queues_impl.h"
+#include "schemas/versioning/names.h"
+
+namespace strata::queue {
+namespace {
+
+absl::Status CheckSwept(const std::vector<std::string>& ids, const std::vector<State>& states) {
+  if (ids.empty() == states.empty()) {
+    return Error(ErrorReason::kInvalidField, "either message_ids or states are needed")
+        .With("field", ids.empty() ? "message_ids" : "states");
+  }
+  if (ids.size() > kBatchMax) {
+    return OutOfRange("message_ids", std::to_string(ids.size()) + " ids",
+                      "up to " + std::to_string(kBatchMax));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<MessageId>> ToMessageIds(const std::vector<std::string>& texts) {
+  std::vector<MessageId> ids;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    ASSIGN_OR_RETURN(const MessageId id,
+                     ToMessageId("message_ids[" + std::to_string(i) + "]", texts[i]));
+    // Twice the same is once.
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<MessageId>> Queues::Impl::ToSweep(const std::string& queue,
+                                                             const std::vector<std::string>& ids,
+                                                             const std::vector<State>& states,
+                                                             std::optional<UnixMicros> start,
+                                                             std::optional<UnixMicros> end) {
+  if (!ids.empty()) return ToMessageIds(ids);
+  ASSIGN_OR_RETURN(const QueueRecordPtr record, directory_.Require(queue));
+  ASSIGN_OR_RETURN(const UnixMicros now, NowIn(queue));
+  return FindMessages(environment_->store, *record, states, start, end, now, kSweptMax);
+}
+
+void Queues::Impl::Replay(ReplayRequest request, SweptCallback done) {
+  const std::string target = request.target_queue.empty() ? request.queue : request.target_queue;
+  const auto check = [&]() -> absl::StatusOr<std::vector<MessageId>> {
+    RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
+    if (!request.target_queue.empty()) {
+      RETURN_IF_ERROR(versioning::ValidateName("target_queue", request.target_queue));
+    }
+    RETURN_IF_ERROR(CheckSwept(request.message_ids, request.states));
+    for (size_t i = 0; i < request.states.size(); ++i) {
+      if (request.states[i] == State::kDead || request.states[i] == State::kFinished) continue;
+      return OutOfRange("states[" + std::to_string(i) + "]",
+                        "a state of messages that have not ended", "DEAD or FINISHED");
+    }
+    RETURN_IF_ERROR(directory_.Require(request.queue).status());
+    // Before any message is looked for.
+    RETURN_IF_ERROR(directory_.Require(target, "target_queue").status());
+    return ToSweep(request.queue, request.message_ids, request.states, request.start_time,
+                   request.end_time);
+  };
+  absl::StatusOr<std::vector<MessageId>> ids = check();
+  if (!ids.ok()) return done(ids.status());
+  const bool more = !request.states.empty() && ids->size() >= kSweptMax;
+  if (ids->empty()) return done(Swept{});
+  const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(request.queue);
+  if (!dispatcher.ok()) return done(dispatcher.status());
+  auto step = [target, &directory = directory_](Draft& draft, const Place& place, size_t /*index*/,
+                                                const MessageId& id) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory.FindAnew(target));
+    if (queue == nullptr) return QueueNotFound(target, "target_queue");
+    return PlanReplay(draft, place, id, *queue);
+  };
+  (*dispatcher)
+      ->Do(std::make_shared<SweepOperation>(
+          *std::move(ids), request.deadline, std::move(step),
+          [more, done = std::move(done)](absl::StatusOr<int64_t> messages) {
+            if (!messages.ok()) return done(messages.status());
+            done(Swept{*messages, more});
+          }));
+}
+
+void Queues::Impl::Purge(PurgeRequest request, SweptCallback done) {
+  const auto check = [&]() -> absl::StatusOr<std::vector<MessageId>> {
+    RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
+    RETURN_IF_ERROR(CheckSwept(request.message_ids, request.states));
+    RETURN_IF_ERROR(directory_.Require(request.queue).status());
+    return ToSweep(request.queue, request.message_ids, request.states, std::nullopt, std::nullopt);
+  };
+  absl::StatusOr<std::vector<MessageId>> ids = check();
+  if (!ids.ok()) return done(ids.status());
+  const bool more = !request.states.empty() && ids->size() >= kSweptMax;
+  if (ids->empty()) return done(Swept{});
+  const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(request.queue);
+  if (!dispatcher.ok()) return done(dispatcher.status());
+  // What has left the states meanwhile stays.
+  auto step = [states = request.states](Draft& draft, const Place& place, size_t /*index*/,
+                                        const MessageId& id) -> absl::StatusOr<bool> {
+    if (states.empty()) return PlanPurge(draft, place, id, std::nullopt);
+    for (const State state : states) {
+      ASSIGN_OR_RETURN(const bool purged, PlanPurge(draft, place, id, state));
+      if (purged) return true;
+    }
+    return false;
+  };
+  (*dispatcher)
+      ->Do(std::make_shared<SweepOperation>(
+          *std::move(ids), request.deadline, std::move(step),
+          [more, done = std::move(done)](absl::StatusOr<int64_t> messages) {
+            if (!messages.ok()) return done(messages.status());
+            done(Swept{*messages, more});
+          }));
+}
+
+}  // namespace strata::queue
