@@ -1,0 +1,256 @@
+"""What users do besides what is meant: closed and forked clients, several event loops, wrong arguments, slow networks, imports anew."""
+
+import asyncio
+import importlib
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import strata_documents
+from strata_documents import Client, InvalidValue, StrataError, aio, core, increment, testing
+
+
+class SlowNetwork:
+    """A way to a server that takes `delay` seconds in each direction."""
+
+    def __init__(self, target, delay):
+        self._delay = delay
+        host, _, port = target.rpartition(":")
+        self._server = (host, int(port))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.target = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(self._server)
+            for ends in ((near, far), (far, near)):
+                self._carry(*ends)
+
+    def _carry(self, source, target):
+        waiting = queue.Queue()
+
+        def take():
+            data = b"begin"
+            while data:
+                try:
+                    data = source.recv(65536)
+                except OSError:
+                    data = b""
+                waiting.put((time.monotonic() + self._delay, data))
+
+        def give():
+            while True:
+                due, data = waiting.get()
+                time.sleep(max(0, due - time.monotonic()))
+                try:
+                    if not data:
+                        return target.shutdown(socket.SHUT_WR)
+                    target.sendall(data)
+                except OSError:
+                    return
+        for work in (take, give):
+            threading.Thread(target=work, daemon=True).start()
+
+    def close(self):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+class Uses(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = testing.Server()
+        cls.addClassCleanup(cls.server.close)
+
+    def setUp(self):
+        self.client = Client(self.server.target, retry_for=5)
+        self.addCleanup(self.client.close)
+        self.documents = self.client.collection(self.id().rpartition(".")[2])
+
+    def assertClosed(self, error, unknown):
+        self.assertEqual(("CANCELLED", "the client is closed", unknown), (error.code, error.message, error.outcome_unknown))
+
+    def test_a_closed_client_says_so(self):
+        with Client(self.server.target) as client:
+            pass
+        for call in (lambda: client.collection("c").get("d"), lambda: client.collection("c").create("d", {}),
+                     lambda: list(client.collection("c").list()),
+                     lambda: next(iter(client.watch())), lambda: list(client.enrollments.apply([{}])), client.close):
+            try:
+                call()
+                self.assertEqual(client.close, call)
+            except StrataError as error:
+                self.assertClosed(error, False)
+
+        async def work():
+            async with aio.Client(self.server.target) as client:
+                await client.server_info()
+            with self.assertRaises(StrataError) as raised:
+                await client.collection("c").create("d", {})
+            self.assertClosed(raised.exception, False)
+            with self.assertRaises(StrataError) as raised:
+                async for _ in client.watch():
+                    pass
+            self.assertClosed(raised.exception, False)
+        asyncio.run(work())
+
+    def test_closing_ends_what_is_under_way(self):
+        with self.client.leases.hold("closing", "me", ttl=60):
+            client, caught = Client(self.server.target), []
+            began = threading.Event()
+
+            def wait():
+                began.set()
+                try:
+                    client.leases.acquire("closing", "you", wait=20)
+                except StrataError as error:
+                    caught.append(error)
+            thread = threading.Thread(target=wait)
+            thread.start()
+            began.wait()
+            # Whether the call was sent yet or not, it ends at once.
+            client.close()
+            thread.join(20)
+            self.assertFalse(thread.is_alive())
+            self.assertEqual(("CANCELLED", "the client is closed"), (caught[0].code, caught[0].message))
+
+            async def work():
+                async with aio.Client(self.server.target) as client:
+                    await client.server_info()
+                    task = asyncio.ensure_future(client.leases.acquire("closing", "you", wait=20))
+                    await asyncio.sleep(0)
+                with self.assertRaises(StrataError) as raised:
+                    await asyncio.wait_for(task, 20)
+                self.assertEqual("the client is closed", raised.exception.message)
+            asyncio.run(work())
+
+    def test_a_cancelled_task_is_cancelled(self):
+        async def work():
+            async with aio.Client(self.server.target) as client:
+                await client.leases.acquire("cancelled", "me", ttl=60)
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(client.leases.acquire("cancelled", "you", wait=20), 0.2)
+                self.assertEqual("memory", (await client.server_info()).engine)
+        asyncio.run(work())
+
+    def test_a_client_of_asyncio_may_be_made_outside_of_loops_and_used_in_several(self):
+        client = aio.Client(self.server.target)
+
+        async def work():
+            return (await client.server_info()).engine
+        self.assertEqual(["memory", "memory"], [asyncio.run(work()), asyncio.run(work())])
+
+    @unittest.skipUnless(hasattr(os, "fork"), "there is no fork")
+    def test_a_child_gives_other_request_ids_and_may_have_a_client(self):
+        self.documents.create("d", {"n": 1})
+        core.new_request_id()
+        code = """
+import os, sys
+from strata_documents import Client, core
+core.new_request_id()
+reading, writing = os.pipe()
+if os.fork() == 0:
+    with Client(sys.argv[1]) as client:
+        client.collection(sys.argv[2]).update("d", operations=[__import__("strata_documents").increment("/n", 1)])
+    os.write(writing, " ".join(core.new_request_id() for _ in range(40)).encode())
+    os._exit(0)
+mine = {core.new_request_id() for _ in range(200)}
+os.close(writing)
+with os.fdopen(reading) as child:
+    theirs = child.read().split()
+print(len(mine), len(set(theirs)), len(mine & set(theirs)))
+"""
+        package = os.path.dirname(os.path.dirname(strata_documents.__file__))
+        said = subprocess.run([sys.executable, "-c", code, self.server.target, self.documents.name], env=dict(os.environ, PYTHONPATH=package),
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual("200 40 0\n", said.stdout, said.stderr)
+        self.assertEqual({"n": 2}, self.documents.get("d").content)
+
+    def test_request_ids_are_random_uuids(self):
+        ids = [core.new_request_id() for _ in range(1000)]
+        self.assertEqual(1000, len(set(ids)))
+        for each in ids:
+            self.assertRegex(each, "^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
+
+    def test_a_client_is_shared_by_threads(self):
+        self.documents.create("d", {"n": 0})
+        def work():
+            for _ in range(20):
+                self.documents.update("d", operations=[increment("/n", 1)])
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(160, self.documents.get("d").content["n"])
+
+    def test_what_modify_leaves_is_as_it_was_read(self):
+        self.documents.create("d", {"n": 1})
+        # Changed in place and not returned: nothing is written, and nothing else is said.
+        done = self.documents.modify("d", lambda content: content.update(n=2))
+        self.assertEqual((False, {"n": 1}), (done.changed, done.document.content))
+
+    def test_a_distant_server_is_reached(self):
+        network = SlowNetwork(self.server.target, 0.3)
+        self.addCleanup(network.close)
+        with Client(network.target, retry_for=0) as client:
+            self.assertEqual("memory", client.server_info().engine)
+
+    def test_the_package_can_be_imported_anew(self):
+        kept = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "strata_documents"}
+        for name in kept:
+            del sys.modules[name]
+        try:
+            anew = importlib.import_module("strata_documents")
+            self.assertIsNot(strata_documents, anew)
+            with anew.Client(self.server.target) as client:
+                self.assertEqual("memory", client.server_info().engine)
+        finally:
+            sys.modules.update(kept)
+
+    def test_arguments_that_mean_nothing_are_named(self):
+        documents = self.documents
+        for wrong, kind, said in (
+                (lambda: documents.get(5), TypeError, "^id cannot be 5"),
+                (lambda: documents.get("d", version="1"), TypeError, "^version cannot be '1'"),
+                (lambda: documents.get("d", version=1 << 70), ValueError, "^version cannot be 1180591620717411303424"),
+                (lambda: documents.get("d", fields="/a"), TypeError, "^fields cannot be '/a': it is a list"),
+                (lambda: documents.get("d", at_time="now"), InvalidValue, "^/at_time: is no datetime"),
+                (lambda: documents.update("d"), ValueError, "needs replace, merge or operations"),
+                (lambda: documents.update("d", replace={}, merge={}), ValueError, "replace goes without merge"),
+                (lambda: documents.update("d", operations=increment("/n", 1)), TypeError, "^operations cannot be .*: it is a list"),
+                (lambda: documents.update("d", operations=["n"]), TypeError, "^an operation is made by set"),
+                (lambda: documents.update("d", replace={}, if_version="1"), TypeError, "^if_version cannot be '1'"),
+                (lambda: documents.update("d", replace={}, if_version=1, if_exists=False), ValueError, "^at most one of if_version"),
+                (lambda: documents.update("d", replace={}, newer=("/n", "1")), TypeError, "^newer is a path and a number"),
+                (lambda: documents.create("d", {}, labels={"a": 1}), TypeError, "^labels cannot be .* but a dict of str to str"),
+                (lambda: documents.create("d", {"a": {1, 2}}), InvalidValue, "^/a: is of type set"),
+                (lambda: documents.create("d", {}, reason="\ud800"), InvalidValue, "^/reason: is not UTF-8"),
+                (lambda: self.client.collection("\ud800"), InvalidValue, "^/collection: is not UTF-8"),
+                (lambda: self.client.collection(5), TypeError, "^the name of a collection is a str"),
+                (lambda: self.client.queues.acknowledge("token"), TypeError, "^tokens cannot be 'token': it is a list"),
+                (lambda: self.client.leases.acquire("l", "me", ttl="5"), InvalidValue, "^/ttl: is neither a timedelta nor a number"),
+                (lambda: self.client.collections.create("c", strategy="copies"), ValueError, "^strategy is none of STRATEGY_FULL_COPIES"),
+                (lambda: Client(timeout=0), ValueError, "^timeout is 0"),
+                (lambda: Client(retry_for="5"), TypeError, "^retry_for is a number of seconds"),
+                (lambda: Client(actor=5), TypeError, "^actor is a str"), (lambda: Client(tls="ca.pem"), TypeError, "^tls is None, True or Tls"),
+                (lambda: Client(token="abc\n"), ValueError, "^the token has other characters"),
+                (lambda: Client(token=b"abc"), TypeError, "^a token is a str"),
+        ):
+            with self.assertRaisesRegex(kind, said):
+                wrong()
+        self.assertEqual("Client('h:1')", repr(Client("h:1")))
+
+
+if __name__ == "__main__":
+    unittest.main()
