@@ -1,0 +1,342 @@
+// Each part of the surface once against a server, and what has no case in clients/conformance: leases that are held, receivers and
+// consumers over a restart, back pressure, cancelling.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { inspect } from "node:util";
+
+import { AbortError, Client, CollectionExists, LeaseHeld, StrataError, Time, VersionConflict, classes, increment } from "strata-documents";
+import { Server } from "strata-documents/testing";
+
+import { LastingServer, sleep } from "./servers.mjs";
+
+let server;
+let client;
+
+before(async () => {
+  server = await Server.start();
+  client = new Client({ target: server.target, actor: "ann" });
+});
+
+after(async () => {
+  client?.close();
+  await server?.stop();
+});
+
+const all = async (iterable) => {
+  const items = [];
+  for await (const item of iterable) items.push(item);
+  return items;
+};
+
+const take = async (iterable, count) => {
+  const items = [];
+  for await (const item of iterable) if (items.push(item) === count) break;
+  return items;
+};
+
+test("the server tells what it is", async () => {
+  const info = await client.serverInfo();
+  assert.equal(info.engine, "memory");
+  assert.equal(info.limits.documentDepth, 24);
+  assert.ok(info.startTime instanceof Time);
+  assert.ok(info.services.includes("strata.v1.DocumentService"));
+});
+
+test("targets and options that mean nothing are refused", () => {
+  for (const options of [{ target: "http://h:1" }, { target: "h:99999" }, { target: "h:p" }, { target: "h", token: "t" }, { tymeout: 1 }, { timeout: 0 }, { target: 5 }, { tls: "ca.pem" }, { token: Buffer.from("t") }]) {
+    assert.throws(() => new Client(options), TypeError, JSON.stringify(options));
+  }
+  for (const target of ["h", "h:1", "[::1]:2", "127.0.0.1"]) new Client({ target }).close();
+});
+
+test("whoever prints a client does not print its token", async () => {
+  const secret = new Client({ target: server.target, token: "sesame-0123456789" });
+  for (const text of [inspect(secret, { depth: 9, showHidden: true }), JSON.stringify(secret, (_, value) => (typeof value === "bigint" ? "" : value))]) {
+    assert.ok(!text.includes("sesame"), text);
+  }
+  secret.close();
+});
+
+test("what modify leaves is as it was read", async () => {
+  const documents = client.collection("left");
+  await documents.create("d", { n: 1 });
+  const done = await documents.modify("d", (content) => {
+    content.n = 2;
+  });
+  assert.deepEqual([done.changed, done.document.content], [false, { n: 1 }]);
+  await assert.rejects(documents.update("d"), /a change needs replace, merge or operations/);
+  await assert.rejects(documents.modify("d"), /modify needs a function/);
+});
+
+test("there is a class for each reason", () => {
+  assert.ok(Object.keys(classes).length >= 64);
+  for (const [reason, type] of Object.entries(classes)) {
+    const error = new type({ code: 10, reason, message: "m", metadata: {} });
+    assert.ok(error instanceof StrataError && error instanceof Error, reason);
+    assert.equal(error.name, type.name);
+  }
+});
+
+test("documents: written, changed, deleted, restored, compared, found in the past", async () => {
+  const books = client.collection("books");
+  const written = await books.create("moby", { stock: 3, isbn: 2n ** 60n });
+  assert.equal(written.document.version, 1n);
+  await books.update("moby", { operations: [increment("/stock", -1)] }, { reason: "sold", labels: { till: "4" } });
+  await assert.rejects(books.update("moby", { merge: { stock: 0 } }, { ifVersion: 1 }), VersionConflict);
+  const deleted = await books.delete("moby", { ifVersion: 2 });
+  assert.equal(await books.get("moby"), undefined);
+  // To the microsecond: a Date would find the version before.
+  assert.deepEqual((await books.get("moby", { version: 2 })).content, { stock: 2, isbn: 2n ** 60n });
+  const second = (await all(books.history("moby", { oldestFirst: true })))[1];
+  assert.equal((await books.get("moby", { atTime: second.commitTime })).version, 2n);
+  assert.equal((await books.get("moby", { atPosition: written.commitPosition })).version, 1n);
+  assert.equal((await books.restore("moby", 1)).document.version, deleted.document.version + 1n);
+  assert.deepEqual((await all(books.diff("moby", 1, 2))).map(({ path, before, after }) => [path, before, after]), [["/stock", 3, 2]]);
+  assert.deepEqual((await all(books.audit({ newestFirst: true }))).map(({ version }) => version.kind), ["RESTORED", "DELETED", "UPDATED", "CREATED"]);
+  const { documents, missingIds } = await books.batchGet(["none", "moby"]);
+  assert.deepEqual([documents.length, missingIds], [1, ["none"]]);
+});
+
+test("filters carry what JSON cannot", async () => {
+  const values = client.collection("values");
+  await values.create("a", { n: 2n ** 60n + 1n, at: new Date(5), b: new Uint8Array([1]) });
+  await values.create("b", { n: 1, at: new Date(6), b: new Uint8Array([2]) });
+  for (const filter of [{ n: 2n ** 60n + 1n }, { at: new Date(5) }, { b: new Uint8Array([1]) }, { at: { $lt: new Date(6) } }]) {
+    assert.deepEqual((await all(values.list({ filter }))).map(({ id }) => id), ["a"]);
+  }
+  await assert.rejects(all(values.list({ filter: { n: NaN } })), { name: "InvalidValue", path: "/n" });
+  await assert.rejects(all(values.list({ filter: new Map([["n", () => 1]]) })), { name: "InvalidValue", path: "/n" });
+});
+
+test("int64 as Long, and objects as Maps, if that is wanted", async () => {
+  const other = new Client({ target: server.target, int64: "long", ordered: true });
+  const values = other.collection("ordered");
+  await values.create("a", new Map([["b", 7n], ["1", 2]]));
+  const { content } = await values.get("a");
+  assert.deepEqual([...content.keys()], ["b", "1"]);
+  assert.equal(content.get("b").toString(), "7");
+  assert.equal(content.get("b").constructor.name, "Long");
+  other.close();
+});
+
+test("collections: made, listed, proven, deleted", async () => {
+  const made = await client.collections.create("proofs", { strategy: "FULL_COPIES" });
+  await assert.rejects(client.collections.create("proofs"), CollectionExists);
+  for (let i = 0; i < 5; i++) await client.collection("proofs").create(`d${i}`, { i });
+  assert.equal((await client.collections.get("proofs")).strategy, "FULL_COPIES");
+  assert.ok((await all(client.collections.list({ pageSize: 1 }))).some(({ name }) => name === "proofs"));
+  const head = await client.collections.ledgerHead();
+  const progress = await all(client.collections.verify("proofs", { expectHead: head }));
+  assert.equal(progress.at(-1).complete, true);
+  assert.equal(progress.at(-1).documents, 5n);
+  assert.deepEqual(await client.collections.delete("proofs", { force: true, incarnation: made.incarnation }), { replayed: false });
+});
+
+test("enrollments: in any order, one by one and as a stream that is not read ahead", async () => {
+  const { enrollments } = client;
+  assert.equal((await enrollments.enroll("s1", "math", 2)).result, "APPLIED");
+  assert.equal((await enrollments.unenroll("s1", "math", 1)).result, "SUPERSEDED");
+  assert.deepEqual((await enrollments.get("s1")).enrollments.map(({ className }) => className), ["math"]);
+  let asked = 0;
+  const messages = async function* () {
+    for (let i = 0; i < 5000; i++) {
+      asked++;
+      yield { operation: "ENROLL", studentId: `t${i % 50}`, className: `c${i % 7}`, sequenceNumber: i + 1 };
+    }
+  };
+  let answered = 0;
+  for await (const result of enrollments.apply(messages())) {
+    assert.equal(result.error, undefined);
+    answered++;
+    if (answered === 1) await sleep(200);
+    assert.ok(asked - answered <= 1001, `${asked} asked for, ${answered} answered`);
+  }
+  assert.equal(answered, 5000);
+  assert.equal((await all(enrollments.roster("c1", { pageSize: 7 }))).length, 50);
+  assert.ok((await enrollments.purgeTombstones(1)).examined >= 50n);
+});
+
+test("what a producer of messages throws ends the stream", async () => {
+  const messages = async function* () {
+    yield { operation: "ENROLL", studentId: "u", className: "c", sequenceNumber: 1 };
+    throw new RangeError("no more");
+  };
+  await assert.rejects(all(client.enrollments.apply(messages())), RangeError);
+});
+
+test("leases: held while the work runs, fenced, lost", async () => {
+  const { leases } = client;
+  let seen;
+  await leases.hold("job", "w1", async (held) => {
+    seen = held.lease.token;
+    await assert.rejects(leases.acquire("job", "w2"), LeaseHeld);
+    // Longer than the ttl: it is renewed meanwhile.
+    await sleep(1600);
+    assert.equal(held.signal.aborted, false);
+    await client.collection("jobs").create("a", { done: true }, { lease: held.token });
+  }, { ttl: 1000 });
+  const next = await leases.acquire("job", "w2", { ttl: 60_000 });
+  assert.ok(next.token > seen);
+  await leases.release("job", next.token);
+  await leases.hold("job", "w3", async (held) => {
+    await leases.release("job", held.lease.token);
+    await new Promise((resolve) => held.signal.addEventListener("abort", resolve, { once: true }));
+  }, { ttl: 1000 });
+  assert.ok((await all(leases.list({ prefix: "jo" }))).length === 1);
+});
+
+test("queues: pushed, reserved, given back, finished, received, scheduled", async () => {
+  const { queues } = client;
+  await queues.create("mail", { reservationTimeout: 30_000 });
+  const first = await queues.push("mail", { payload: { to: "bob", n: 2n ** 60n }, headers: { a: "b" }, requestId: "one" });
+  assert.equal((await queues.push("mail", { payload: { to: "bob", n: 2n ** 60n }, headers: { a: "b" }, requestId: "one" })).replayed, true);
+  const [message] = await queues.reserve("mail");
+  assert.deepEqual([message.messageId, message.payload], [first.messageId, { to: "bob", n: 2n ** 60n }]);
+  assert.equal((await queues.rollback(message.token, { notCounted: true }))[0].error, undefined);
+  await queues.push("mail", Array.from({ length: 20 }, (_, i) => ({ payload: { i } })));
+  const receiver = queues.receive("mail", { credits: 4 });
+  let count = 0;
+  for await (const each of receiver) {
+    assert.equal((await receiver.acknowledge(each)).error, undefined);
+    if (++count === 21) break;
+  }
+  assert.deepEqual(await queues.pop("mail"), []);
+  assert.equal((await queues.update("mail", { paused: true })).settings.paused, true);
+  assert.equal((await queues.schedules.create("mail", "daily", { cron: "0 6 * * *", message: { payload: { a: 1 } } })).cron, "0 6 * * *");
+  assert.equal((await all(queues.schedules.list("mail"))).length, 1);
+  await queues.schedules.delete("mail", "daily");
+  await queues.delete("mail", { force: true });
+});
+
+test("a watch gives what happens, and ends when it is told to", async () => {
+  const watched = client.collection("watched");
+  await watched.create("a", { n: 1 });
+  const controller = new AbortController();
+  const watch = client.watch({ collections: ["watched"], afterPosition: 0, includeContent: true, signal: controller.signal });
+  const seen = [];
+  const done = (async () => {
+    for await (const { event } of watch) {
+      seen.push([event.id, event.version.kind, event.version.content]);
+      if (seen.length === 2) controller.abort();
+    }
+  })();
+  await watched.update("a", { replace: { n: 2 } });
+  await assert.rejects(done, AbortError);
+  assert.deepEqual(seen, [["a", "CREATED", { n: 1 }], ["a", "UPDATED", { n: 2 }]]);
+  assert.deepEqual((await take(client.watch({ collections: ["watched"], snapshot: {} }), 1)).map(({ document }) => document.content), [{ n: 2 }]);
+});
+
+test("a subscription delivers until it is acknowledged; what failed comes again, and nothing behind it before", async () => {
+  const source = client.collection("source");
+  await client.subscriptions.create("s", { collections: ["source"], partitions: 1, backoffFirst: 100, backoffMax: 100 });
+  for (let i = 0; i < 4; i++) await source.create(`d${i}`, { i });
+  const consumer = client.subscriptions.consume("s", "c1", { includeContent: true });
+  const seen = [];
+  for await (const delivery of consumer) {
+    seen.push(`${delivery.event.id}#${delivery.attempt}`);
+    if (delivery.event.id === "d1" && delivery.attempt === 1) await consumer.nack(delivery, "not now");
+    else await consumer.ack(delivery);
+    if (delivery.event.id === "d3") break;
+  }
+  assert.deepEqual(seen, ["d0#1", "d1#1", "d1#2", "d2#1", "d3#1"]);
+  assert.equal((await client.subscriptions.get("s")).subscription.name, "s");
+  await client.subscriptions.delete("s");
+});
+
+test("transactions: all or nothing", async () => {
+  const accounts = client.collection("accounts");
+  await accounts.create("a", { balance: 10 });
+  await accounts.create("b", { balance: 0 });
+  const committed = await client.transaction()
+    .update("accounts", "a", { operations: [increment("/balance", -5)] }, { ifMatches: { balance: { $gte: 5 } } })
+    .update("accounts", "b", { operations: [increment("/balance", 5)] })
+    .check("accounts", "c", 0)
+    .commit({ reason: "rent", requestId: "rent-1" });
+  assert.deepEqual(committed.results.map(({ document }) => document.content.balance), [5, 5]);
+  await assert.rejects(
+    client.transaction().update("accounts", "a", { merge: { balance: 0 } }).check("accounts", "b", 1).commit(),
+    VersionConflict,
+  );
+  const { documents, missing } = await client.transactions.read([{ collection: "accounts", id: "a" }, { collection: "accounts", id: "z" }]);
+  assert.deepEqual([documents[0].content.balance, missing[0].version], [5, 0n]);
+  assert.equal((await client.transactions.get("rent-1")).status, "DONE");
+});
+
+test("a signal ends a call", async () => {
+  await client.queues.create("empty");
+  const begun = performance.now();
+  await assert.rejects(client.queues.reserve("empty", { wait: 20_000, signal: AbortSignal.timeout(100) }), AbortError);
+  assert.ok(performance.now() - begun < 5_000);
+});
+
+test("close ends streams, and nothing begins after it", async () => {
+  const short = new Client({ target: server.target });
+  const watching = all(short.watch({ afterPosition: 0 }));
+  const receiving = all(short.queues.receive("empty"));
+  const applying = all(short.enrollments.apply((async function* () { await sleep(500); })()));
+  const closed = { name: "StrataError", code: "CANCELLED" };
+  const ends = Promise.all([assert.rejects(watching, closed), assert.rejects(receiving, closed)]);
+  await sleep(100);
+  short.close();
+  await ends;
+  assert.deepEqual(await applying, [], "no message was sent");
+  await assert.rejects(short.collection("c").get("a"), closed);
+  await assert.rejects(short.collection("c").create("a", {}), { ...closed, outcomeUnknown: false });
+});
+
+test("calls, a watch, a receiver and a stream of messages go through a restart", { timeout: 60_000 }, async () => {
+  const lasting = await LastingServer.start();
+  const through = new Client({ target: lasting.target, timeout: 5_000 });
+  try {
+    const documents = through.collection("documents");
+    await documents.create("first", { n: 0 });
+    await through.queues.create("work", { reservationTimeout: 2_000 });
+    const ids = [];
+    const watching = (async () => {
+      for await (const { event } of through.watch({ collections: ["documents"], afterPosition: 0 })) {
+        ids.push(event.id);
+        if (event.id === "last") break;
+      }
+    })();
+    const received = new Set();
+    const receiving = (async () => {
+      const receiver = through.queues.receive("work", { credits: 5 });
+      for await (const message of receiver) {
+        const { error } = await receiver.acknowledge(message);
+        if (error === undefined) received.add(message.payload.n);
+        if (received.size === 20) break;
+      }
+    })();
+    let results = 0;
+    const applying = (async () => {
+      const messages = async function* () {
+        for (let i = 0; i < 300; i++) {
+          if (i % 10 === 0) await sleep(20);
+          yield { operation: "ENROLL", studentId: `s${i}`, className: "c", sequenceNumber: 1 };
+        }
+      };
+      for await (const result of through.enrollments.apply(messages())) {
+        assert.equal(result.error, undefined);
+        results++;
+      }
+    })();
+    const writing = (async () => {
+      for (let n = 0; n < 20; n++) {
+        await documents.create(`d${n}`, { n });
+        await through.queues.push("work", { payload: { n } });
+        await sleep(20);
+      }
+      await documents.create("last", {});
+    })();
+    await sleep(150);
+    await lasting.kill();
+    await lasting.begin();
+    await Promise.all([writing, watching, receiving, applying]);
+    assert.deepEqual(ids, ["first", ...Array.from({ length: 20 }, (_, n) => `d${n}`), "last"]);
+    assert.equal(results, 300);
+    assert.equal((await all(through.enrollments.roster("c"))).length, 300);
+  } finally {
+    through.close();
+    await lasting.stop();
+  }
+});
