@@ -1,0 +1,153 @@
+// Several servers over one store: what one makes of a queue counts for the others too.
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "tests/queue/queues_world.h"
+#include "tests/support/hooked_store.h"
+
+namespace strata::queue::testing {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+absl::Status SetPaused(QueueProcess& process, bool paused) {
+  return process
+      .Update("mails",
+              [paused](QueueSettings& settings) {
+                settings.paused = paused;
+                return absl::OkStatus();
+              })
+      .status();
+}
+
+// Of a stream of which nothing but its end matters.
+class EndOnly final : public ReceiverSink {
+ public:
+  bool closed() const override { return false; }
+  void Deliver(std::vector<MessageView> /*messages*/) override {}
+  void Answer(std::vector<std::string> /*tokens*/,
+              std::vector<absl::StatusOr<bool>> /*replayed*/) override {}
+  void End(absl::Status status) override { ended = std::move(status); }
+
+  std::optional<absl::Status> ended;
+};
+
+class Servers : public QueuesTest {
+ protected:
+  // The background of the first one looks every ten seconds.
+  void PassTime() {
+    for (int i = 0; i < 12; ++i) {
+      world.clock().Advance(seconds(1));
+      queues.executor().RunDue();
+    }
+  }
+
+  QueueProcess other{world->store(), world.clock(), 2};
+};
+INSTANTIATE_TEST_SUITE_P(Engines, Servers, ::testing::ValuesIn(kEngines), EngineName);
+
+TEST_P(Servers, HandOutAgainWhatAnotherOneHasResumed) {
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  queues->StartBackground();
+  ASSERT_THAT(*queues.Reserve("mails"), IsEmpty());
+  ASSERT_THAT(SetPaused(queues, true), IsOk());
+  ASSERT_THAT(SetPaused(other, false), IsOk());
+  ASSERT_THAT(other.Push("mails", Numbered(1)), IsOk());
+  PassTime();
+  EXPECT_THAT(*queues.Reserve("mails"), SizeIs(1));
+}
+
+TEST_P(Servers, FindOutThatAnotherOneHasDeletedAQueueAndMadeItAnew) {
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  queues->StartBackground();
+  ASSERT_THAT(*queues.Reserve("mails"), IsEmpty());
+  ASSERT_THAT(other.Delete("mails"), IsOk());
+  PassTime();
+  EXPECT_THAT(queues.Reserve("mails"), HasReason(ErrorReason::kQueueNotFound));
+  ASSERT_THAT(other.Create("mails"), IsOk());
+  ASSERT_THAT(*queues.Reserve("mails"), IsEmpty());
+  ASSERT_THAT(other.Delete("mails"), IsOk());
+  ASSERT_THAT(other.Create("mails"), IsOk());
+  ASSERT_THAT(other.Push("mails", Numbered(1)), IsOk());
+  PassTime();
+  EXPECT_THAT(*queues.Reserve("mails"), SizeIs(1));
+}
+
+TEST_P(Servers, EndStreamsOfAQueueThatAnotherOneHasDeleted) {
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  queues->StartBackground();
+  const auto sink = std::make_shared<EndOnly>();
+  const auto receiver = queues->Receive({"mails", 10, std::nullopt}, sink);
+  ASSERT_THAT(receiver, IsOk());
+  PassTime();
+  EXPECT_FALSE(sink->ended);
+  ASSERT_THAT(other.Delete("mails"), IsOk());
+  PassTime();
+  ASSERT_TRUE(sink->ended);
+  EXPECT_THAT(*sink->ended, HasReason(ErrorReason::kQueueNotFound));
+}
+
+TEST_P(Servers, CountTheQueuesThatOthersHaveDeleted) {
+  QueueProcess counting(world->store(), world.clock(), 3, {.queues_max = 2});
+  for (const char* name : {"mails", "bills"}) ASSERT_THAT(counting.Create(name), IsOk());
+  EXPECT_THAT(counting.Create("jobs"), HasReason(ErrorReason::kQueueLimit));
+  ASSERT_THAT(other.Delete("bills"), IsOk());
+  EXPECT_THAT(counting.Create("jobs"), IsOk());
+}
+
+// One server over a store in which a test steps in, another one beside it.
+class ServersInARace : public ::testing::Test {
+ protected:
+  versioning::testing::World world;
+  test_support::HookedStore hooked{world->store()};
+  QueueProcess queues{hooked, world.clock()};
+  QueueProcess other{world->store(), world.clock(), 2};
+};
+
+TEST_F(ServersInARace, HandNothingOutOnceAnotherOneHasAnsweredThatItIsPaused) {
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  ASSERT_THAT(queues.Push("mails", Numbered(1)), IsOk());
+  bool paused = false;
+  test_support::StoreHooks hooks;
+  hooks.before_commit = [&](const store::WriteBatch&) {
+    if (!std::exchange(paused, true)) {
+      EXPECT_THAT(SetPaused(other, true), IsOk());
+    }
+  };
+  hooked.set_hooks(hooks);
+  EXPECT_THAT(*queues.Reserve("mails"), IsEmpty());
+  hooked.set_hooks({});
+  EXPECT_TRUE(paused);
+  ASSERT_THAT(SetPaused(other, false), IsOk());
+  ASSERT_THAT(queues.Push("mails", Numbered(2)), IsOk());
+  EXPECT_THAT(*queues.Reserve("mails", 2), SizeIs(2));
+}
+
+TEST_F(ServersInARace, SweepNoScheduleOfAQueueThatWasMadeAnew) {
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  ASSERT_THAT(queues.Delete("mails"), IsOk());
+  bool made = false;
+  test_support::StoreHooks hooks;
+  hooks.before_scan = [&](store::Keyspace keyspace, const store::Range& range) {
+    // The sweeper is past the tombstone, and looks for the schedules of its queue.
+    if (keyspace != store::Keyspace::kQueues || range.begin.empty()) return;
+    if (std::exchange(made, true)) return;
+    ASSERT_THAT(other.Create("mails"), IsOk());
+    Schedule schedule;
+    schedule.queue = "mails";
+    schedule.name = "nightly";
+    schedule.cron = "30 2 * * *";
+    ASSERT_THAT(other.CreateSchedule(schedule), IsOk());
+  };
+  hooked.set_hooks(hooks);
+  queues->StartBackground();
+  queues.executor().RunDue();
+  hooked.set_hooks({});
+  EXPECT_TRUE(made);
+  EXPECT_THAT(*other->ListSchedules("mails", "", 10), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace strata::queue::testing
