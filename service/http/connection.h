@@ -1,0 +1,49 @@
+// The life of one connection: requests are read, checked, called and answered, one after the other.
+// Private to the port.
+#pragma once
+
+#include <grpcpp/channel.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "service/http/access_checks.h"
+#include "service/http/budget.h"
+#include "service/http/json.h"
+#include "service/http/port.h"
+#include "service/http/routes.h"
+#include "service/http/socket.h"
+
+namespace strata::http {
+
+// What all connections of a port have in common.
+struct PortState {
+  PortState(const PortOptions& port_options, PortParts port_parts)
+      : options(port_options),
+        parts(std::move(port_parts)),
+        hosts(options.listen, options.loopback, options.hosts),
+        routes(parts.services),
+        budget(options.limits.bytes_held_max) {}
+
+  const PortOptions options;
+  const PortParts parts;
+  const HostNames hosts;
+  const Routes routes;
+  const JsonCodec codec;
+  Budget budget;
+  std::atomic<bool> draining = false;
+
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
+  int answers = 0;  // requests that have come and are not answered yet
+};
+
+// Serves the connection until it ends. `full`: there is no room for it, which the answer to its
+// first request says.
+void ServeConnection(PortState& state, Socket& socket, const Limits& limits, bool full);
+
+}  // namespace strata::http
