@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/access/measure.h"
-#include "clients/client/refusal.h"
+#include "clients/cpp/refusal.h"
 #include "strata/v1/document_service.grpc.pb.h"
 #include "tests/withstand/documents.h"
 

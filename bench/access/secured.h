@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/client/credentials.h"
+#include "clients/cpp/credentials.h"
 #include "tests/fault/server_process.h"
 #include "tests/support/certificates.h"
 

@@ -13,7 +13,15 @@ namespace {
 
 constexpr char kQuietCollection[] = "quiet";
 constexpr char kWatch[] = "/strata.v1.FeedService/Watch";
-constexpr std::chrono::seconds kQuietMax{10};
+constexpr std::chrono::seconds kQuietMax{60};
+
+fault::ServerSettings SettingsOf(const FeedSettings& settings, const std::string& name,
+                                 const std::string& binary) {
+  return {.data = settings.folder + "/" + name,
+          .log = settings.folder + "/" + name + ".log",
+          .flags = {},
+          .binary = binary};
+}
 
 }  // namespace
 
@@ -27,10 +35,7 @@ int64_t FeedSettings::Scaled(int64_t count) const {
 
 FeedServer::FeedServer(const FeedSettings& settings, const std::string& name, int64_t depth,
                        const std::string& binary)
-    : settings_({.data = settings.folder + "/" + name,
-                 .log = settings.folder + "/" + name + ".log",
-                 .flags = {},
-                 .binary = binary}),
+    : settings_(SettingsOf(settings, name, binary)),
       server_(std::in_place, settings_),
       channel_(Connect(server_->address())) {
   CreateCollection(channel_, kDocuments, "deltas");
@@ -39,12 +44,16 @@ FeedServer::FeedServer(const FeedSettings& settings, const std::string& name, in
   Prepare(channel_, *Fill(population_, {.depth = depth}));
 }
 
-void FeedServer::Restart() {
+FeedServer::FeedServer(const FeedSettings& settings, const std::string& name, Population population)
+    : settings_(SettingsOf(settings, name, "")),
+      server_(std::in_place, settings_),
+      channel_(Connect(server_->address())),
+      population_(std::move(population)) {}
+
+void FeedServer::Stop() {
   channel_.reset();
   if (server_->Stop() != 0) throw std::runtime_error("the server did not stop as it should");
   server_.reset();
-  server_.emplace(settings_);
-  channel_ = Connect(server_->address());
 }
 
 int64_t FeedServer::entries() const {

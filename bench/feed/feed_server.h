@@ -32,8 +32,11 @@ class FeedServer {
   FeedServer(const FeedSettings& settings, const std::string& name, int64_t depth,
              const std::string& binary = "");
 
-  // Stops it and starts it anew on what it has stored. Who was connected is so no longer.
-  void Restart();
+  // On what one that has stopped left in `settings.folder`/`name`, with its documents.
+  FeedServer(const FeedSettings& settings, const std::string& name, Population population);
+
+  // Ends it. Nobody may be connected any more, and nothing else be asked for but its documents.
+  void Stop();
 
   pid_t pid() const { return server_->pid(); }
   const std::string& address() const { return server_->address(); }
@@ -42,7 +45,7 @@ class FeedServer {
   // Events of the feed so far.
   int64_t entries() const;
 
-  // Until it does nothing any more, at most some seconds.
+  // Until it does nothing any more, such as compacting what was written before: at most a minute.
   void AwaitQuiet() const;
   // A round of so long, after a warm-up of a quarter of it. What is answered wrong is written as
   // such.

@@ -67,6 +67,22 @@ class AcquireAllWorkload final : public AcquireWorkload {
   size_t next_ = 0;
 };
 
+class AcquireInTurnWorkload final : public AcquireWorkload {
+ public:
+  AcquireInTurnWorkload(std::vector<HeldLease>& leases, int in_flight)
+      : AcquireWorkload(leases), rows_(static_cast<size_t>(in_flight)) {}
+  bool Next(int slot, std::string& request) override {
+    const size_t in_flight = rows_.size();
+    size_t& row = rows_[static_cast<size_t>(slot)];
+    Choose(slot, row * in_flight + static_cast<size_t>(slot), request);
+    row = (row + 1) % (leases_.size() / in_flight);
+    return true;
+  }
+
+ private:
+  std::vector<size_t> rows_;  // by slot, which one is next
+};
+
 class AcquireAgainWorkload final : public AcquireWorkload {
  public:
   AcquireAgainWorkload(std::vector<HeldLease>& leases, int in_flight, uint64_t seed)
@@ -147,6 +163,10 @@ class FencedWorkload final : public Workload {
 
 std::unique_ptr<Workload> AcquireAll(std::vector<HeldLease>& leases, int64_t count) {
   return std::make_unique<AcquireAllWorkload>(leases, count);
+}
+
+std::unique_ptr<Workload> AcquireInTurn(std::vector<HeldLease>& leases, int in_flight) {
+  return std::make_unique<AcquireInTurnWorkload>(leases, in_flight);
 }
 
 std::unique_ptr<Workload> AcquireAgain(std::vector<HeldLease>& leases, int in_flight,

@@ -19,6 +19,9 @@ struct HeldLease {
 // Acquires so many leases, all of one holder.
 std::unique_ptr<Workload> AcquireAll(std::vector<HeldLease>& leases, int64_t count);
 
+// Acquires them one after the other again and again, each slot those that AcquireAgain gives it.
+std::unique_ptr<Workload> AcquireInTurn(std::vector<HeldLease>& leases, int in_flight);
+
 // Acquires them at random again, a slot those whose number it leaves as a remainder by
 // `in_flight`.
 std::unique_ptr<Workload> AcquireAgain(std::vector<HeldLease>& leases, int in_flight,

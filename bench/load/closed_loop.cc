@@ -43,6 +43,7 @@ class Loop {
     grpc::ByteBuffer response;
     grpc::Status status;
     Steady::time_point sent;
+    bool on_the_way = false;
   };
 
   void Send(size_t index);
@@ -79,8 +80,10 @@ void Loop::Send(size_t index) {
   }
   const grpc::Slice bytes(request_);
   const grpc::ByteBuffer message(&bytes, 1);
-  slot.sent = Steady::now();
-  slot.reader = stub_.PrepareUnaryCall(&*slot.context, method_, message, &queue_);
+  if (!slot.on_the_way) slot.sent = Steady::now();
+  const std::string* const method = workload_.next_method();
+  slot.reader = stub_.PrepareUnaryCall(&*slot.context, method == nullptr ? method_ : *method,
+                                       message, &queue_);
   slot.reader->StartCall();
   slot.reader->Finish(&slot.response, &slot.status, reinterpret_cast<void*>(index));
 }
@@ -96,6 +99,7 @@ void Loop::Take(size_t index) {
   } else {
     outcome = workload_.Refused(static_cast<int>(index), slot.status.error_message());
   }
+  slot.on_the_way = outcome == Workload::Outcome::kOnTheWay;
   slot.response.Clear();
   slot.reader.reset();
   slot.context.reset();
@@ -141,6 +145,7 @@ Measurement Loop::Run() {
       if (measuring_ && now - begin_ >= settings_.duration) End();
     }
     Send(index);
+    while (const std::optional<int> woken = workload_.Woken()) Send(static_cast<size_t>(*woken));
   }
   if (measuring_) End();
   queue_.Shutdown();

@@ -8,11 +8,12 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "bench/support/measurement.h"
-#include "clients/client/credentials.h"
+#include "clients/cpp/credentials.h"
 
 namespace strata::bench {
 
@@ -26,13 +27,22 @@ class Workload {
   // The next request of a slot: one of the calls in flight, counted from 0. False: there is none
   // left.
   virtual bool Next(int slot, std::string& request) = 0;
+  // Where not all calls are of one method: that of the request that Next gave last.
+  virtual const std::string* next_method() const { return nullptr; }
 
-  enum class Outcome { kRight, kLostRace, kWrong };
+  enum class Outcome {
+    kRight,
+    kOnTheWay,  // right; what counts, and since when, is the slot's next answer that is kRight
+    kLostRace,
+    kWrong
+  };
   // What the answer to the slot's last request was worth. A lost race counts as an attempt, and the
   // slot goes on.
   virtual Outcome Answered(int slot, std::string_view response) = 0;
   // The same for a call that was refused. A lost race is one that the caller tries again.
   virtual Outcome Refused(int /*slot*/, std::string_view /*message*/) { return Outcome::kWrong; }
+  // A slot that had no request and has one now; asked after each answer until there is none.
+  virtual std::optional<int> Woken() { return std::nullopt; }
   // Of all calls so far; 0: not counted.
   virtual int64_t attempts() const { return 0; }
   // Adds what else it knows of the calls so far.

@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "bench/load/followers.h"
+#include "bench/peers/postgres_server.h"
 
 namespace strata::bench {
-
-using PostgresConnection = std::unique_ptr<PGconn, decltype(&PQfinish)>;
 
 // Adds a position to the table "versions", which is empty.
 extern const char* const kAddPositions;

@@ -6,33 +6,24 @@
 #include <endian.h>
 #include <libpq-fe.h>
 #include <poll.h>
-#include <pwd.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <random>
 #include <stdexcept>
-#include <utility>
 
 #include "bench/peers/peer.h"
 #include "bench/peers/postgres_followers.h"
+#include "bench/peers/postgres_server.h"
 #include "bench/peers/server_program.h"
-#include "tests/fault/child_process.h"
-#include "tests/support/temporary_directory.h"
 
 namespace strata::bench {
 namespace {
 
-constexpr std::chrono::seconds kStartPatience{60};
 constexpr int kReceivePatienceMs = 100;
-constexpr char kUser[] = "postgres";  // the package's, and the name of the database's owner
 
 struct Statement {
   const char* name;
@@ -151,148 +142,6 @@ constexpr Statements kFullCopies = {
                    false, false},
 };
 
-// The folder with PostgreSQL's programs, of the newest version that is installed.
-std::string ProgramFolder() {
-  std::vector<std::pair<int, std::string>> found;
-  std::error_code error;
-  for (const auto& one : std::filesystem::directory_iterator("/usr/lib/postgresql", error)) {
-    found.emplace_back(std::atoi(one.path().filename().c_str()), one.path() / "bin/");
-  }
-  std::sort(found.rbegin(), found.rend());
-  std::vector<std::string> programs;
-  for (const auto& one : found) programs.push_back(one.second + "postgres");
-  const std::string first = FindProgram("postgresql", programs);
-  return first.substr(0, first.rfind('/') + 1);
-}
-
-// A server with an empty database in a folder of its own.
-class PostgresServer {
- public:
-  explicit PostgresServer(int port);
-  ~PostgresServer();
-  PostgresServer(const PostgresServer&) = delete;
-  PostgresServer& operator=(const PostgresServer&) = delete;
-
-  pid_t pid() const { return process_.pid(); }
-  // Throws std::runtime_error if it is refused.
-  PostgresConnection Connect() const;
-
- private:
-  std::vector<std::string> InUsersName(const std::vector<std::string>& arguments) const;
-  std::string PrepareData() const;
-  std::vector<std::string> Arguments() const;
-
-  const test_support::TemporaryDirectory folder_;
-  const std::string log_ = folder_.Join("log");
-  const std::string port_;
-  const std::string password_;
-  fault::ChildProcess process_;
-};
-
-// So that others on this machine, who can reach the port, cannot become the server's user.
-std::string RandomPassword() {
-  std::random_device random;
-  std::string password;
-  for (int i = 0; i < 4; ++i) password += std::to_string(random());
-  return password;
-}
-
-PostgresServer::PostgresServer(int port)
-    : port_(std::to_string(port)), password_(PrepareData()), process_(Arguments(), log_) {
-  AwaitServer("postgresql", log_, kStartPatience, [&] {
-    const std::array<const char*, 3> keys = {"host", "port", nullptr};
-    const std::array<const char*, 3> values = {"127.0.0.1", port_.c_str(), nullptr};
-    return PQpingParams(keys.data(), values.data(), 0) == PQPING_OK;
-  });
-}
-
-// Its own immediate shutdown: it ends its workers and gives back its shared memory.
-PostgresServer::~PostgresServer() {
-  process_.Signal(SIGQUIT);
-  process_.Wait();
-}
-
-// PostgreSQL refuses to run as root. Changing the user forgets the signal at the parent's death,
-// so setpriv asks for it again; each step replaces the one before, so the process stays the same.
-std::vector<std::string> PostgresServer::InUsersName(
-    const std::vector<std::string>& arguments) const {
-  std::vector<std::string> all = {"/usr/bin/env", "-C", folder_.path().string(), "/usr/bin/setpriv",
-                                  "--pdeathsig=QUIT"};
-  if (getuid() == 0) {
-    const std::string user = kUser;
-    all.insert(all.end(), {"--reuid=" + user, "--regid=" + user, "--init-groups"});
-  }
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  return all;
-}
-
-std::string PostgresServer::PrepareData() const {
-  RequireDisk(folder_.path().string());
-  std::string password = RandomPassword();
-  const std::string password_file = folder_.Join("password");
-  std::ofstream(password_file) << password << "\n";
-  if (getuid() == 0) {
-    const passwd* const user = getpwnam(kUser);
-    if (user == nullptr) throw std::runtime_error("there is no user postgres");
-    for (const std::string& path : {folder_.path().string(), password_file}) {
-      if (chown(path.c_str(), user->pw_uid, user->pw_gid) != 0) {
-        throw std::runtime_error("cannot give " + path + " to the user postgres");
-      }
-    }
-  }
-  const fault::Finished made = fault::RunToEnd(
-      InUsersName({ProgramFolder() + "initdb", "--pgdata=" + folder_.Join("data"),
-                   std::string("--username=") + kUser, "--pwfile=" + password_file,
-                   "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"}),
-      log_);
-  std::filesystem::remove(password_file);
-  if (Interrupted()) throw InterruptedError();
-  if (made.status != 0) throw std::runtime_error("initdb:\n" + LastLines(log_));
-  return password;
-}
-
-// As it comes, but for the memory, which is small for any machine of today, for plans, which are
-// made once instead of being thought about at each call, and for room for those who follow.
-std::vector<std::string> PostgresServer::Arguments() const {
-  std::vector<std::string> arguments = {ProgramFolder() + "postgres", "-D", folder_.Join("data")};
-  for (const std::string& setting :
-       {std::string("listen_addresses=127.0.0.1"), "port=" + port_,
-        std::string("unix_socket_directories="), std::string("shared_buffers=256MB"),
-        std::string("fsync=on"), std::string("synchronous_commit=on"),
-        std::string("max_connections=200"), std::string("plan_cache_mode=force_generic_plan")}) {
-    arguments.insert(arguments.end(), {"-c", setting});
-  }
-  return InUsersName(arguments);
-}
-
-[[noreturn]] void Fail(PGconn* connection) {
-  throw std::runtime_error(std::string("postgresql: ") + PQerrorMessage(connection));
-}
-
-PostgresConnection PostgresServer::Connect() const {
-  const std::array<std::pair<const char*, const char*>, 8> parameters = {{
-      {"host", "127.0.0.1"},
-      {"port", port_.c_str()},
-      {"user", kUser},
-      {"password", password_.c_str()},
-      {"dbname", "postgres"},
-      {"sslmode", "disable"},
-      {"gssencmode", "disable"},
-      {"connect_timeout", "10"},
-  }};
-  std::vector<const char*> keys;
-  std::vector<const char*> values;
-  for (const auto& [key, value] : parameters) {
-    keys.push_back(key);
-    values.push_back(value);
-  }
-  keys.push_back(nullptr);
-  values.push_back(nullptr);
-  PostgresConnection connection(PQconnectdbParams(keys.data(), values.data(), 0), &PQfinish);
-  if (PQstatus(connection.get()) != CONNECTION_OK) Fail(connection.get());
-  return connection;
-}
-
 class PostgresPeer final : public Peer {
  public:
   explicit PostgresPeer(TableLayout layout);
@@ -352,7 +201,7 @@ void PostgresPeer::Open(Connection& slot) {
     PGresult* const result = PQprepare(connection, one->name, one->text, 0, nullptr);
     const bool is_prepared = PQresultStatus(result) == PGRES_COMMAND_OK;
     PQclear(result);
-    if (!is_prepared) Fail(connection);
+    if (!is_prepared) FailPostgres(connection);
   }
   PQsetnonblocking(connection, 1);
   epoll_event event{};
@@ -368,7 +217,7 @@ void PostgresPeer::Run(const char* statement) {
   PGresult* const result = PQexec(connection, statement);
   const bool is_done = PQresultStatus(result) == PGRES_COMMAND_OK;
   PQclear(result);
-  if (!is_done) Fail(connection);
+  if (!is_done) FailPostgres(connection);
 }
 
 void PostgresPeer::Loaded() {
@@ -447,13 +296,13 @@ void PostgresPeer::Send(int slot_number, const Call& call) {
   }
   if (PQsendQueryPrepared(connection, statement.name, count, values.data(), lengths.data(),
                           formats.data(), 1) != 1) {
-    Fail(connection);
+    FailPostgres(connection);
   }
   slot.is_busy = true;
   slot.rows_written = RowsWritten(call.operation);
   // A statement is small and the socket's buffer empty, so this waits for nothing.
   for (int left = PQflush(connection); left != 0; left = PQflush(connection)) {
-    if (left < 0) Fail(connection);
+    if (left < 0) FailPostgres(connection);
     pollfd writable = {PQsocket(connection), POLLOUT, 0};
     poll(&writable, 1, kReceivePatienceMs);
   }
@@ -472,7 +321,7 @@ void PostgresPeer::Receive(const std::function<void(int, const Answer&)>& answer
 
 bool PostgresPeer::Consume(Connection& slot) {
   PGconn* const connection = slot.connection.get();
-  if (PQconsumeInput(connection) != 1) Fail(connection);
+  if (PQconsumeInput(connection) != 1) FailPostgres(connection);
   if (!slot.is_busy || PQisBusy(connection) == 1) return false;
   // A statement has one result, and all of it has come once the connection is no longer busy but
   // for the sign that the next statement can be sent, which is awaited with it: they come together.

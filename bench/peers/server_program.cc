@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <random>
 #include <thread>
 
 #include "tests/fault/child_process.h"
@@ -85,6 +86,13 @@ std::string LastLines(const std::string& path) {
   constexpr size_t kBytes = 2000;
   const std::string text = fault::ReadFile(path);
   return text.size() <= kBytes ? text : text.substr(text.size() - kBytes);
+}
+
+std::string RandomPassword() {
+  std::random_device random;
+  std::string password;
+  for (int i = 0; i < 4; ++i) password += std::to_string(random());
+  return password;
 }
 
 void RequireDisk(const std::string& folder) {

@@ -32,6 +32,9 @@ void AwaitServer(const std::string& name, const std::string& log, std::chrono::s
 // Of a log that may be long; what a person must see to know what went wrong.
 std::string LastLines(const std::string& path);
 
+// So that others on this machine, who can reach the port, cannot become the server's user.
+std::string RandomPassword();
+
 // Throws if files in the folder are in memory, where nothing is durable and fsync is free.
 void RequireDisk(const std::string& folder);
 

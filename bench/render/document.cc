@@ -17,8 +17,9 @@ Document MakeDocument(const Figures& figures) {
     if (figure.name == "measured_on") document.facts.push_back(fact);
     if (figure.name == "wrong") document.wrong.push_back(fact);
   }
-  for (const auto& make : {LoadSections, StrategySections, GrowthSections, WithstandSections,
-                           AccessSections, FeedSections, GoalSections}) {
+  for (const auto& make :
+       {LoadSections, StrategySections, GrowthSections, WithstandSections, AccessSections,
+        FeedSections, QueueSections, ClientSections, GoalSections}) {
     for (Section& section : make(figures)) document.sections.push_back(std::move(section));
   }
   return document;

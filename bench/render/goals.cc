@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bench/render/goal_forms.h"
 
 namespace strata::bench {
 namespace {
@@ -17,29 +18,6 @@ constexpr char kHot[] = "W2 hot document";
 constexpr char kHotCas[] = "W2 hot document, compare-and-swap by the client";
 constexpr char kTransfer[] = "T1 transfer";
 constexpr char kHotTransfer[] = "T2 transfer, hot account";
-constexpr double kMillisecond = 1e3;
-constexpr double kKibibyte = 1024;
-constexpr double kMebibyte = 1024 * kKibibyte;
-
-Goal AtLeast(std::string what, double limit, Measured figure, std::vector<Measured> by = {}) {
-  return {std::move(what), Bound::kAtLeast, limit, Unit::kRatio, std::move(figure), std::move(by)};
-}
-
-Goal AtLeast(std::string what, double limit, Unit unit, Measured figure) {
-  return {std::move(what), Bound::kAtLeast, limit, unit, std::move(figure), {}};
-}
-
-Goal ToLookAt(std::string what, Measured figure, std::vector<Measured> by) {
-  return {std::move(what), Bound::kNone, 0, Unit::kRatio, std::move(figure), std::move(by)};
-}
-
-Goal AtMost(std::string what, double limit, Measured figure, std::vector<Measured> by) {
-  return {std::move(what), Bound::kAtMost, limit, Unit::kRatio, std::move(figure), std::move(by)};
-}
-
-Goal AtMost(std::string what, double limit, Unit unit, Measured figure) {
-  return {std::move(what), Bound::kAtMost, limit, unit, std::move(figure), {}};
-}
 
 Measured Of(const std::string& figure, const std::string& system, const std::string& workload,
             int in_flight) {
@@ -107,11 +85,6 @@ std::vector<Goal> OldVersions() {
                            {Strata("server_cpu", few)}));
   }
   return goals;
-}
-
-// Of rounds in turns.
-Measured RatioOf(const std::string& figure, const std::string& of, const std::string& to) {
-  return {figure, {{"of", of}, {"to", to}}};
 }
 
 // What came with transactions costs calls without them nothing: against a server from before.
@@ -367,8 +340,8 @@ std::vector<Goal> Starts() {
 std::vector<Goal> AllGoals() {
   std::vector<Goal> all;
   for (const auto some : {Gets, Updates, OldVersions, AgainstBaseline, Transactions, BesideWatchers,
-                          Following, FollowingOthers, LeasesAndSubscriptions, FeedGrowth, Storage,
-                          Versions, Idle, Bursts, Starts}) {
+                          Following, FollowingOthers, LeasesAndSubscriptions, FeedGrowth,
+                          QueueGoals, HttpGoals, Storage, Versions, Idle, Bursts, Starts}) {
     for (Goal& goal : some()) all.push_back(std::move(goal));
   }
   return all;

@@ -31,6 +31,10 @@ struct Goal {
 };
 
 std::vector<Goal> AllGoals();
+// Those of queues among them.
+std::vector<Goal> QueueGoals();
+// Those of the port for people.
+std::vector<Goal> HttpGoals();
 
 // Nothing if a figure is missing.
 std::optional<double> Reached(const Goal& goal, const Figures& figures);

@@ -33,6 +33,7 @@ std::vector<Section> LoadSections(const Figures& figures) {
                           .columns = {{"calls/s", "calls_ratio"},
                                       {"server us/call", "server_cpu_ratio"},
                                       {"server us/call more", "server_cpu_above"},
+                                      {"p50", "latency_p50_ratio"},
                                       {"p99", "latency_p99_ratio"}}});
   if (ratios) tables.push_back(*std::move(ratios));
   return {{.title = "Calls",

@@ -24,6 +24,10 @@ std::vector<Section> WithstandSections(const Figures& figures);
 std::vector<Section> AccessSections(const Figures& figures);
 // strata_feed_load, and strata_peers at the same.
 std::vector<Section> FeedSections(const Figures& figures);
+// strata_queue_load, and strata_peers at the same.
+std::vector<Section> QueueSections(const Figures& figures);
+// strata_client_load.
+std::vector<Section> ClientSections(const Figures& figures);
 // What any of them measured, held against what it is to be.
 std::vector<Section> GoalSections(const Figures& figures);
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "clients/cli/apply_error.h"
-#include "clients/client/repetition.h"
+#include "clients/cpp/repetition.h"
 
 namespace strata::cli {
 namespace {
@@ -183,6 +183,10 @@ class Applier {
 
 std::optional<ApplyFailure> Applier::Run() {
   while (!failure_.has_value()) {
+    if (listener_.stop()) {
+      Fail(counts_.messages + 1, LocalRefusal(grpc::StatusCode::CANCELLED, "interrupted"));
+      break;
+    }
     TakeLines();
     for (Lane& lane : lanes_) Advance(lane);
     listener_.progress();

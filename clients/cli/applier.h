@@ -8,7 +8,7 @@
 #include "clients/cli/line_stream.h"
 #include "clients/cli/message_source.h"
 #include "clients/cli/session.h"
-#include "clients/client/refusal.h"
+#include "clients/cpp/refusal.h"
 
 namespace strata::cli {
 
@@ -50,6 +50,7 @@ struct ApplyListener {
   std::function<void()> progress;  // Often.
   // A message that did not take effect. `stopped`: only because everything stopped.
   std::function<void(const Message&, const client::Refusal&, bool stopped)> rejected;
+  std::function<bool()> stop;  // Whether to stop everything; asked often.
 };
 
 // Applies all messages. A malformed or refused one is told to the listener, the others go on.

@@ -4,14 +4,16 @@
 #include <fstream>
 #include <memory>
 
+#include "clients/cli/alike_errors.h"
 #include "clients/cli/applier.h"
+#include "clients/cli/cancellation.h"
 #include "clients/cli/commands.h"
 #include "clients/cli/input_file.h"
 #include "clients/cli/options.h"
 #include "clients/cli/progress.h"
-#include "clients/client/extended_json.h"
-#include "clients/client/printable.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/extended_json.h"
+#include "clients/cpp/printable.h"
+#include "clients/cpp/time_text.h"
 
 namespace strata::cli {
 namespace {
@@ -79,6 +81,8 @@ int ApplyFile(Session& session, const ApplySettings& settings, InputFile& file,
               std::ostream* rejects) {
   LineReader lines(file.stream());
   ApplyCounts counts;
+  AlikeErrors alike(session);
+  Cancellation cancellation([&] { file.Stop(); });
   Progress progress(session.err(), session.terminal().err_is_terminal && !session.json);
   ApplyListener listener;
   listener.progress = [&] {
@@ -91,12 +95,17 @@ int ApplyFile(Session& session, const ApplySettings& settings, InputFile& file,
     if (rejects != nullptr) *rejects << RejectedLine(message, refusal);
     if (stopped) return;  // Why, is said once.
     progress.Clear();
-    session.Report(refusal, file.name() + ":" + std::to_string(message.line));
+    alike.Report(refusal, file.name() + ":" + std::to_string(message.line));
   };
-  const std::optional<ApplyFailure> failure = Apply(session, settings, lines, counts, listener);
+  listener.stop = [&cancellation] { return cancellation.asked(); };
+  std::optional<ApplyFailure> failure = Apply(session, settings, lines, counts, listener);
   progress.Clear();
+  alike.PrintOthers();
+  const bool interrupted = failure.has_value() && cancellation.asked();
+  if (interrupted) failure->refusal = client::RefusalOf(absl::CancelledError("interrupted"));
   if (failure.has_value()) ReportFailure(session, *failure, file.name());
   PrintSummary(session, counts, progress.seconds());
+  if (interrupted) return cancellation.exit_status();
   return failure.has_value() || counts.rejected() > 0 ? kExitRefused : kExitOk;
 }
 
@@ -104,7 +113,7 @@ int RunApply(Session& session, const ApplyOptions& options) {
   ApplySettings settings;
   const absl::Status filled = FillSettings(options, settings);
   if (!filled.ok()) return session.Usage(filled);
-  InputFile file(options.file, session.in());
+  InputFile file(options.file, session.terminal());
   if (!file.is_open()) return session.Usage("cannot read " + options.file);
   if (options.reject.empty()) return ApplyFile(session, settings, file, nullptr);
   std::ofstream rejects(options.reject, std::ios::binary | std::ios::trunc);
@@ -127,10 +136,11 @@ The student 1 is the student "1". set, actor, reason and on_behalf_of may stand 
 of the options of these names; any other member makes the line malformed. The file may be compressed
 with zstd.
 
-Lines that are malformed or refused are named on standard error, the others go on. Messages without
-a definite answer (the server could not say, or the connection broke) are sent again for
---retry-for, over a new stream. That is safe, and so is running the command again: a message that
-came before changes nothing. --timeout is how long a stream may owe an answer.
+Lines that are malformed or refused are named on standard error (ten for each reason, then their
+number; with --json all), the others go on. Messages without a definite answer (the server could not
+say, or the connection broke) are sent again for --retry-for, over a new stream. That is safe, and
+so is running the command again: a message that came before changes nothing. --timeout is how long a
+stream may owe an answer.
 Exit status 1 if any message was malformed, refused or below the floor (strata enroll --help).)";
 
 void AddOptions(CLI::App& command, ApplyOptions& options) {
@@ -138,12 +148,12 @@ void AddOptions(CLI::App& command, ApplyOptions& options) {
   command
       .add_option("--streams", options.streams,
                   "Streams side by side, each with its share of the students; 1 unless given")
-      ->check(CLI::Range(1, 64))
+      ->check(WholeNumber(1, 64))
       ->type_name("N");
   command
       .add_option("--in-flight", options.in_flight,
                   "Messages under way at a time on each stream; 256 unless given")
-      ->check(CLI::Range(1, 10'000))
+      ->check(WholeNumber(1, 10'000))
       ->type_name("N");
   command
       .add_option("--retry-for", options.retry_for,

@@ -11,9 +11,6 @@ client::Refusal RefusalOfError(const v1::ApplyError& error) {
   return refusal;
 }
 
-bool MayBeRepeated(const client::Refusal& refusal) {
-  return refusal.IsRetryable() || refusal.reason == "OVERLOADED" ||
-         refusal.reason == "QUOTA_EXCEEDED" || refusal.reason == "RETRIES_EXHAUSTED";
-}
+bool MayBeRepeated(const client::Refusal& refusal) { return refusal.IsRetryablePart(); }
 
 }  // namespace strata::cli

@@ -1,11 +1,12 @@
 // Errors here are usage errors: they name the text that was typed.
 #include "clients/cli/arguments.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iterator>
 
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/util/json_util.h"
 
@@ -136,7 +137,15 @@ google::protobuf::Struct Condition(const std::string& path, const char* operatio
   return filter;
 }
 
-absl::StatusOr<google::protobuf::Struct> ShortFilter(const std::string& text) {
+std::string WithoutBlanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  text.remove_prefix(begin);
+  return std::string(text.substr(0, text.find_last_not_of(kBlanks) + 1));
+}
+
+absl::StatusOr<google::protobuf::Struct> ShortFilter(const std::string& given) {
+  const std::string text = WithoutBlanks(given);
   const auto invalid = [&](const char* problem) {
     return Usage(
         "'" + text + "' is no condition: " + problem +
@@ -146,7 +155,7 @@ absl::StatusOr<google::protobuf::Struct> ShortFilter(const std::string& text) {
   const bool negated = text.starts_with("!");
   const size_t at = text.find_first_of("<>=!~", negated ? 1 : 0);
   const std::string path =
-      text.substr(negated ? 1 : 0, at == std::string::npos ? at : at - negated);
+      WithoutBlanks(text.substr(negated ? 1 : 0, at == std::string::npos ? at : at - negated));
   if (path.empty()) return invalid("it names no path");
   if (path.starts_with("$")) return invalid("it begins with an operator");
   if (at == std::string::npos) {
@@ -175,7 +184,10 @@ absl::StatusOr<google::protobuf::Struct> ShortFilter(const std::string& text) {
       break;
   }
   if (operation == nullptr) return invalid("there is no = after the !");
-  const std::string right = text.substr(at + (wide && text[at] != '~' ? 2 : 1));
+  const std::string right = WithoutBlanks(text.substr(at + (wide && text[at] != '~' ? 2 : 1)));
+  if (!wide && (text[at] == '<' || text[at] == '>') && right.starts_with('=')) {
+    return invalid("a blank stands within its sign");
+  }
   if (text[at] == '~') {
     google::protobuf::Value pattern;
     pattern.set_string_value(right);

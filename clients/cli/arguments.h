@@ -42,7 +42,8 @@ absl::StatusOr<google::protobuf::Value> NumberProto(const std::string& text);
 // A filter as a person types it: MongoDB's query language in braces, or a condition in short form:
 // "stock>0", "stock>=1", "stock<9", "stock<=9", "title=Emma", "title!=Emma", "title~^Em" (a regular
 // expression), "isbn" (there is such a member), "!isbn" (there is none). What stands left is a
-// dotted path or a JSON Pointer, what stands right a value as for ValueProto.
+// dotted path or a JSON Pointer, what stands right a value as for ValueProto. Blanks around the
+// sign and at the ends do not count.
 absl::StatusOr<google::protobuf::Struct> FilterProto(const std::string& text);
 
 // Content given as JSON, "@file" or "-" (all of `in`), as exact BSON. INVALID_ARGUMENT if it cannot

@@ -142,7 +142,7 @@ void AddDeleteCollection(CLI::App& parent, Session& session) {
   command
       .add_option("--incarnation", options->incarnation,
                   "Only this one, as strata collections shows it, and none made after it")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
   command.callback([&session, options] {
     v1::DeleteCollectionRequest request;

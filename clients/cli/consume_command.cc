@@ -21,9 +21,9 @@
 #include "clients/cli/interruption.h"
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
-#include "clients/client/printable.h"
-#include "clients/client/repetition.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/printable.h"
+#include "clients/cpp/repetition.h"
+#include "clients/cpp/time_text.h"
 
 namespace strata::cli {
 namespace {
@@ -74,7 +74,7 @@ class Consuming {
   }
 
   int Run() {
-    const Interruption interruption([this] { Interrupt(); });
+    const Interruption interruption([this](int) { Interrupt(); });
     grpc::Status status = OneStream();
     while (!deliveries_.stopped() && IsBroken(status) && heard_ && AwaitNextTry(status)) {
       status = OneStream();
@@ -272,12 +272,12 @@ void AddConsumeCommand(CLI::App& app, Session& session) {
       .add_option("--window", options->window,
                   "So many events of each partition are on their way at once; 100, with COMMAND 1, "
                   "unless given")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
   command.add_flag("--content", options->content, "With the content of each version");
   command.add_flag("--changes", options->changes, "With what changed in each version");
   command.add_option("--count", options->count, "End after so many events")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
   command
       .add_option("--retry-for", options->retry_for,

@@ -7,7 +7,7 @@
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
 #include "clients/cli/progress.h"
-#include "clients/client/printable.h"
+#include "clients/cpp/printable.h"
 
 namespace strata::cli {
 namespace {
@@ -72,7 +72,7 @@ std::shared_ptr<MessageOptions> AddMessageOptions(CLI::App& command) {
   command.add_option("CLASS", options->class_name, "The class")->required();
   command.add_option("SEQUENCE", options->sequence_number, "The message's number, from 1")
       ->required()
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1));
   options->set.AddTo(command);
   options->change.AddTo(command);
   return options;
@@ -306,7 +306,7 @@ void AddPurge(CLI::App& app, Session& session) {
   command
       .add_option("THROUGH", options->through, "Tombstones with this number or a smaller one go")
       ->required()
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1));
   command.add_option("STUDENT", options->student, "Only this student; all unless given");
   AddRepeated(command, "--queue", options->queues,
               "A queue that the messages come through, its dead letter queue too: only what is "

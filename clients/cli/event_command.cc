@@ -14,7 +14,7 @@
 #include <functional>
 #include <string_view>
 
-#include "clients/client/printable.h"
+#include "clients/cpp/printable.h"
 
 extern char** environ;
 

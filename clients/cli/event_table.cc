@@ -21,7 +21,7 @@ void EventTable::Add(const v1::Document& document, int64_t position) {
     return;
   }
   table_.AddRow(
-      {std::to_string(position), TimeCell(document.has_update_time(), document.update_time()),
+      {std::to_string(position), CommitTimeCell(document.has_update_time(), document.update_time()),
        document.collection(), document.id(), std::to_string(document.version()), "copy", "", ""});
 }
 

@@ -7,8 +7,8 @@
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
 #include "clients/cli/version_cells.h"
-#include "clients/client/extended_json.h"
-#include "clients/client/printable.h"
+#include "clients/cpp/extended_json.h"
+#include "clients/cpp/printable.h"
 
 namespace strata::cli {
 namespace {
@@ -93,10 +93,10 @@ void AddHistory(CLI::App& app, Session& session) {
   command.add_flag("--oldest-first", options->oldest_first, "Oldest version first");
   CLI::Option* from_version =
       command.add_option("--from-version", options->from_version, "This version and newer ones");
-  from_version->check(CLI::PositiveNumber)->type_name("N");
+  from_version->check(WholeNumber(1))->type_name("N");
   CLI::Option* to_version =
       command.add_option("--to-version", options->to_version, "This version and older ones");
-  to_version->check(CLI::PositiveNumber)->type_name("N");
+  to_version->check(WholeNumber(1))->type_name("N");
   command.add_option("--from", options->from_time, "Versions of this time and later")
       ->excludes(from_version)
       ->type_name("TIME");
@@ -158,11 +158,9 @@ void AddDiff(CLI::App& app, Session& session) {
   CLI::App& command = *app.add_subcommand("diff", "Compare two versions of a document");
   auto options = std::make_shared<DiffOptions>();
   options->target.AddTo(command);
-  command.add_option("FROM", options->from_version, "A version")
-      ->required()
-      ->check(CLI::PositiveNumber);
+  command.add_option("FROM", options->from_version, "A version")->required()->check(WholeNumber(1));
   command.add_option("TO", options->to_version, "Another one; the current one unless given")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1));
   command.footer(
       "Example:\n"
       "  strata diff books moby 1 2\n"
@@ -185,6 +183,7 @@ struct AuditOptions {
   std::string request_id;
   std::string transaction_id;
   bool changes = false;
+  bool newest_first = false;
   bool head = false;
   LimitOption limit;
 };
@@ -196,6 +195,7 @@ absl::Status FillAudit(const AuditOptions& options, v1::AuditRequest& request) {
   request.set_request_id(options.request_id);
   request.set_transaction_id(options.transaction_id);
   request.set_include_changes(options.changes);
+  request.set_newest_first(options.newest_first);
   for (const std::string& name : options.kinds) {
     const auto kind = ParseKind(name);
     if (!kind.ok()) return kind.status();
@@ -282,6 +282,7 @@ void AddAudit(CLI::App& app, Session& session) {
       .add_option("--transaction", options->transaction_id, "Only the changes of this transaction")
       ->type_name("ID");
   command.add_flag("--changes", options->changes, "With what changed in each version");
+  command.add_flag("--newest-first", options->newest_first, "The newest change first");
   command.add_flag("--head", options->head,
                    "Instead of entries, where the ledger ends, as POSITION:HASH. Write it down: "
                    "strata verify --expect-head holds the ledger against it");
@@ -290,7 +291,8 @@ void AddAudit(CLI::App& app, Session& session) {
       std::string("Examples:\n"
                   "  strata audit --from 2026-01-31 --before 2026-02-01\n"
                   "  strata audit books --actor ann --kind deleted\n"
-                  "  strata audit books moby --changes\n") +
+                  "  strata audit books moby --changes\n"
+                  "  strata audit --newest-first --limit 20\n") +
       kTimesHelp +
       "\nCOMMIT is the place in the order of all commits; 7.2: the third version of commit "
       "7.");

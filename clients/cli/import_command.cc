@@ -4,12 +4,13 @@
 #include <memory>
 
 #include "clients/cli/arguments.h"
+#include "clients/cli/cancellation.h"
 #include "clients/cli/commands.h"
 #include "clients/cli/importer.h"
 #include "clients/cli/input_file.h"
 #include "clients/cli/options.h"
 #include "clients/cli/progress.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/time_text.h"
 
 namespace strata::cli {
 namespace {
@@ -20,11 +21,15 @@ struct ImportOptions {
   StrategyChoice choice;
   int in_flight = 64;
   std::string retry_for = "60s";
+  std::string on_existing = "fail";
 };
 
 absl::Status FillSettings(const ImportOptions& options, ImportSettings& settings) {
   settings.collection = options.collection;
   settings.in_flight = options.in_flight;
+  settings.on_existing = options.on_existing == "skip"     ? OnExisting::kSkip
+                         : options.on_existing == "append" ? OnExisting::kAppend
+                                                           : OnExisting::kFail;
   if (options.choice.strategy.empty()) {
     const std::string given = OptionsCell(options.choice.options);
     if (!given.empty()) return absl::InvalidArgumentError("--" + given + " needs --strategy");
@@ -46,36 +51,42 @@ void PrintSummary(Session& session, const ImportCounts& counts, double seconds) 
   if (session.json) {
     session.out() << "{\"lines\":" << counts.lines << ",\"written\":" << counts.written
                   << ",\"replayed\":" << counts.replayed << ",\"unchanged\":" << counts.unchanged
-                  << ",\"retries\":" << counts.retries << ",\"seconds\":" << duration
-                  << ",\"versions_per_second\":" << rate << "}\n";
+                  << ",\"skipped\":" << counts.skipped << ",\"retries\":" << counts.retries
+                  << ",\"seconds\":" << duration << ",\"versions_per_second\":" << rate << "}\n";
     return;
   }
-  session.out() << WithCommas(counts.lines) << " lines: " << WithCommas(counts.written)
-                << " versions written, " << WithCommas(counts.replayed) << " replayed, "
-                << WithCommas(counts.unchanged) << " unchanged";
-  if (counts.retries > 0) session.out() << ", " << WithCommas(counts.retries) << " calls repeated";
-  session.out() << ", in " << duration << " s (" << WithCommas(rate) << " versions/s)\n";
+  std::ostream& err = session.err();
+  err << WithCommas(counts.lines) << " lines: " << WithCommas(counts.written)
+      << " versions written, " << WithCommas(counts.replayed) << " replayed, "
+      << WithCommas(counts.unchanged) << " unchanged";
+  if (counts.skipped > 0) err << ", " << WithCommas(counts.skipped) << " skipped";
+  if (counts.retries > 0) err << ", " << WithCommas(counts.retries) << " calls repeated";
+  err << ", in " << duration << " s (" << WithCommas(rate) << " versions/s)\n";
 }
 
-int ReportFailure(Session& session, const ImportFailure& failure, const std::string& file,
-                  bool go_on) {
-  session.out().flush();
+void ReportFailure(Session& session, const ImportFailure& failure, const std::string& file) {
   session.Refuse(failure.refusal, file + ":" + std::to_string(failure.line));
-  if (go_on && !session.json) {
-    session.err() << "The import stopped there. Run it again to go on: what was written is not "
-                     "written twice (for 24 hours).\n";
+  if (failure.exists && !session.json) {
+    session.err() << "Nothing more of it was written. --on-existing skip leaves such documents as "
+                     "they are, --on-existing append writes the file's versions on top.\n";
   }
-  return kExitRefused;
+}
+
+void SayHowToGoOn(Session& session) {
+  if (session.json) return;
+  session.err() << "The import stopped there. Run it again to go on: what was written is not "
+                   "written twice.\n";
 }
 
 int RunImport(Session& session, const ImportOptions& options) {
   ImportSettings settings;
   const absl::Status filled = FillSettings(options, settings);
   if (!filled.ok()) return session.Usage(filled);
-  InputFile file(options.file, session.in());
+  InputFile file(options.file, session.terminal());
   if (!file.is_open()) return session.Usage("cannot read " + options.file);
   LineReader lines(file.stream());
   ImportCounts counts;
+  Cancellation cancellation([&] { file.Stop(); });
   Progress progress(session.err(), session.terminal().err_is_terminal && !session.json);
   const auto show_progress = [&] {
     // Lines are read ahead of what is done.
@@ -84,11 +95,16 @@ int RunImport(Session& session, const ImportOptions& options) {
                   file.Part(lines.bytes_read()) * static_cast<double>(counts.done()) / known);
   };
   const std::optional<ImportFailure> failure =
-      Import(session, settings, lines, counts, show_progress);
+      Import(session, settings, lines, counts, show_progress,
+             {.readable = [&file] { return file.readable(); },
+              .stopped = [&cancellation] { return cancellation.asked(); }});
   progress.Clear();
+  const bool interrupted = failure.has_value() && cancellation.asked();
+  if (failure.has_value() && !interrupted) ReportFailure(session, *failure, file.name());
+  const bool goes_on = interrupted || (failure.has_value() && !failure->exists);
+  if (goes_on && counts.done() > 0) SayHowToGoOn(session);
   PrintSummary(session, counts, progress.seconds());
-  if (!failure.has_value()) return kExitOk;
-  return ReportFailure(session, *failure, file.name(), counts.done() > 0);
+  return interrupted ? cancellation.exit_status() : failure.has_value() ? kExitRefused : kExitOk;
 }
 
 constexpr char kFooter[] =
@@ -99,13 +115,17 @@ constexpr char kFooter[] =
 Each line is a version of a document, oldest first; export writes the same:
   {"collection": "books", "id": "moby", "time": "2026-01-31T12:00:00Z", "actor": "ann",
    "reason": "catalogue", "content": {"title": "Moby Dick"}}
-or "deleted": true instead of content; on_behalf_of and labels may stand there too. The file may be
-compressed with zstd (--long=27 as well). The line's time becomes the label `time`.
+or "deleted": true instead of content; on_behalf_of and labels may stand there too, and the evidence
+of export --full, of which nothing is made. The file may be compressed with zstd (--long=27 as
+well). The line's time becomes the label `time`.
 
 Calls of one document are made one after the other, other documents side by side. Each call's
-request id is made of a digest of the line and its number, so importing the same lines again within
-24 hours writes nothing, whatever the file is called. Calls that the server could not answer are
-made again for --retry-for; any other refusal stops the import and names the line.)";
+request id is made of what the line says and of its place among those of its document. So importing
+the same versions again writes nothing, whatever the file is called and wherever in it they stand,
+and an import that stopped goes on. A document that has versions of others is refused before
+anything of it is written, unless --on-existing says otherwise. Calls that the server could not
+answer are made again for --retry-for; any other refusal stops the import and names the line.
+Ctrl-C stops it too; a second one does not await the calls under way.)";
 
 }  // namespace
 
@@ -119,8 +139,15 @@ void AddImportCommand(CLI::App& app, Session& session) {
       ->type_name("NAME");
   options->choice.AddTo(command,
                         "Make collections with this strategy; one that exists must have it");
+  command
+      .add_option(
+          "--on-existing", options->on_existing,
+          "Documents that are there already, and not from this file: fail stops the import, "
+          "skip leaves them as they are, append writes on top; fail unless given")
+      ->check(CLI::IsMember({"fail", "skip", "append"}))
+      ->type_name("WHAT");
   command.add_option("--in-flight", options->in_flight, "Calls at a time; 64 unless given")
-      ->check(CLI::Range(1, 10'000))
+      ->check(WholeNumber(1, 10'000))
       ->type_name("N");
   command
       .add_option("--retry-for", options->retry_for,

@@ -4,10 +4,12 @@
 
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/support/async_unary_call.h>
+#include <openssl/sha.h>
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -15,9 +17,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "clients/cli/arguments.h"
 #include "clients/cli/line_format.h"
-#include "clients/client/repetition.h"
+#include "clients/cpp/repetition.h"
 
 namespace strata::cli {
 namespace {
@@ -29,6 +32,7 @@ using std::chrono::milliseconds;
 // document after document, so this many lines hold some hundred documents; bytes bound the memory.
 constexpr int64_t kReadAheadLines = 8192;
 constexpr size_t kReadAheadBytes = size_t{64} << 20;
+constexpr int32_t kVersionsPerPage = 1000;
 
 // One line, ready to be sent.
 struct Write {
@@ -38,16 +42,54 @@ struct Write {
   v1::UpdateRequest update;
   v1::DeleteRequest deletion;
   int attempts = 0;
+  int refusals = 0;  // for the document being in another state
   Clock::time_point first_sent;
+
+  const std::string& request_id() const {
+    return is_deletion ? deletion.request_id() : update.request_id();
+  }
+};
+
+// Whose versions a document has.
+enum class Standing : uint8_t {
+  kOurs,     // The lines', as far as is known: each wants the one before to be the current version.
+  kShared,   // Others' too: lines go on top.
+  kSkipped,  // Others', and lines are left out.
+};
+
+// What is remembered of a document that lines have named, to the end: so it is little.
+struct Known {
+  int64_t version = 0;  // of the last line that is done; 0: none is
+  uint32_t lines = 0;   // read so far
+  Standing standing = Standing::kOurs;
+};
+
+// What the store holds of a document.
+struct Stored {
+  absl::flat_hash_map<std::string, int64_t> lines;  // versions, by the request ids of imports
+  int64_t head = 0;                                 // the current version; 0: it was never written
 };
 
 // The lines of one document that are not yet done; the first one is under way, waits for its
 // repetition, or stands in the ready queue.
 struct Document {
+  uint64_t digest = 0;  // of its name
   std::deque<Write> writes;
+  std::optional<Stored> stored;              // once it was looked up
+  std::optional<v1::HistoryRequest> lookup;  // while that goes on
 };
 
-// One call under way.
+// A collision would give two documents one count of lines: within 10 million documents it has a
+// chance of one in 400,000, and harms only those who import both of them again.
+uint64_t DigestOf(const std::string& key) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(key.data()), key.size(), digest);
+  uint64_t first = 0;
+  std::memcpy(&first, digest, sizeof first);
+  return first;
+}
+
+// One call under way: a write, or a lookup.
 struct Call {
   Document* document = nullptr;
   std::string key;
@@ -57,7 +99,24 @@ struct Call {
   v1::DeleteResponse deleted;
   std::unique_ptr<grpc::ClientAsyncResponseReader<v1::UpdateResponse>> update_reader;
   std::unique_ptr<grpc::ClientAsyncResponseReader<v1::DeleteResponse>> delete_reader;
+  v1::HistoryResponse history;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::HistoryResponse>> history_reader;
 };
+
+// Whether the document was not as the write wants it, or the write was made before: what is stored
+// tells.
+bool IsOfAnotherState(const client::Refusal& refusal) {
+  return refusal.reason == "VERSION_CONFLICT" || refusal.reason == "REQUEST_ID_REUSED";
+}
+
+// Of a document that is the lines' alone, the version before has to be the current one.
+template <typename Request>
+void WantCurrent(const Known& known, Request& request) {
+  request.clear_precondition();
+  if (known.standing == Standing::kOurs) {
+    request.mutable_precondition()->set_version(known.version);
+  }
+}
 
 template <typename Request>
 void FillWrite(const VersionLine& version, const std::string& request_id, Request& request) {
@@ -92,11 +151,12 @@ void TakeNewer(VersionLine& version, v1::DeleteRequest& deletion) {
 class Importer {
  public:
   Importer(Session& session, const ImportSettings& settings, LineReader& lines,
-           ImportCounts& counts)
+           ImportCounts& counts, const ImportSource& source)
       : session_(session),
         settings_(settings),
         lines_(lines),
         counts_(counts),
+        source_(source),
         repetition_(settings.retry_ms) {}
 
   ~Importer() {
@@ -114,11 +174,17 @@ class Importer {
   bool ReadUntilReady();
   bool ReadOne();
   bool EnsureCollection(const std::string& name, int64_t line);
-  void Enqueue(Write write, const VersionLine& version);
+  void Enqueue(const std::string& key, uint64_t digest, Write write);
   void Start(const std::string& key);
+  void LookUp(const std::string& key, Document& document);
+  bool TakeStored(const std::string& key, Document& document);
+  void Send(const std::string& key, Document& document);
   void AwaitSome();
   void Finish(std::unique_ptr<Call> call);
+  void FinishLookup(const Call& call);
   void Succeed(const Call& call);
+  void DropFirst(Document& document);
+  void Exists(const Document& document, int64_t line);
   bool RetryLater(const Call& call, const client::Refusal& refusal);
   void WakeDelayed();
   void Fail(int64_t line, client::Refusal refusal);
@@ -128,6 +194,7 @@ class Importer {
   const ImportSettings& settings_;
   LineReader& lines_;
   ImportCounts& counts_;
+  const ImportSource& source_;
 
   grpc::CompletionQueue queue_;
   std::unordered_map<std::string, Document> documents_;  // Those with lines not yet done.
@@ -136,6 +203,7 @@ class Importer {
       delayed_;  // Keys whose first line is repeated then.
   std::unordered_map<void*, std::unique_ptr<Call>> calls_;  // Under way, by tag.
   std::set<std::string> collections_;                       // Known to exist.
+  absl::flat_hash_map<uint64_t, Known> known_;              // By the digests of names.
   int64_t lines_ahead_ = 0;
   size_t bytes_ahead_ = 0;
   bool at_end_ = false;
@@ -146,9 +214,11 @@ class Importer {
 
 std::optional<ImportFailure> Importer::Run(const std::function<void()>& progress) {
   while (true) {
+    if (source_.stopped()) Fail(0, client::RefusalOf(absl::CancelledError("interrupted")));
     StartCalls();
     progress();
-    if (calls_.empty() && (failure_.has_value() || delayed_.empty())) return failure_;
+    const bool is_over = failure_.has_value() || (at_end_ && delayed_.empty());
+    if (calls_.empty() && is_over) return failure_;
     AwaitSome();
     WakeDelayed();
   }
@@ -169,7 +239,10 @@ void Importer::StartCalls() {
 bool Importer::ReadUntilReady() {
   while (ready_.empty()) {
     const bool full = lines_ahead_ >= kReadAheadLines || bytes_ahead_ >= kReadAheadBytes;
-    if (full || at_end_ || !ReadOne()) return false;
+    if (full || at_end_) return false;
+    // Answers are awaited rather than a pipe that is silent.
+    if (lines_.needs_input() && !source_.readable()) return false;
+    if (!ReadOne()) return false;
   }
   return true;
 }
@@ -177,6 +250,7 @@ bool Importer::ReadUntilReady() {
 // Reads one line, sets at_end_, or fails (false).
 bool Importer::ReadOne() {
   const absl::StatusOr<bool> more = lines_.Next(text_);
+  if (source_.stopped()) return false;
   if (!more.ok()) {
     Fail(counts_.lines + 1, client::RefusalOf(more.status()));
     return false;
@@ -192,11 +266,19 @@ bool Importer::ReadOne() {
   }
   if (!settings_.collection.empty()) version->collection = settings_.collection;
   if (!EnsureCollection(version->collection, line)) return false;
+  const std::string key = version->collection + '\0' + version->id;
+  const uint64_t digest = DigestOf(key);
+  Known& known = known_[digest];
+  ++known.lines;
+  if (known.standing == Standing::kSkipped) {
+    ++counts_.skipped;
+    return true;
+  }
   Write write;
   write.line = line;
   write.bytes = version->content.size() + text_.size() / 8;
   write.is_deletion = version->deleted;
-  const std::string request_id = ImportRequestId(text_, line);
+  const std::string request_id = ImportRequestId(*version, known.lines);
   if (version->deleted) {
     TakeNewer(*version, write.deletion);
     FillWrite(*version, request_id, write.deletion);
@@ -207,7 +289,7 @@ bool Importer::ReadOne() {
     write.update.set_omit_content(true);
     write.update.mutable_replace()->set_bson(std::move(version->content));
   }
-  Enqueue(std::move(write), *version);
+  Enqueue(key, digest, std::move(write));
   return true;
 }
 
@@ -248,18 +330,134 @@ std::string Importer::Describe(const std::string& name, v1::Strategy actual) con
          StrategyName(settings_.create->strategy());
 }
 
-void Importer::Enqueue(Write write, const VersionLine& version) {
+void Importer::Enqueue(const std::string& key, uint64_t digest, Write write) {
   ++lines_ahead_;
   bytes_ahead_ += write.bytes;
-  const std::string key = version.collection + '\0' + version.id;
   Document& document = documents_[key];
+  document.digest = digest;
   document.writes.push_back(std::move(write));
   if (document.writes.size() == 1) ready_.push_back(key);
 }
 
 void Importer::Start(const std::string& key) {
   Document& document = documents_.find(key)->second;
+  const Write& write = document.writes.front();
+  const Known& known = known_[document.digest];
+  // A write that cannot say which version it wants is only for who knows what is there.
+  const bool says_nothing =
+      known.standing == Standing::kShared ||
+      (known.version == 0 && write.is_deletion && write.deletion.precondition().has_newer());
+  if (document.lookup.has_value() || (says_nothing && !document.stored.has_value())) {
+    LookUp(key, document);
+  } else if (TakeStored(key, document)) {
+    Send(key, document);
+  }
+}
+
+// A page of its history; FinishLookup asks for the next one.
+void Importer::LookUp(const std::string& key, Document& document) {
   Write& write = document.writes.front();
+  if (write.attempts++ == 0) write.first_sent = Clock::now();
+  if (!document.lookup.has_value()) {
+    document.stored.reset();
+    v1::HistoryRequest& request = document.lookup.emplace();
+    request.set_collection(write.is_deletion ? write.deletion.collection()
+                                             : write.update.collection());
+    request.set_id(write.is_deletion ? write.deletion.id() : write.update.id());
+    request.set_oldest_first(true);
+    request.set_page_size(kVersionsPerPage);
+  }
+  auto call = std::make_unique<Call>();
+  call->document = &document;
+  call->key = key;
+  session_.SetDeadline(call->context);
+  void* tag = call.get();
+  call->history_reader =
+      session_.connection().documents->AsyncHistory(&call->context, *document.lookup, &queue_);
+  call->history_reader->Finish(&call->history, &call->status, tag);
+  calls_[tag] = std::move(call);
+}
+
+void Importer::FinishLookup(const Call& call) {
+  Document& document = *call.document;
+  if (!document.stored.has_value()) document.stored.emplace();
+  if (!call.status.ok()) {
+    client::Refusal refusal = client::RefusalOf(call.status);
+    const bool is_new = call.status.error_code() == grpc::StatusCode::NOT_FOUND;
+    if (!is_new && RetryLater(call, refusal)) return;
+    if (!is_new) return Fail(document.writes.front().line, std::move(refusal));
+  }
+  for (const v1::Version& version : call.history.versions()) {
+    document.stored->head = version.version();
+    if (!version.request_id().starts_with(kImportPrefix)) continue;
+    document.stored->lines.emplace(version.request_id(), version.version());
+  }
+  if (call.history.next_page_token().empty()) {
+    document.lookup.reset();
+  } else {
+    document.lookup->set_page_token(call.history.next_page_token());
+  }
+  ready_.push_back(call.key);
+}
+
+// Takes lines off that are stored already. False: none is left that is to be sent.
+bool Importer::TakeStored(const std::string& key, Document& document) {
+  if (!document.stored.has_value()) return true;
+  const Stored& stored = *document.stored;
+  Known& known = known_[document.digest];
+  while (!document.writes.empty()) {
+    const auto line = stored.lines.find(document.writes.front().request_id());
+    if (line == stored.lines.end()) break;
+    known.version = line->second;
+    ++counts_.replayed;
+    DropFirst(document);
+  }
+  if (document.writes.empty()) {
+    documents_.erase(key);
+    return false;
+  }
+  if (known.standing == Standing::kShared || known.version == stored.head) return true;
+  if (settings_.on_existing == OnExisting::kAppend) {
+    known.standing = Standing::kShared;
+    return true;
+  }
+  if (settings_.on_existing == OnExisting::kFail) {
+    Exists(document, document.writes.front().line);
+    return false;
+  }
+  known.standing = Standing::kSkipped;
+  counts_.skipped += static_cast<int64_t>(document.writes.size());
+  while (!document.writes.empty()) DropFirst(document);
+  documents_.erase(key);
+  return false;
+}
+
+void Importer::Exists(const Document& document, int64_t line) {
+  const Write& write = document.writes.front();
+  const std::string& collection =
+      write.is_deletion ? write.deletion.collection() : write.update.collection();
+  const std::string& id = write.is_deletion ? write.deletion.id() : write.update.id();
+  const int64_t version = known_[document.digest].version;
+  const std::string head = std::to_string(document.stored->head);
+  client::Refusal refusal;
+  refusal.code = grpc::StatusCode::ALREADY_EXISTS;
+  refusal.message =
+      collection + " " + id +
+      (version == 0
+           ? " is there already, at version " + head + ", and not from this file"
+           : " is at version " + head + ", and this line would follow version " +
+                 std::to_string(version) + ": the document was changed by others, or the file was");
+  Fail(line, std::move(refusal));
+  if (failure_->line == line) failure_->exists = true;
+}
+
+void Importer::Send(const std::string& key, Document& document) {
+  Write& write = document.writes.front();
+  const Known& known = known_[document.digest];
+  if (!write.is_deletion) WantCurrent(known, write.update);
+  if (write.is_deletion && !write.deletion.precondition().has_newer()) {
+    WantCurrent(known, write.deletion);
+  }
   if (write.attempts++ == 0) write.first_sent = Clock::now();
   auto call = std::make_unique<Call>();
   call->document = &document;
@@ -279,7 +477,8 @@ void Importer::Start(const std::string& key) {
 
 // Waits until a call is answered or the next repetition is due, then takes all answers there are.
 void Importer::AwaitSome() {
-  Clock::time_point wake = Clock::now() + milliseconds(200);  // For the progress line.
+  // For the progress line; and for more lines, where they come slowly.
+  Clock::time_point wake = Clock::now() + milliseconds(at_end_ || !calls_.empty() ? 200 : 20);
   if (!failure_.has_value() && !delayed_.empty()) wake = std::min(wake, delayed_.begin()->first);
   auto deadline = std::chrono::system_clock::now() +
                   std::chrono::duration_cast<std::chrono::microseconds>(wake - Clock::now());
@@ -293,9 +492,15 @@ void Importer::AwaitSome() {
 }
 
 void Importer::Finish(std::unique_ptr<Call> call) {
+  if (call->history_reader != nullptr) return FinishLookup(*call);
   if (call->status.ok()) return Succeed(*call);
   client::Refusal refusal = client::RefusalOf(call->status);
   if (RetryLater(*call, refusal)) return;
+  // A second time only if others write meanwhile.
+  constexpr int kRefusalsMax = 3;
+  const bool may_be_looked_up = !failure_.has_value() && IsOfAnotherState(refusal) &&
+                                call->document->writes.front().refusals++ < kRefusalsMax;
+  if (may_be_looked_up) return LookUp(call->key, *call->document);
   Fail(call->document->writes.front().line, std::move(refusal));
 }
 
@@ -305,14 +510,24 @@ void Importer::Succeed(const Call& call) {
   const bool replayed = write.is_deletion ? call.deleted.replayed() : call.updated.replayed();
   const bool changed = write.is_deletion ? call.deleted.changed() : call.updated.changed();
   ++(replayed ? counts_.replayed : changed ? counts_.written : counts_.unchanged);
-  --lines_ahead_;
-  bytes_ahead_ -= write.bytes;
-  document.writes.pop_front();
+  const int64_t version =
+      write.is_deletion ? call.deleted.document().version() : call.updated.document().version();
+  known_[document.digest].version = version;
+  if (document.stored.has_value()) {
+    document.stored->head = std::max(document.stored->head, version);
+  }
+  DropFirst(document);
   if (document.writes.empty()) {
     documents_.erase(call.key);
   } else {
     ready_.push_back(call.key);
   }
+}
+
+void Importer::DropFirst(Document& document) {
+  --lines_ahead_;
+  bytes_ahead_ -= document.writes.front().bytes;
+  document.writes.pop_front();
 }
 
 // True: the call will be made again.
@@ -336,15 +551,16 @@ void Importer::WakeDelayed() {
 
 void Importer::Fail(int64_t line, client::Refusal refusal) {
   if (failure_.has_value() && failure_->line <= line) return;
-  failure_ = ImportFailure{.line = line, .refusal = std::move(refusal)};
+  failure_ = ImportFailure{.line = line, .refusal = std::move(refusal), .exists = false};
 }
 
 }  // namespace
 
 std::optional<ImportFailure> Import(Session& session, const ImportSettings& settings,
                                     LineReader& lines, ImportCounts& counts,
-                                    const std::function<void()>& progress) {
-  return Importer(session, settings, lines, counts).Run(progress);
+                                    const std::function<void()>& progress,
+                                    const ImportSource& source) {
+  return Importer(session, settings, lines, counts, source).Run(progress);
 }
 
 }  // namespace strata::cli

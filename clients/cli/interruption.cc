@@ -12,7 +12,7 @@ constexpr int kEnd = SIGUSR1;
 
 }  // namespace
 
-Interruption::Interruption(std::function<void()> interrupt) {
+Interruption::Interruption(std::function<void(int signal)> interrupt) {
   sigemptyset(&waited_for_);
   for (const int signal : {SIGINT, SIGTERM, kEnd}) sigaddset(&waited_for_, signal);
   pthread_sigmask(SIG_BLOCK, &waited_for_, &before_);
@@ -21,7 +21,7 @@ Interruption::Interruption(std::function<void()> interrupt) {
   sigaction(SIGPIPE, &ignored, &pipe_before_);
   thread_ = std::thread([this, interrupt = std::move(interrupt)] {
     int signal = 0;
-    while (sigwait(&waited_for_, &signal) == 0 && signal != kEnd) interrupt();
+    while (sigwait(&waited_for_, &signal) == 0 && signal != kEnd) interrupt(signal);
   });
 }
 

@@ -7,12 +7,12 @@
 
 namespace strata::cli {
 
-// While it lives, SIGINT and SIGTERM do not end the process: they call `interrupt`, on a thread of
-// its own, each time. Made before other threads are, which then leave the signals to it. Nor does
-// SIGPIPE: output that nobody reads any more fails (Session::OutputIsRead).
+// While it lives, SIGINT and SIGTERM do not end the process: they call `interrupt` with their
+// number, on a thread of its own, each time. Made before other threads are, which then leave the
+// signals to it. Nor does SIGPIPE: output that nobody reads any more fails (Session::OutputIsRead).
 class Interruption {
  public:
-  explicit Interruption(std::function<void()> interrupt);
+  explicit Interruption(std::function<void(int signal)> interrupt);
   ~Interruption();
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;

@@ -5,7 +5,7 @@
 #include "clients/cli/commands.h"
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
-#include "clients/client/printable.h"
+#include "clients/cpp/printable.h"
 
 namespace strata::cli {
 namespace {
@@ -148,7 +148,7 @@ void AddRenew(CLI::App& parent, Session& session) {
   command.add_option("--ttl", options->ttl, "How long from now on; as before unless given")
       ->type_name("TIME");
   command.add_option("--position", options->position, "All up to this commit is done")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunRenew(session, *options); };

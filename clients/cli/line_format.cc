@@ -6,7 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "clients/cli/line_members.h"
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 
 namespace strata::cli {
 namespace {
@@ -41,6 +41,10 @@ absl::Status ReadDeleted(const bson_iter_t& iter, bool& deleted) {
   return absl::OkStatus();
 }
 
+absl::Status ReadEvidence(const bson_iter_t& iter) {
+  return BSON_ITER_HOLDS_DOCUMENT(&iter) ? absl::OkStatus() : Invalid("not an object");
+}
+
 absl::Status ReadMember(const bson_iter_t& iter, std::string_view name, VersionLine& line) {
   if (name == "collection") return ReadString(iter, line.collection);
   if (name == "id") return ReadString(iter, line.id);
@@ -51,6 +55,7 @@ absl::Status ReadMember(const bson_iter_t& iter, std::string_view name, VersionL
   if (name == "labels") return ReadLabels(iter, line.labels);
   if (name == "deleted") return ReadDeleted(iter, line.deleted);
   if (name == "content") return ReadContent(iter, line.content);
+  if (name == "evidence") return ReadEvidence(iter);
   return Invalid("not a member that is known here");
 }
 
@@ -101,6 +106,7 @@ absl::StatusOr<std::string> FormatVersionLine(const VersionLine& line) {
   AppendMember("on_behalf_of", line.on_behalf_of, json);
   AppendMember("reason", line.reason, json);
   AppendLabels(line.labels, json);
+  if (!line.evidence.empty()) json += ",\"evidence\":" + line.evidence;
   if (line.deleted) return json + ",\"deleted\":true}";
   const absl::StatusOr<std::string> content =
       client::JsonFromBson(line.content, client::JsonStyle::kExact);
@@ -108,12 +114,31 @@ absl::StatusOr<std::string> FormatVersionLine(const VersionLine& line) {
   return json + ",\"content\":" + *content + "}";
 }
 
-std::string ImportRequestId(std::string_view line, int64_t line_number) {
+std::string ImportRequestId(const VersionLine& line, int64_t number) {
   constexpr size_t kDigestUsed = 8;
+  // Each part with its length, so that no two lines have the same parts.
+  std::string parts;
+  const auto add = [&parts](std::string_view part) {
+    parts += std::to_string(part.size()) + ":";
+    parts += part;
+  };
+  for (const std::string_view part :
+       {std::string_view(line.collection), std::string_view(line.id), std::string_view(line.time),
+        std::string_view(line.actor), std::string_view(line.on_behalf_of),
+        std::string_view(line.reason)}) {
+    add(part);
+  }
+  for (const auto& [name, value] : line.labels) {
+    add(name);
+    add(value);
+  }
+  add(line.deleted ? "deleted" : "content");
+  add(line.content);
   unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(line.data()), line.size(), digest);
-  return "import-" + absl::BytesToHexString({reinterpret_cast<const char*>(digest), kDigestUsed}) +
-         "-" + std::to_string(line_number);
+  SHA256(reinterpret_cast<const unsigned char*>(parts.data()), parts.size(), digest);
+  return std::string(kImportPrefix) +
+         absl::BytesToHexString({reinterpret_cast<const char*>(digest), kDigestUsed}) + "-" +
+         std::to_string(number);
 }
 
 }  // namespace strata::cli

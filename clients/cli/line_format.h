@@ -4,8 +4,13 @@
 //    "on_behalf_of": "…", "reason": "…", "labels": {"ticket": "12"}, "content": {…}}
 //
 // or "deleted": true instead of content. Only id and one of the last two are needed (and
-// collection, unless the command line names one). Other members are refused, so that nothing is
-// lost silently.
+// collection, unless the command line names one). "evidence" may stand there too, an object:
+//
+//   {"version": 3, "kind": "restored", "commit_time": "…", "request_id": "…",
+//    "transaction_id": "…", "content_hash": "ab34…", "chain_hash": "…"}
+//
+// It tells of the version that was exported, and nothing is made of it. Other members are refused,
+// so that nothing is lost silently.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +25,9 @@ namespace strata::cli {
 // The label that keeps a line's time: the server's commit time says when it was imported.
 inline constexpr std::string_view kTimeLabel = "time";
 
+// How the request ids of all imports begin.
+inline constexpr std::string_view kImportPrefix = "import-";
+
 struct VersionLine {
   std::string collection;
   std::string id;
@@ -29,7 +37,8 @@ struct VersionLine {
   std::string reason;
   std::map<std::string, std::string> labels;  // Without kTimeLabel.
   bool deleted = false;
-  std::string content;  // BSON; empty if deleted.
+  std::string content;   // BSON; empty if deleted.
+  std::string evidence;  // A JSON object, to be written; empty: none. Not read.
 };
 
 // Reads one line, without its end. INVALID_ARGUMENT says what is wrong with it.
@@ -39,12 +48,12 @@ absl::StatusOr<VersionLine> ParseVersionLine(std::string_view text);
 // Members that are empty are left out. INVALID_ARGUMENT if the content is damaged.
 absl::StatusOr<std::string> FormatVersionLine(const VersionLine& line);
 
-// "import-<16 hexadecimal digits>-<line number>": the digits are the first 64 bits of the SHA-256
-// of the line's text. So the same content imported again, from whatever path, makes the same calls,
-// which the server knows for 24 hours; and equal lines at two places of a file stay two versions.
-// An id only has to differ from the others of one document and one day, for which 64 bits are
-// plenty; each further 64 would take 8 bytes in every ledger entry, and 16 in every version's
-// header and request's record.
-std::string ImportRequestId(std::string_view line, int64_t line_number);
+// "import-<16 hexadecimal digits>-<number>": the digits are the first 64 bits of a SHA-256 over
+// what the line says, but its evidence; `number` counts the lines of its document, from 1. So the
+// same version imported again, wherever its line stands in whatever file and however it is spelled,
+// makes the same call; and equal versions of a document stay two. An id only has to differ from the
+// others of one document, for which 64 bits are plenty; each further 64 would take 8 bytes in every
+// ledger entry, and 16 in every version's header and request's record.
+std::string ImportRequestId(const VersionLine& line, int64_t number);
 
 }  // namespace strata::cli

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 
 namespace strata::cli {
 namespace {

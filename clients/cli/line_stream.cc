@@ -14,12 +14,21 @@ constexpr std::string_view kZstdMagic = "\x28\xB5\x2F\xFD";
 
 LineReader::LineReader(std::istream& in) : in_(in) {}
 
-void LineReader::ReadRaw() {
-  raw_.resize(kBlock);
-  in_.read(raw_.data(), static_cast<std::streamsize>(raw_.size()));
-  raw_.resize(static_cast<size_t>(in_.gcount()));
-  raw_at_ = 0;
-  bytes_read_ += in_.gcount();
+bool LineReader::needs_input() const {
+  if (at_end_ || output_held_ || raw_at_ < raw_.size()) return false;
+  return text_.find('\n', text_at_) == std::string::npos;
+}
+
+// What there is: who writes slowly into a pipe keeps nobody waiting for a whole block. False: there
+// is no more.
+bool LineReader::AppendRaw() {
+  if (in_.peek() == std::istream::traits_type::eof()) return false;
+  const size_t before = raw_.size();
+  const std::streamsize count = std::clamp<std::streamsize>(in_.rdbuf()->in_avail(), 1, kBlock);
+  raw_.resize(before + static_cast<size_t>(count));
+  in_.read(raw_.data() + before, count);
+  bytes_read_ += count;
+  return true;
 }
 
 // Appends some text to text_, or sets at_end_.
@@ -27,9 +36,15 @@ absl::Status LineReader::Refill() {
   text_.erase(0, text_at_);
   text_at_ = 0;
   if (output_held_) return Decompress();
-  if (raw_at_ == raw_.size()) ReadRaw();
+  if (raw_at_ == raw_.size()) {
+    raw_.clear();
+    raw_at_ = 0;
+    AppendRaw();
+  }
   if (!begun_) {
     begun_ = true;
+    while (raw_.size() < kZstdMagic.size() && kZstdMagic.starts_with(raw_) && AppendRaw()) {
+    }
     if (raw_.starts_with(kZstdMagic)) {
       zstd_.reset(ZSTD_createDStream());
       ZSTD_DCtx_setParameter(zstd_.get(), ZSTD_d_windowLogMax, kWindowLog);

@@ -25,6 +25,9 @@ class LineReader {
   // more than kLineMax bytes.
   absl::StatusOr<bool> Next(std::string& line);
 
+  // Whether Next reads more of the stream, which may wait.
+  bool needs_input() const;
+
   // How many bytes of the stream, as stored, have been read.
   int64_t bytes_read() const { return bytes_read_; }
 
@@ -33,7 +36,7 @@ class LineReader {
  private:
   absl::Status Refill();
   absl::Status Decompress();
-  void ReadRaw();
+  bool AppendRaw();
 
   struct FreeContext {
     void operator()(ZSTD_DStream* context) const { ZSTD_freeDStream(context); }

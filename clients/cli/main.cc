@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "clients/cli/commands.h"
 
@@ -15,19 +17,27 @@ bool ReaderIsGone() {
   return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
 
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
-  const char* no_color = std::getenv("NO_COLOR");
   const bool out_is_terminal = isatty(STDOUT_FILENO) == 1;
-  const bool may_color = no_color == nullptr || *no_color == '\0';
+  // One that takes letters and nothing else: neither colours nor a line that is drawn anew.
+  const std::string type = Variable("TERM");
+  const bool is_dumb = type.empty() || type == "dumb";
+  const bool may_color = Variable("NO_COLOR").empty() && !is_dumb;
   return strata::cli::RunStrata(std::vector<std::string>(argv + 1, argv + argc),
                                 {.in = std::cin,
                                  .out = std::cout,
                                  .err = std::cerr,
                                  .out_is_terminal = out_is_terminal,
-                                 .err_is_terminal = isatty(STDERR_FILENO) == 1,
+                                 .err_is_terminal = isatty(STDERR_FILENO) == 1 && !is_dumb,
                                  .color = out_is_terminal && may_color,
-                                 .reader_is_gone = ReaderIsGone});
+                                 .reader_is_gone = ReaderIsGone,
+                                 .in_descriptor = STDIN_FILENO});
 }

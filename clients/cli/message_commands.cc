@@ -12,7 +12,7 @@
 #include "clients/cli/pages.h"
 #include "clients/cli/progress.h"
 #include "clients/cli/queued_message.h"
-#include "clients/client/printable.h"
+#include "clients/cpp/printable.h"
 
 namespace strata::cli {
 namespace {
@@ -72,7 +72,7 @@ int RunTake(Session& session, const TakeOptions& options, Request& request, Meth
 void AddTakeOptions(CLI::App& command, TakeOptions& options) {
   AddQueueArgument(command, options.queue);
   command.add_option("--count", options.count, "At most so many messages; 1 unless given")
-      ->check(CLI::Range(1, kBatchMax))
+      ->check(WholeNumber(1, kBatchMax))
       ->type_name("N");
   command
       .add_option("--wait", options.wait,

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "clients/client/extended_json.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/extended_json.h"
+#include "clients/cpp/time_text.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 

@@ -4,9 +4,13 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <random>
 
 #include "clients/cli/arguments.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/time_text.h"
 
 namespace strata::cli {
 
@@ -94,7 +98,7 @@ void StrategyChoice::AddTo(CLI::App& command, const std::string& words) {
         .add_option_function<int32_t>("--" + FlagOf(*field), set,
                                       "An option of the strategy, as strata.v1.CollectionOptions "
                                       "says; its default unless given")
-        ->check(CLI::PositiveNumber)
+        ->check(WholeNumber(1))
         ->type_name("N");
   }
 }
@@ -148,7 +152,7 @@ absl::Status FilterOption::Fill(google::protobuf::Struct& filter) const {
 
 void EventOptions::AddTo(CLI::App& command) {
   command.add_option("--from", from, "Begin behind this commit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(WholeNumber(0))
       ->type_name("N");
   command.add_flag("--beginning", beginning, "Begin with the first commit");
   command.add_option("--since", since, "Begin with the first commit of this time or later")
@@ -166,7 +170,7 @@ int EventOptions::starts() const {
 void PreconditionOptions::AddTo(CLI::App& command, bool with_if_missing) {
   if_version_option = command.add_option("--if-version", if_version,
                                          "Only if this is the document's current version");
-  if_version_option->check(CLI::NonNegativeNumber)->type_name("N")->group("Only if");
+  if_version_option->check(WholeNumber(0))->type_name("N")->group("Only if");
   CLI::Option* exists = command.add_flag("--if-exists", if_exists, "Only if the document exists");
   exists->excludes(if_version_option)->group("Only if");
   if (with_if_missing) {
@@ -182,7 +186,7 @@ void PreconditionOptions::AddTo(CLI::App& command, bool with_if_missing) {
   command
       .add_option("--max-attempts", max_attempts,
                   "How often the server tries when other writers are faster; 16 unless given")
-      ->check(CLI::Range(1, 100))
+      ->check(WholeNumber(1, 100))
       ->type_name("N");
 }
 
@@ -196,9 +200,33 @@ void PreconditionOptions::AddNewerTo(CLI::App& command) {
   option.type_name("/PATH=N")->group("Only if");
 }
 
+CLI::Validator WholeNumber(int64_t least, int64_t most) {
+  const auto check = [least, most](std::string& text) -> std::string {
+    const bool plus = text.starts_with('+') && !text.starts_with("+-");
+    int64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const std::from_chars_result read = std::from_chars(text.data() + (plus ? 1 : 0), end, value);
+    if (read.ptr != end || read.ec == std::errc::invalid_argument) {
+      return "'" + text + "' is not a number";
+    }
+    const bool is_whole = read.ec == std::errc();  // Else it has more than 64 bits.
+    if (is_whole && value >= least && value <= most) {
+      text = std::to_string(value);  // CLI11 would take 010 for eight.
+      return "";
+    }
+    if (most != std::numeric_limits<int64_t>::max()) {
+      return text + " is not from " + std::to_string(least) + " to " + std::to_string(most);
+    }
+    const bool is_small = is_whole || text.starts_with('-');
+    return text + " is too " +
+           (is_small ? "small, the least is " + std::to_string(least) : "large");
+  };
+  return CLI::Validator(check, "");
+}
+
 void LimitOption::AddTo(CLI::App& command) {
   command.add_option("--limit", limit, "At most this many lines; all unless given")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
 }
 
@@ -241,9 +269,21 @@ absl::Status FillLongDuration(const std::string& option, const std::string& text
   return FillMilliseconds(option, client::ParseLongDurationMs(text), duration);
 }
 
+std::string DrawnId() {
+  std::random_device random;
+  char id[33];
+  std::snprintf(id, sizeof id, "%08x%08x%08x%08x", random(), random(), random(), random());
+  return id;
+}
+
 absl::Status FillTime(const std::string& option, const std::string& text,
                       google::protobuf::Timestamp* time) {
-  const absl::StatusOr<client::Instant> instant = client::ParseTime(text);
+  using std::chrono::floor;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto second = floor<std::chrono::seconds>(now);
+  const auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(now - second);
+  const absl::StatusOr<client::Instant> instant =
+      client::ParseTimeFrom(text, {second.count(), static_cast<int32_t>(rest.count())});
   if (!instant.ok()) {
     return absl::InvalidArgumentError(option + ": " + std::string(instant.status().message()));
   }

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -173,6 +174,9 @@ struct PreconditionOptions {
   }
 };
 
+// For options that take a whole number: from `least` to `most`, in decimal digits.
+CLI::Validator WholeNumber(int64_t least, int64_t most = std::numeric_limits<int64_t>::max());
+
 // A limit on how many lines are printed; 0: all.
 struct LimitOption {
   int64_t limit = 0;
@@ -194,14 +198,19 @@ absl::Status FillDuration(const std::string& option, const std::string& text,
 absl::Status FillLongDuration(const std::string& option, const std::string& text,
                               google::protobuf::Duration* duration);
 
+// A request id that nobody else has.
+std::string DrawnId();
+
 // Help texts that more than one command needs.
 inline constexpr char kConditionsHelp[] =
     "Conditions: PATH=VALUE, also with != < <= > >=, PATH~REGEX, PATH (is there), !PATH (is not), "
     "or a "
     "filter\nof MongoDB's query language: '{\"stock\": {\"$in\": [1, 2]}}'. PATH is dotted or a "
     "JSON "
-    "Pointer.";
+    "Pointer; blanks around the sign and at the ends do not count.";
 inline constexpr char kTimesHelp[] =
-    "Times: 2026-01-31, 2026-01-31T12:00, 2026-01-31T12:00:00+02:00; UTC unless a zone is named.";
+    "Times: 2026-01-31, 2026-01-31T12:00, 2026-01-31T12:00:00+02:00; UTC unless a zone is named; "
+    "or "
+    "by\nthis machine's clock: now, '5m ago', '2 days ago', 'in 1h'.";
 
 }  // namespace strata::cli

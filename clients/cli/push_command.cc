@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <random>
 
+#include "clients/cli/alike_errors.h"
 #include "clients/cli/apply_error.h"
 #include "clients/cli/arguments.h"
+#include "clients/cli/cancellation.h"
 #include "clients/cli/commands.h"
 #include "clients/cli/input_file.h"
 #include "clients/cli/message_json.h"
@@ -13,8 +14,8 @@
 #include "clients/cli/progress.h"
 #include "clients/cli/pusher.h"
 #include "clients/cli/queued_message.h"
-#include "clients/client/printable.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/printable.h"
+#include "clients/cpp/time_text.h"
 
 namespace strata::cli {
 namespace {
@@ -71,14 +72,6 @@ int RunPushOne(Session& session, const PushOptions& options) {
   return kExitOk;
 }
 
-// Of lines that are pushed by nobody else.
-std::string DrawnId() {
-  std::random_device random;
-  char id[33];
-  std::snprintf(id, sizeof id, "%08x%08x%08x%08x", random(), random(), random(), random());
-  return id;
-}
-
 void PrintSummary(Session& session, const PushCounts& counts, double seconds) {
   const auto rate =
       static_cast<int64_t>(static_cast<double>(counts.done()) / std::max(seconds, 1e-3));
@@ -123,10 +116,12 @@ int RunPushLines(Session& session, const PushOptions& options) {
   if (options.request_id.empty()) settings.defaults.set_request_id(DrawnId());
   const std::string name =
       options.payload.starts_with("@") ? options.payload.substr(1) : options.payload;
-  InputFile file(name, session.in());
+  InputFile file(name, session.terminal());
   if (!file.is_open()) return session.Usage("cannot read " + name);
   LineReader lines(file.stream());
   PushCounts counts;
+  AlikeErrors alike(session);
+  Cancellation cancellation([&] { file.Stop(); });
   Progress progress(session.err(), session.terminal().err_is_terminal && !session.json);
   PushListener listener;
   listener.progress = [&](const PushCounts& so_far) {
@@ -138,12 +133,17 @@ int RunPushLines(Session& session, const PushOptions& options) {
   listener.rejected = [&](const PushLine& line, const client::Refusal& refusal, bool stopped) {
     if (stopped) return;  // Why, is said once.
     progress.Clear();
-    session.Report(refusal, file.name() + ":" + std::to_string(line.line));
+    alike.Report(refusal, file.name() + ":" + std::to_string(line.line));
   };
-  const std::optional<PushFailure> failure = Push(session, settings, lines, counts, listener);
+  listener.stop = [&cancellation] { return cancellation.asked(); };
+  std::optional<PushFailure> failure = Push(session, settings, lines, counts, listener);
   progress.Clear();
+  alike.PrintOthers();
+  const bool interrupted = failure.has_value() && cancellation.asked();
+  if (interrupted) failure->refusal = client::RefusalOf(absl::CancelledError("interrupted"));
   if (failure.has_value()) ReportFailure(session, *failure, options, settings, file.name());
   PrintSummary(session, counts, progress.seconds());
+  if (interrupted) return cancellation.exit_status();
   return failure.has_value() || counts.rejected() > 0 ? kExitRefused : kExitOk;
 }
 
@@ -156,12 +156,12 @@ constexpr char kFooter[] =
 With --lines each line is a message, a JSON object, and PAYLOAD names a file (which may be
 compressed with zstd) or is -. A member sequence_number that is a whole number is the message's
 --sequence too, so that strata purge-tombstones --queue knows which are still to come. Lines that
-are malformed or refused are named on standard error, the others go on. Calls without a definite
-answer are repeated for --retry-for; each line has a request id of its own for that, ID/LINE, so
-that it is pushed once. Running the command again with the same --request-id is as safe, within 24
-hours. Calls of up to a hundred lines go side by side, which may change the order of lines that
-far apart; not with --key, nor with --in-flight 1. Exit status 1 if any line was malformed or
-refused.)";
+are malformed or refused are named on standard error (ten for each reason, then their number; with
+--json all), the others go on. Calls without a definite answer are repeated for --retry-for; each
+line has a request id of its own for that, ID/LINE, so that it is pushed once. Running the command
+again with the same --request-id is as safe, within 24 hours. Calls of up to a hundred lines go side
+by side, which may change the order of lines that far apart; not with --key, nor with --in-flight 1.
+Exit status 1 if any line was malformed or refused.)";
 
 void AddOptions(CLI::App& command, PushOptions& options) {
   command.add_option("QUEUE", options.queue, "The queue")->required();
@@ -186,7 +186,7 @@ void AddOptions(CLI::App& command, PushOptions& options) {
       .add_option("--in-flight", options.in_flight,
                   "Calls side by side; 4 unless given, with --key 1")
       ->needs(lines)
-      ->check(CLI::Range(1, 64))
+      ->check(WholeNumber(1, 64))
       ->type_name("N");
   command
       .add_option("--retry-for", options.retry_for,

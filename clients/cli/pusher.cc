@@ -13,8 +13,8 @@
 
 #include "clients/cli/apply_error.h"
 #include "clients/cli/line_members.h"
-#include "clients/client/extended_json.h"
-#include "clients/client/repetition.h"
+#include "clients/cpp/extended_json.h"
+#include "clients/cpp/repetition.h"
 
 namespace strata::cli {
 namespace {
@@ -64,6 +64,10 @@ class Pusher {
       while (
           !changed_.wait_for(lock, std::chrono::milliseconds(100), [&] { return running_ == 0; })) {
         listener_.progress(counts_);
+        if (!failure_.has_value() && listener_.stop()) {
+          Fail(counts_.messages + 1, LocalRefusal(grpc::StatusCode::CANCELLED, "interrupted"));
+          changed_.notify_all();
+        }
       }
     }
     for (std::thread& caller : callers) caller.join();

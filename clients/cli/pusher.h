@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "clients/cli/line_stream.h"
 #include "clients/cli/session.h"
-#include "clients/client/refusal.h"
+#include "clients/cpp/refusal.h"
 #include "strata/v1/queue_service.pb.h"
 
 namespace strata::cli {
@@ -57,6 +57,7 @@ struct PushListener {
   std::function<void(const PushCounts&)> progress;  // Often.
   // A line that was not pushed. `stopped`: only because everything stopped.
   std::function<void(const PushLine&, const client::Refusal&, bool stopped)> rejected;
+  std::function<bool()> stop;  // Whether to stop everything; asked often.
 };
 
 // Reads a line into `message`: a JSON object. A member sequence_number that is a whole number from

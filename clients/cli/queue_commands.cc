@@ -9,7 +9,7 @@
 #include "clients/cli/options.h"
 #include "clients/cli/pages.h"
 #include "clients/cli/queued_message.h"
-#include "clients/client/printable.h"
+#include "clients/cpp/printable.h"
 
 namespace strata::cli {
 namespace {
@@ -52,7 +52,7 @@ void SettingsOptions::AddTo(CLI::App& command) {
   command
       .add_option("--max-tries", max_tries,
                   "How often a message is handed out before it is dead; without end unless given")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
   dead_letter_option = command
                            .add_option("--dead-letter", dead_letter,
@@ -76,7 +76,7 @@ void SettingsOptions::AddTo(CLI::App& command) {
       ->type_name("NAME");
   command.add_option("--in-flight", in_flight, "So many of these at a time; 64 unless given")
       ->needs(sink)
-      ->check(CLI::Range(1, 1000))
+      ->check(WholeNumber(1, 1000))
       ->type_name("N");
 }
 

@@ -9,13 +9,13 @@
 #include "clients/cli/arguments.h"
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
-#include "clients/client/printable.h"
+#include "clients/cpp/printable.h"
 
 namespace strata::cli {
 
 void PushedOptions::AddTo(CLI::App& command) {
   command.add_option("--priority", priority, "0 to 9, 9 is handed out first; 0 unless given")
-      ->check(CLI::Range(0, 9))
+      ->check(WholeNumber(0, 9))
       ->type_name("N");
   command.add_option("--key", key, "Messages of one key are handed out one after the other")
       ->type_name("KEY");
@@ -23,7 +23,7 @@ void PushedOptions::AddTo(CLI::App& command) {
   command
       .add_option("--sequence", sequence_number,
                   "A number of yours, for the queue's low watermark; none unless given")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
 }
 

@@ -5,8 +5,8 @@
 #include "clients/cli/commands.h"
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
-#include "clients/client/extended_json.h"
-#include "clients/client/printable.h"
+#include "clients/cpp/extended_json.h"
+#include "clients/cpp/printable.h"
 
 namespace strata::cli {
 namespace {
@@ -45,7 +45,7 @@ int PrintDocument(Session& session, const v1::Document& document, bool headline)
   if (headline) {
     const std::string line = document.collection() + " " + document.id() + ", version " +
                              std::to_string(document.version()) + " of " +
-                             TimeCell(document.has_update_time(), document.update_time());
+                             CommitTimeCell(document.has_update_time(), document.update_time());
     session.out() << session.palette().Dim("# " + client::Printable(line)) << "\n";
   }
   const auto json = client::JsonFromBson(document.content().bson(), client::JsonStyle::kRelaxed, 2);
@@ -122,29 +122,28 @@ void AddGet(CLI::App& app, Session& session) {
   command.add_option("ID", options->id, "The document's id")->required();
   command.add_option("MORE", options->more_ids, "Ids of more documents");
   CLI::Option* version = command.add_option("--version", options->version, "That version");
-  version->check(CLI::PositiveNumber)->type_name("N");
+  version->check(WholeNumber(1))->type_name("N");
   CLI::Option* time =
       command.add_option("--at", options->at_time, "The version that was current then");
   time->excludes(version)->type_name("TIME");
   command
       .add_option("--at-position", options->at_position,
                   "The version that was current as of this commit")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->excludes(version)
       ->excludes(time)
       ->type_name("N");
   AddRepeated(command, "--field", options->fields,
               "Only this member, a JSON Pointer such as /stock; may be repeated")
       ->type_name("/PATH");
-  command.footer(
-      std::string("Examples:\n"
-                  "  strata get books moby\n"
-                  "  strata get books moby --at 2026-01-31T12:00\n"
-                  "  strata get books moby > moby.json   # edit it, then:\n"
-                  "  strata update books moby @moby.json\n"
-                  "  strata get books moby emma walden --json\n") +
-      kTimesHelp +
-      "\nSeveral documents: exit status 1 if one of them is missing, which stderr names.");
+  command.footer(std::string("Examples:\n"
+                             "  strata get books moby\n"
+                             "  strata get books moby --at 2026-01-31T12:00\n"
+                             "  strata get books moby --at '5m ago'\n"
+                             "  strata get books moby emma walden --json\n") +
+                 kTimesHelp +
+                 "\nTo change it by hand: strata edit. Several documents: exit status 1 if one of "
+                 "them is missing, which stderr names.");
   command.callback([&session, options] {
     session.run = [&session, options] {
       return options->more_ids.empty() ? RunGetOne(session, *options)
@@ -185,8 +184,9 @@ absl::Status FillList(const Session& session, const ListOptions& options,
 }
 
 void AddListRow(const v1::Document& document, bool with_content, Table& table) {
-  std::vector<std::string> cells = {document.id(), std::to_string(document.version()),
-                                    TimeCell(document.has_update_time(), document.update_time())};
+  std::vector<std::string> cells = {
+      document.id(), std::to_string(document.version()),
+      CommitTimeCell(document.has_update_time(), document.update_time())};
   if (!document.has_content()) {
     cells.push_back("deleted");
   } else if (with_content) {
@@ -237,7 +237,7 @@ void AddList(CLI::App& app, Session& session) {
       command.add_option("--at", options->at_time, "The documents as they were then");
   time->type_name("TIME");
   command.add_option("--at-position", options->at_position, "The documents as of this commit")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->excludes(time)
       ->type_name("N");
   command.add_flag("--deleted", options->deleted, "Deleted documents too");

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "clients/cli/message_json.h"
-#include "clients/client/printable.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/printable.h"
+#include "clients/cpp/time_text.h"
 
 namespace strata::cli {
 
@@ -88,6 +88,10 @@ std::string WithCommas(int64_t number) {
   const size_t first = number < 0 ? 1 : 0;
   for (size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, ",");
   return digits;
+}
+
+std::string CommitTimeCell(bool is_set, const google::protobuf::Timestamp& time) {
+  return is_set ? client::FormatTimeMicros({time.seconds(), time.nanos()}) : "-";
 }
 
 std::string TimeCell(bool is_set, const google::protobuf::Timestamp& time) {

@@ -64,6 +64,9 @@ std::vector<std::string> ChangeLines(
 // "12,206".
 std::string WithCommas(int64_t number);
 
+// "2026-01-31 12:00:07.250000", as --at takes it; or "-" if unset.
+std::string CommitTimeCell(bool is_set, const google::protobuf::Timestamp& time);
+
 // "2026-01-31 12:00:07", or "-" if unset.
 std::string TimeCell(bool is_set, const google::protobuf::Timestamp& time);
 

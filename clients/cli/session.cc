@@ -3,9 +3,10 @@
 
 #include <chrono>
 
-#include "clients/client/extended_json.h"
-#include "clients/client/refusal.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/extended_json.h"
+#include "clients/cpp/refusal.h"
+#include "clients/cpp/target.h"
+#include "clients/cpp/time_text.h"
 
 namespace strata::cli {
 namespace {
@@ -40,7 +41,16 @@ absl::Status Session::Prepare() {
     if (!milliseconds.ok()) return milliseconds.status();
     timeout_ms_ = *milliseconds;
   }
-  if (server.empty()) return absl::InvalidArgumentError("--server is empty");
+  // Names in gRPC's own forms stay as they are.
+  const bool is_plain =
+      !server.starts_with("dns:") && !server.starts_with("ipv4:") && !server.starts_with("ipv6:");
+  absl::StatusOr<std::string> target = is_plain ? client::TargetOf(server) : server;
+  if (!target.ok()) {
+    const bool tls = server.starts_with("https://");
+    return absl::InvalidArgumentError("--server: " + std::string(target.status().message()) +
+                                      (tls ? "; for TLS, --tls-ca with a file or system" : ""));
+  }
+  server = *std::move(target);
   absl::StatusOr<client::Credentials> credentials =
       client::ReadCredentials(credential_files, server);
   if (credentials.ok()) credentials_ = *std::move(credentials);

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "clients/cli/render.h"
-#include "clients/client/connection.h"
+#include "clients/cpp/connection.h"
 
 namespace strata::client {
 struct Refusal;
@@ -26,10 +26,13 @@ struct Terminal {
   std::ostream& out;
   std::ostream& err;
   bool out_is_terminal = false;
-  bool err_is_terminal = false;
-  bool color = false;  // Allowed on `out`.
+  bool err_is_terminal = false;  // One that draws a line anew, for progress.
+  bool color = false;            // Allowed on `out`.
   // Whether whoever read `out` is gone; empty: that cannot be.
   std::function<bool()> reader_is_gone{};
+  // What `in` reads; -1: nothing that a read could wait for. Long commands read it themselves, so
+  // that Ctrl-C ends the wait.
+  int in_descriptor = -1;
 };
 
 inline constexpr int kExitOk = 0;
@@ -41,7 +44,8 @@ class Session {
   explicit Session(Terminal terminal) : terminal_(terminal) {}
 
   // Set by the command line.
-  std::string server = "127.0.0.1:50051";
+  static constexpr char kDefaultServer[] = "127.0.0.1:50051";
+  std::string server = kDefaultServer;  // whole, HOST:PORT, from Prepare on
   client::CredentialFiles credential_files;
   std::string timeout;  // empty: not given
   bool json = false;
@@ -104,6 +108,7 @@ class Session {
   v1::LeaseService::Stub& StubOf(v1::LeaseService::Stub*) { return *connection().leases; }
   v1::FeedService::Stub& StubOf(v1::FeedService::Stub*) { return *connection().feed; }
   v1::QueueService::Stub& StubOf(v1::QueueService::Stub*) { return *connection().queues; }
+  v1::ServerService::Stub& StubOf(v1::ServerService::Stub*) { return *connection().servers; }
 
   Terminal terminal_;
   int64_t timeout_ms_ = 30'000;

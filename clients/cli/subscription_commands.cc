@@ -7,7 +7,7 @@
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
 #include "clients/cli/version_cells.h"
-#include "clients/client/printable.h"
+#include "clients/cpp/printable.h"
 
 namespace strata::cli {
 namespace {
@@ -101,12 +101,12 @@ void AddCreate(CLI::App& parent, Session& session) {
   command
       .add_option("--partitions", options->partitions,
                   "How many consumers can share it; 8 unless given, and never changed")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
   command
       .add_option("--max-attempts", options->max_attempts,
                   "How often an event may fail before its document is parked; 5 unless given")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
   const auto add_time = [&](const char* name, std::string& value, const char* text) {
     command.add_option(name, value, text)->type_name("TIME");

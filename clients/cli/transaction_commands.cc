@@ -8,8 +8,8 @@
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
 #include "clients/cli/queued_message.h"
-#include "clients/client/commit_request.h"
-#include "clients/client/printable.h"
+#include "clients/cpp/commit_request.h"
+#include "clients/cpp/printable.h"
 
 namespace strata::cli {
 namespace {
@@ -82,7 +82,7 @@ struct CommitOptions {
 };
 
 absl::StatusOr<v1::CommitRequest> ReadCommitRequest(Session& session, const std::string& file) {
-  InputFile input(file, session.in());
+  InputFile input(file, session.terminal());
   if (!input.is_open()) return absl::InvalidArgumentError("cannot read " + file);
   std::ostringstream text;
   text << input.stream().rdbuf();

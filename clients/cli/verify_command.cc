@@ -1,18 +1,18 @@
 // strata verify: what is wrong with what is stored.
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "clients/cli/arguments.h"
+#include "clients/cli/cancellation.h"
 #include "clients/cli/commands.h"
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
 #include "clients/cli/progress.h"
-#include "clients/client/extended_json.h"
-#include "clients/client/repetition.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/extended_json.h"
+#include "clients/cpp/repetition.h"
+#include "clients/cpp/time_text.h"
 
 namespace strata::cli {
 namespace {
@@ -115,13 +115,17 @@ class Verifying {
 
   int Run() {
     grpc::Status status = OneStream();
-    while (status.error_code() == grpc::StatusCode::UNAVAILABLE && heard_ && AwaitNextTry(status)) {
+    while (!cancellation_.asked() && status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+           heard_ && AwaitNextTry(status)) {
       status = OneStream();
     }
     progress_.Clear();
     if (last_.complete()) Close();
     if (status.ok()) return kExitOk;
-    const int exit = session_.Refuse(status);
+    if (cancellation_.asked()) {
+      session_.err() << "interrupted after " << Number(last_.versions(), "version") << "\n";
+    }
+    const int exit = cancellation_.asked() ? cancellation_.exit_status() : session_.Refuse(status);
     const bool decided = last_.complete() && status.error_code() == grpc::StatusCode::DATA_LOSS;
     if (!decided && !request_.resume_token().empty()) {
       session_.err() << "go on with: --resume " << request_.resume_token() << "\n";
@@ -137,6 +141,7 @@ class Verifying {
     const bool told = last_.complete();
     grpc::ClientContext context;
     session_.SetLongDeadline(context);
+    const Cancellation::Call call(cancellation_, context);
     const auto stream = session_.connection().collections->Verify(&context, request_);
     v1::VerifyResponse response;
     while (stream->Read(&response)) {
@@ -154,8 +159,7 @@ class Verifying {
   bool AwaitNextTry(const grpc::Status& status) {
     if (attempts_++ == 0) trouble_since_ = client::Repetition::Clock::now();
     const auto next = repetition_.Next(client::RefusalOf(status), attempts_, trouble_since_);
-    if (next) std::this_thread::sleep_until(*next);
-    return next.has_value();
+    return next.has_value() && cancellation_.SleepUntil(*next);
   }
 
   void Show(const v1::VerifyResponse& response) {
@@ -192,6 +196,7 @@ class Verifying {
   bool heard_ = false;  // the server is there: it answered something
   int attempts_ = 0;    // since the last message
   client::Repetition::Clock::time_point trouble_since_;
+  Cancellation cancellation_;
 };
 
 // "4711:ab34…", as strata audit --head prints it.
@@ -255,7 +260,8 @@ void AddVerifyCommand(CLI::App& app, Session& session) {
   command.footer(
       "Goes on beside writers, as long as it takes unless --timeout is given; over a new stream\n"
       "where one breaks (UNAVAILABLE). Exit status 1 if anything is BROKEN; what is only\n"
-      "recoverable does not count. With --resume, what was found before counts, and is not listed\n"
+      "recoverable does not count. Ctrl-C says where to go on. With --resume, what was found "
+      "before counts, and is not listed\n"
       "again; all other arguments must be as in that run.\n"
       "Example:\n  strata verify books --repair");
   command.callback([&session, options] {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "clients/cli/arguments.h"
-#include "clients/client/extended_json.h"
-#include "clients/client/printable.h"
+#include "clients/cpp/extended_json.h"
+#include "clients/cpp/printable.h"
 
 namespace strata::cli {
 namespace {
@@ -18,8 +18,8 @@ std::string ActorCell(const v1::ChangeInfo& change) {
 
 std::vector<std::string> VersionCells(const v1::Version& version) {
   return {std::to_string(version.version()), KindName(version.kind()),
-          TimeCell(version.has_commit_time(), version.commit_time()), ActorCell(version.change()),
-          version.change().reason()};
+          CommitTimeCell(version.has_commit_time(), version.commit_time()),
+          ActorCell(version.change()), version.change().reason()};
 }
 
 std::string PlaceCell(int64_t position, int32_t index) {

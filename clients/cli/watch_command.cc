@@ -10,8 +10,8 @@
 #include "clients/cli/event_table.h"
 #include "clients/cli/interruption.h"
 #include "clients/cli/options.h"
-#include "clients/client/repetition.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/repetition.h"
+#include "clients/cpp/time_text.h"
 
 namespace strata::cli {
 namespace {
@@ -49,7 +49,7 @@ class Watching {
         table_(session) {}
 
   int Run() {
-    const Interruption interruption([this] { Interrupt(); });
+    const Interruption interruption([this](int) { Interrupt(); });
     grpc::Status status = OneStream();
     while (!Done() && IsBroken(status) && heard_ && AwaitNextTry(status)) status = OneStream();
     const bool done = Done();
@@ -195,7 +195,7 @@ void AddWatchCommand(CLI::App& app, Session& session) {
   command.add_flag("--content", options->content, "With the content of each version");
   command.add_flag("--changes", options->changes, "With what changed in each version");
   command.add_option("--count", options->count, "End after so many lines")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
   command
       .add_option("--retry-for", options->retry_for,

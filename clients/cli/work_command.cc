@@ -19,9 +19,9 @@
 #include "clients/cli/interruption.h"
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
-#include "clients/client/printable.h"
-#include "clients/client/repetition.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/printable.h"
+#include "clients/cpp/repetition.h"
+#include "clients/cpp/time_text.h"
 
 namespace strata::cli {
 namespace {
@@ -40,6 +40,16 @@ struct WorkOptions {
   int64_t count = 0;  // 0: for ever
   std::string retry_for = "60s";
 };
+
+// Whether what was refused is no news: the message is gone, or the command that ended well has
+// itself ended this delivery, as one does that moves the message.
+bool IsNoNews(const client::Refusal& refusal, bool ended_well) {
+  if (refusal.reason == "MESSAGE_NOT_FOUND") return true;
+  const auto delivery = refusal.metadata.find("delivery");
+  const auto actual = refusal.metadata.find("actual");
+  return ended_well && refusal.reason == "RESERVATION_LOST" && delivery != refusal.metadata.end() &&
+         actual != refusal.metadata.end() && actual->second == delivery->second;
+}
 
 // A queue's messages over as many streams as it takes, each with a command of its own. This thread
 // opens and closes streams and keeps what is out reserved; one reads the stream; as many as there
@@ -66,7 +76,7 @@ class Working {
   }
 
   int Run() {
-    const Interruption interruption([this] { Interrupt(); });
+    const Interruption interruption([this](int) { Interrupt(); });
     session_.connection();  // before there are threads
     next_extension_ = Clock::now() + period_;
     grpc::Status status = OneStream();
@@ -274,7 +284,7 @@ class Working {
       }
       if (refusal && held->second.well && MayBeRepeated(*refusal)) {
         again_.insert(*held);
-      } else if (refusal && refusal->reason != "MESSAGE_NOT_FOUND") {
+      } else if (refusal && !IsNoNews(*refusal, held->second.well)) {
         Report(held->second, *refusal);
       }
       held_.erase(held);
@@ -393,7 +403,7 @@ class Working {
         trouble = std::move(refusal);
         continue;
       }
-      if (refusal.reason != "MESSAGE_NOT_FOUND") Report(tokens[request.tokens(i)], refusal);
+      if (!IsNoNews(refusal, /*ended_well=*/true)) Report(tokens[request.tokens(i)], refusal);
       tokens.erase(request.tokens(i));
     }
   }
@@ -533,7 +543,7 @@ void AddWorkCommand(CLI::App& app, Session& session) {
   command
       .add_option("--credits", options->credits,
                   "So many messages are out at once, each with its command; 1 unless given")
-      ->check(CLI::Range(1, 1000))
+      ->check(WholeNumber(1, 1000))
       ->type_name("N");
   command
       .add_option("--timeout", options->timeout,
@@ -541,7 +551,7 @@ void AddWorkCommand(CLI::App& app, Session& session) {
                   "unless given")
       ->type_name("TIME");
   command.add_option("--count", options->count, "End after so many messages")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
   command
       .add_option("--retry-for", options->retry_for,

@@ -5,8 +5,8 @@
 #include "clients/cli/commands.h"
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
-#include "clients/client/extended_json.h"
-#include "clients/client/printable.h"
+#include "clients/cpp/extended_json.h"
+#include "clients/cpp/printable.h"
 
 namespace strata::cli {
 namespace {
@@ -352,7 +352,7 @@ void AddRestore(CLI::App& app, Session& session) {
   options->target.AddTo(command);
   command.add_option("--version", options->version, "The version whose content comes back")
       ->required()
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->type_name("N");
   command.add_flag("--keep-unchanged", options->keep_unchanged,
                    "Write a version even if nothing changes");

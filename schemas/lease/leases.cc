@@ -204,6 +204,7 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
 
   void Sweep(const std::string& after_name);
   void SweepLater(microseconds delay, std::string after_name);
+  bool MayBeForgotten(const Owner& owner, UnixMicros now) const;
   bool IsForgotten(const StoredLease& stored, UnixMicros now) const;
 
   absl::StatusOr<StoredLease> Read(const std::string& name) const {
@@ -692,12 +693,17 @@ void Leases::Impl::SweepLater(microseconds delay, std::string after_name) {
   });
 }
 
-bool Leases::Impl::IsForgotten(const StoredLease& stored, UnixMicros now) const {
-  return stored.owner && stored.owner->holder.empty() && stored.state->place == Place() &&
-         stored.owner->release_time + options_.released_kept.count() <= now;
+bool Leases::Impl::MayBeForgotten(const Owner& owner, UnixMicros now) const {
+  return owner.holder.empty() && owner.release_time + options_.released_kept.count() <= now;
 }
 
-// One turn; what cannot be read or deleted now is met again the next time round.
+bool Leases::Impl::IsForgotten(const StoredLease& stored, UnixMicros now) const {
+  return stored.owner && MayBeForgotten(*stored.owner, now) && stored.state->place == Place();
+}
+
+// One turn; what cannot be read or deleted now is met again the next time round. The owner comes
+// first of a lease's records, and tells of most that there is nothing to do: asked for by their
+// keys, all leases would take the places of what is in use in the engine's cache.
 void Leases::Impl::Sweep(const std::string& after_name) {
   const auto reader = store_.Snapshot();
   const UnixMicros now = clock_.Now();
@@ -709,6 +715,8 @@ void Leases::Impl::Sweep(const std::string& after_name) {
     if (!name.ok() || *name == last) continue;
     if (leases++ == options_.sweep_leases_max) break;
     last = *name;
+    const absl::StatusOr<Owner> owner = Owner::Decode(cursor->value());
+    if (!owner.ok() || !MayBeForgotten(*owner, now)) continue;
     const absl::StatusOr<StoredLease> stored = ReadLease(*reader, last);
     if (!stored.ok() || !IsForgotten(*stored, now)) continue;
     WriteBatch batch;

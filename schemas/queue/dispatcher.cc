@@ -14,8 +14,14 @@ using std::chrono::microseconds;
 // Between two looks from the first hint on: while somebody waits in vain, and in any case.
 constexpr microseconds kLookWaiting = std::chrono::seconds(1);
 constexpr microseconds kLookInterval = std::chrono::minutes(1);
+// Unused for so long, a queue is remembered by its records alone.
+constexpr microseconds kRestAfter = std::chrono::minutes(1);
 // Before those who take messages try again where that failed.
 constexpr microseconds kPauseAfterFailure = std::chrono::milliseconds(100);
+// What commits of this process have done is told here within that time.
+constexpr UnixMicros kToldWithin = 1'000'000;
+// Reservations that have run out, looked at by one round.
+constexpr size_t kRunOutAtOnce = 256;
 
 absl::Status TooLate() {
   return Error(ErrorReason::kDeadlineExceeded, "the deadline passed before the commit began");
@@ -29,9 +35,12 @@ Dispatcher::Dispatcher(QueueEnvironmentPtr environment, QueueRecordPtr queue)
       name_(queue->name),
       index_prefix_(QueueRange(incarnation_).begin),
       queue_(std::move(queue)),
+      latest_at_(environment_->clock.SteadyNow()),
       window_(incarnation_),
+      known_(environment_->known_bytes),
       recounted_at_(environment_->clock.SteadyNow()),
-      looked_anew_at_(environment_->clock.SteadyNow()) {}
+      used_at_(environment_->clock.SteadyNow()),
+      looked_anew_at_(used_at_) {}
 
 void Dispatcher::Do(OperationPtr operation) {
   std::optional<absl::Status> closed;
@@ -70,6 +79,14 @@ void Dispatcher::Remove(const Consumer& consumer) {
                 [&](const Waiting& waiting) { return waiting.consumer.get() == &consumer; });
 }
 
+void Dispatcher::Rest() {
+  const std::lock_guard lock(mutex_);
+  if (running_ || !consumers_.empty() || !operations_.empty()) return;
+  if (environment_->clock.SteadyNow() - used_at_ < kRestAfter) return;
+  known_.Clear();
+  window_.Clear();
+}
+
 void Dispatcher::Look() {
   {
     const std::lock_guard lock(mutex_);
@@ -89,13 +106,15 @@ void Dispatcher::Know(QueueRecordPtr queue) {
 
 void Dispatcher::Apply(const Changes& changes) {
   std::vector<Release> released;
+  bool waited_for = false;
   {
     const std::lock_guard lock(mutex_);
     disturbed_ = disturbed_ || changes.position <= counted_at_;
     ApplyLocked(changes, released);
+    waited_for = !consumers_.empty();
   }
   Tell(released);
-  Look();
+  if (waited_for) Look();
 }
 
 void Dispatcher::Close(const absl::Status& status) {
@@ -136,11 +155,27 @@ void Dispatcher::EndWaiting(const absl::Status& status) {
   for (const ConsumerPtr& consumer : ending) consumer->End(status);
 }
 
-UnixMicros Dispatcher::NowLocked() { return std::max(environment_->clock.Now(), latest_); }
+// Where the clock was set back, time goes on at half its speed until the clock has come up.
+UnixMicros Dispatcher::NowLocked() {
+  const Steady steady = environment_->clock.SteadyNow();
+  const auto passed = std::chrono::duration_cast<microseconds>(steady - latest_at_);
+  const UnixMicros now = environment_->clock.Now();
+  if (now <= latest_ && passed.count() < 2) return latest_;
+  latest_ = std::max(now, latest_ + passed.count() / 2);
+  latest_at_ = steady;
+  return latest_;
+}
 
 UnixMicros Dispatcher::NextTimeLocked() {
-  latest_ = std::max(environment_->clock.Now(), latest_ + 1);
+  const UnixMicros before = latest_;
+  latest_ = std::max(NowLocked(), before + 1);
   return latest_;
+}
+
+// Of the next step of a plan, which has looked at the clock when it began.
+UnixMicros Dispatcher::StepTime() {
+  const std::lock_guard lock(mutex_);
+  return ++latest_;
 }
 
 UnixMicros Dispatcher::Now() {
@@ -151,6 +186,29 @@ UnixMicros Dispatcher::Now() {
 UnixMicros Dispatcher::NextTime() {
   const std::lock_guard lock(mutex_);
   return NextTimeLocked();
+}
+
+void Dispatcher::TellKnown(const MessageId& id, Draft& draft) const {
+  const std::lock_guard lock(mutex_);
+  if (const KnownMessages::Known* known = known_.Find(id)) {
+    draft.Know(id, known->message, known->stamp);
+  }
+}
+
+bool Dispatcher::HasWaitedLong(const Hint& hint) {
+  const std::lock_guard lock(mutex_);
+  const Steady now = environment_->clock.SteadyNow();
+  if (awaited_ != hint) {
+    awaited_ = hint;
+    awaited_since_ = now;
+  }
+  return now - awaited_since_ >= microseconds(kPushTakesMax);
+}
+
+void Dispatcher::Count(int64_t pushed, int64_t acknowledged) {
+  const std::lock_guard lock(mutex_);
+  counts_.pushed += pushed;
+  counts_.acknowledged += acknowledged;
 }
 
 QueueCounts Dispatcher::counts() const {
@@ -190,6 +248,7 @@ bool Dispatcher::Step() {
   if (atomic()) {
     round->groups.push_back(all);
     Plan(all);
+    PutBack(*round, *all);
     if (!all->failed) HandOutReady(round, all);
   } else {
     HandOutReady(round, all);
@@ -209,12 +268,24 @@ bool Dispatcher::Step() {
   return true;
 }
 
+// Operations that were too much for the round are for the next one.
+void Dispatcher::PutBack(Round& round, const Group& group) {
+  if (group.steps.empty()) return;
+  const OperationPtr& last = group.steps.back().operation;
+  const std::lock_guard lock(mutex_);
+  for (; round.operations.back() != last; round.operations.pop_back()) {
+    operations_.push_front(std::move(round.operations.back()));
+  }
+}
+
 void Dispatcher::TakeRound(Round& round) {
   std::vector<OperationPtr> late;
+  std::vector<Release> released;
   {
     const std::lock_guard lock(mutex_);
     const Steady steady = environment_->clock.SteadyNow();
     look_again_ = false;
+    FindRunOut(released);
     size_t steps = 0;
     size_t bytes = 0;
     while (!operations_.empty()) {
@@ -233,11 +304,60 @@ void Dispatcher::TakeRound(Round& round) {
     }
     round.now = NowLocked();
     FindConsumers(round);
+    if (!round.operations.empty() || !round.consumers.empty()) used_at_ = steady;
+  }
+  if (!released.empty()) {
+    Tell(released);
+    Look();  // now that they have room
   }
   for (const OperationPtr& operation : late) {
     for (size_t i = 0; i < operation->steps(); ++i) operation->Fail(i, TooLate());
     operation->End();
   }
+}
+
+// A reservation that has run out without a word gives its credit back: the message is READY, for
+// the stream that had it too. Its token stays good until somebody has the message. Another server
+// may have extended the reservation, or ended it.
+void Dispatcher::FindRunOut(std::vector<Release>& released) {
+  const UnixMicros now = NowLocked();
+  const std::vector<MessageId> ids = holders_.ToLookAt(now, kRunOutAtOnce);
+  if (ids.empty()) return;
+  std::vector<store::RecordKey> keys;
+  for (const MessageId& id : ids) keys.push_back({store::Keyspace::kMessages, id.bytes()});
+  const auto records = environment_->store.GetMany(keys);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const Holder holder = *holders_.Find(ids[i]);
+    if (!records[i].ok()) {
+      holders_.LookAt(ids[i], now + kToldWithin);
+      continue;
+    }
+    std::optional<Message> message;
+    if (const std::optional<store::Record>& record = *records[i]) {
+      absl::StatusOr<Message> decoded = Message::Decode(record->value);
+      if (decoded.ok()) message = *std::move(decoded);
+    }
+    const bool same = message && message->queue == incarnation_ &&
+                      message->stage == Stage::kReserved && message->delivery == holder.delivery;
+    if (same && message->time > now) {
+      others_ = true;
+      holders_.Extend(ids[i], message->time);
+      continue;
+    }
+    if (!same) {
+      // By a commit of this process, perhaps, of which this dispatcher is about to hear.
+      if (now < holder.until + kToldWithin) {
+        holders_.LookAt(ids[i], holder.until + kToldWithin);
+        continue;
+      }
+      others_ = true;
+    }
+    if (ConsumerPtr consumer = holder.consumer.lock()) {
+      released.push_back({std::move(consumer), ids[i], holder.delivery});
+    }
+    holders_.Erase(ids[i]);
+  }
+  look_again_ = look_again_ || ids.size() == kRunOutAtOnce;
 }
 
 // Who may be handed something in this round, if there is anything, or may be once its operations
@@ -301,8 +421,9 @@ void Dispatcher::EndThoseInTime(const Round& round) {
 }
 
 // The index, what is known and who holds what, as a commit left them.
-void Dispatcher::ApplyLocked(const Changes& changes, std::vector<Release>& released) {
+void Dispatcher::ApplyLocked(Changes changes, std::vector<Release>& released) {
   const UnixMicros now = NowLocked();
+  applied_at_ = std::max(applied_at_, changes.position);
   for (const IndexChange& change : changes.index) {
     if (!change.key.starts_with(index_prefix_)) continue;
     if (tally_) tally_->Apply(change);
@@ -315,24 +436,29 @@ void Dispatcher::ApplyLocked(const Changes& changes, std::vector<Release>& relea
       window_.Remove(*hint);
     }
   }
-  for (const Written& written : changes.written) {
-    const std::optional<Message>& message = written.message;
+  for (Written& written : changes.written) {
+    std::optional<Message>& message = written.message;
     const bool here = message && message->queue == incarnation_;
+    const Holder* const holder = holders_.Find(written.id);
+    // News of a unit may come after those of what this dispatcher did with its messages.
+    const KnownMessages::Known* known = known_.Find(written.id);
+    const bool late =
+        changes.position != 0 && ((known != nullptr && known->stamp > changes.position) ||
+                                  (holder != nullptr && holder->position > changes.position));
+    if (late) continue;
+    const bool held = holder != nullptr && here && message->stage == Stage::kReserved &&
+                      message->delivery == holder->delivery;
+    if (held) holders_.Extend(written.id, message->time);
     if (here && message->live() && changes.position != 0) {
-      known_.Learn(written.id, *message, changes.position);
+      known_.Learn(written.id, *std::move(message), changes.position);
     } else {
       known_.Forget(written.id);
     }
-    const auto holder = holders_.find(written.id);
-    if (holder == holders_.end()) continue;
-    if (here && message->stage == Stage::kReserved &&
-        message->delivery == holder->second.delivery) {
-      continue;
+    if (held || holder == nullptr) continue;
+    if (ConsumerPtr consumer = holder->consumer.lock()) {
+      released.push_back({std::move(consumer), written.id, holder->delivery});
     }
-    if (ConsumerPtr consumer = holder->second.consumer.lock()) {
-      released.push_back({std::move(consumer), written.id, holder->second.delivery});
-    }
-    holders_.erase(holder);
+    holders_.Erase(written.id);
   }
 }
 
@@ -378,7 +504,7 @@ void Dispatcher::EndHandOut(HandOutOperation& hand_out) {
     handed = hand_out.TakeHanded();
     if (consumer->holds()) {
       for (const MessageView& view : handed.messages) {
-        holders_[view.id] = {consumer, view.message.delivery};
+        holders_.Set(view.id, {consumer, view.message.delivery, view.message.time, committed_at_});
       }
     }
   }
@@ -416,6 +542,9 @@ void Dispatcher::ArmTimer() {
     } else if (next - now < kLookWaiting.count()) {
       at = std::min(at, steady + microseconds(next - now));
     }
+  }
+  if (const std::optional<UnixMicros> next = holders_.NextLook()) {
+    at = std::min(at, steady + microseconds(std::max<UnixMicros>(*next - NowLocked(), 0)));
   }
   if (at >= timer_at_) return;
   timer_at_ = at;

@@ -29,6 +29,7 @@
 #include "schemas/base/doors.h"
 #include "schemas/base/executor.h"
 #include "schemas/queue/draft.h"
+#include "schemas/queue/holders.h"
 #include "schemas/queue/known_messages.h"
 #include "schemas/queue/plans.h"
 #include "schemas/queue/queues.h"
@@ -69,6 +70,7 @@ struct QueueEnvironment {
   Directory& directory;
   const int64_t timeline;
   Doors doors;
+  std::atomic<size_t> known_bytes = 0;  // of messages that dispatchers know
 };
 using QueueEnvironmentPtr = std::shared_ptr<QueueEnvironment>;
 
@@ -82,6 +84,10 @@ class Operation {
   // About what its steps write.
   virtual size_t bytes() const { return 0; }
   virtual Deadline deadline() const { return kNoDeadline; }
+  // Whether its steps make room, in a queue with that record: sooner or later the messages that
+  // they are about take less. So they are still done where an engine refuses writes because its
+  // disk is nearly full.
+  virtual bool makes_room(const QueueRecord& /*queue*/) const { return false; }
   // The message that the step is about, if that is known before it is planned.
   virtual std::optional<MessageId> Concerns(size_t /*step*/) const { return std::nullopt; }
   // Before the steps, where they commit together: an error refuses them all.
@@ -124,7 +130,8 @@ class Consumer {
   virtual Deadline until() const { return kNoDeadline; }
   // The last call: it gets nothing (more). OK: its time is over.
   virtual void End(const absl::Status& status) = 0;
-  // Whether it wants to hear when a message that it was given has ended, or somebody else has it.
+  // Whether it wants to hear when a message that it was given is not its any more: it has ended,
+  // somebody else has it, or its reservation has run out.
   virtual bool holds() const { return false; }
   virtual void Released(const MessageId& /*id*/, int64_t /*delivery*/) {}
 };
@@ -143,12 +150,21 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void Add(ConsumerPtr consumer);
   // From now on nothing is looked for it; what is under way to it still comes.
   void Remove(const Consumer& consumer);
+  // Forgets what was not needed for a while, and would be read again.
+  void Rest();
   // Something about a consumer has changed: it wants more.
   void Look();
   // The queue's record is this now.
   void Know(QueueRecordPtr queue);
   // A commit that was not this dispatcher's.
   void Apply(const Changes& changes);
+  // For a plan of such a commit: what the message was when this dispatcher met it last.
+  void TellKnown(const MessageId& id, Draft& draft) const;
+  // Asked about a hint whose message has not come: whether it was asked about before, so long ago
+  // that no push takes longer. One hint is remembered.
+  bool HasWaitedLong(const Hint& hint);
+  // What such a commit did.
+  void Count(int64_t pushed, int64_t acknowledged);
   // Nothing is done any more: all who wait, now and later, get this.
   void Close(const absl::Status& status);
   // The consumers end with it; what is asked else goes on.
@@ -184,7 +200,9 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void Run();
   bool Step();
   void TakeRound(Round& round);
+  void PutBack(Round& round, const Group& group);
   void FindConsumers(Round& round);
+  void FindRunOut(std::vector<Release>& released);
   void EndThoseInTime(const Round& round);
   absl::Status FindQueues(Group& group);
   Place PlaceOf(const Group& group);
@@ -196,13 +214,17 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   bool Commit(const RoundPtr& round, const GroupPtr& group);
   void GoOn(const RoundPtr& round, const GroupPtr& group, const store::CommitResult& result);
   bool EndCommit(const GroupPtr& group, const store::CommitResult& result);
+  void LandLocked(const GroupPtr& group);
+  bool KeepWhatMakesRoom(const GroupPtr& group, const absl::Status& disk_full);
+  bool EndAnnouncement(const GroupPtr& group, const store::CommitResult& result);
   bool LoseRace(const GroupPtr& group);
+  int64_t DrawStep();
   bool IsOutdated(Draft& draft, const std::optional<MessageId>& id);
   static void Fail(Group& group, const absl::Status& status);
   void EndRound(const RoundPtr& round);
   void EndHandOut(HandOutOperation& hand_out);
-  absl::Status ConfirmQueue();
-  void ApplyLocked(const Changes& changes, std::vector<Release>& released);
+  absl::Status Confirm(const std::string& queue, int64_t incarnation);
+  void ApplyLocked(Changes changes, std::vector<Release>& released);
   static void Tell(const std::vector<Release>& released);
   void ArmTimer();
   void CountOn();
@@ -210,6 +232,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   absl::Status CountSomeLocked();
   UnixMicros NowLocked();
   UnixMicros NextTimeLocked();
+  UnixMicros StepTime();
   bool atomic() const { return environment_->capabilities.atomic_batches; }
 
   const QueueEnvironmentPtr environment_;
@@ -226,21 +249,24 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   bool look_again_ = false;
   std::optional<absl::Status> closed_;
   UnixMicros latest_ = 0;  // the latest time that was given out
+  Steady latest_at_;       // when that was
   Window window_;
   KnownMessages known_;
-  struct Holder {
-    std::weak_ptr<Consumer> consumer;
-    int64_t delivery = 0;
-  };
-  absl::flat_hash_map<MessageId, Holder> holders_;  // of what streams were given
-  std::unique_ptr<Tally> tally_;                    // null: nobody has asked
-  std::unique_ptr<Tally> recount_;                  // null: none is under way
-  bool counting_ = false;                           // somebody counts on, in the background
-  store::CommitPosition counted_at_ = 0;            // of the last part of a count
+  Holders holders_;                              // of what streams were given
+  std::unique_ptr<Tally> tally_;                 // null: nobody has asked
+  std::unique_ptr<Tally> recount_;               // null: none is under way
+  bool counting_ = false;                        // somebody counts on, in the background
+  std::vector<std::weak_ptr<Group>> in_flight_;  // whose changes the store may show already
+  store::CommitPosition applied_at_ = 0;         // the last commit whose changes are known here
+  store::CommitPosition committed_at_ = 0;       // the last commit of a round
+  store::CommitPosition counted_at_ = 0;         // of the last part of a count
   bool disturbed_ = false;  // a commit of others may be in the count twice, or not at all
   Steady recounted_at_;
-  bool others_ = false;  // another server works on the queue too
+  bool others_ = false;  // another server works on the queue too: something of its was met
   bool lost_race_ = false;
+  std::optional<Hint> awaited_;  // whose message has not come
+  Steady awaited_since_;
+  Steady used_at_;  // the last round with anything in it
   Steady looked_anew_at_;
   store::CommitPosition looked_anew_position_ = -1;
   uint64_t timer_ = 0;               // which one counts

@@ -1,8 +1,11 @@
 // How a dispatcher counts its queue's messages.
+#include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "schemas/base/status_macros.h"
-#include "schemas/queue/dispatcher.h"
+#include "schemas/queue/dispatcher_round.h"
 
 namespace strata::queue {
 namespace {
@@ -72,7 +75,17 @@ absl::StatusOr<QueueStatistics> Dispatcher::Statistics() {
     }
     // What is little is counted at once.
     if (!running_) RETURN_IF_ERROR(CountSomeLocked());
-    ASSIGN_OR_RETURN(const Tally::Counts counts, tally_->Report(environment_->store, now));
+    Tally::UnderWay under_way;
+    std::vector<GroupPtr> groups;
+    for (const std::weak_ptr<Group>& weak : in_flight_) {
+      const GroupPtr group = weak.lock();
+      if (group == nullptr) continue;
+      under_way.changes.push_back(&group->changes.index);
+      groups.push_back(group);
+    }
+    under_way.after = std::max(applied_at_, counted_at_);
+    ASSIGN_OR_RETURN(const Tally::Counts counts,
+                     tally_->Report(environment_->store, now, under_way));
     statistics.ready = counts.ready;
     statistics.scheduled = counts.scheduled;
     statistics.reserved = counts.reserved;

@@ -2,6 +2,7 @@
 #include "schemas/queue/dispatcher_round.h"
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 
 #include "schemas/base/error.h"
@@ -17,11 +18,26 @@ constexpr size_t kPoppedBytesMax = size_t{512} << 10;
 // So many where their sizes are not known before.
 constexpr int32_t kPoppedUnseenMax = 2;
 constexpr int kAttemptsMax = 16;
+// Behind each other, looked at for a ring; in a longer one messages go round.
+constexpr int kDeadLetterQueuesMax = 16;
 
 // In the order in which messages are handed out.
 bool ComesBefore(const Hint& left, const Hint& right) {
   return std::make_tuple(-left.priority, left.number, left.id) <
          std::make_tuple(-right.priority, right.number, right.id);
+}
+
+// The writes of `first`, then those of `batch`, whose commit point stays.
+store::WriteBatch InFrontOf(store::WriteBatch batch, const store::WriteBatch& first) {
+  store::WriteBatch all;
+  const auto add = [&all](const store::Write& write) { all.Put(write.keyspace, "", "") = write; };
+  for (const store::Write& write : first.writes()) add(write);
+  for (size_t i = 0; i < batch.writes().size(); ++i) {
+    add(batch.writes()[i]);
+    if (i == batch.commit_point()) all.MarkCommitPoint();
+  }
+  if (batch.removal()) all.MarkAsRemoval();
+  return all;
 }
 
 absl::Status RetriesExhausted() {
@@ -38,18 +54,36 @@ absl::Status Dispatcher::FindQueues(Group& group) {
     group.queue = queue_;
   }
   group.dead_letter_queue = nullptr;
+  group.dead_letters_return = false;
   const std::string& name = group.queue->settings.dead_letter_queue;
   if (name.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(group.dead_letter_queue, environment_->directory.Find(name));
+  // With atomic batches a check of its record says if another server has changed it.
+  Directory& directory = environment_->directory;
+  ASSIGN_OR_RETURN(group.dead_letter_queue,
+                   atomic() ? directory.Find(name) : directory.FindAnew(name));
+  QueueRecordPtr next = group.dead_letter_queue;
+  for (int i = 0; i < kDeadLetterQueuesMax && next != nullptr; ++i) {
+    const std::string& behind = next->settings.dead_letter_queue;
+    group.dead_letters_return = behind == name_;
+    if (behind.empty() || group.dead_letters_return) break;
+    ASSIGN_OR_RETURN(next, directory.Find(behind));
+  }
   return absl::OkStatus();
 }
 
 Place Dispatcher::PlaceOf(const Group& group) {
-  return {*group.queue, group.dead_letter_queue.get(), NextTime()};
+  return {*group.queue, group.dead_letter_queue.get(), StepTime(), group.dead_letters_return};
+}
+
+int64_t Dispatcher::DrawStep() {
+  int64_t step = 0;
+  const std::string bytes = environment_->entropy.Bytes(sizeof(step));
+  std::memcpy(&step, bytes.data(), sizeof(step));
+  return step;
 }
 
 void Dispatcher::Plan(const GroupPtr& group) {
-  group->draft = std::make_unique<Draft>(environment_->store, atomic());
+  group->draft = std::make_unique<Draft>(environment_->store, atomic(), atomic() ? 0 : DrawStep());
   group->draft->Forget(Now(), group->attempts);
   if (absl::Status planned = PlanAll(*group); !planned.ok()) Fail(*group, planned);
 }
@@ -57,6 +91,7 @@ void Dispatcher::Plan(const GroupPtr& group) {
 absl::Status Dispatcher::PlanAll(Group& group) {
   RETURN_IF_ERROR(FindQueues(group));
   Draft& draft = *group.draft;
+  draft.Reserve(group.steps.size());
   draft.Require(*group.queue);
   {
     const std::lock_guard lock(mutex_);
@@ -68,7 +103,14 @@ absl::Status Dispatcher::PlanAll(Group& group) {
   }
   const Operation* checked = nullptr;
   absl::Status refusal;
-  for (const Group::StepRef& step : group.steps) {
+  for (size_t i = 0; i < group.steps.size(); ++i) {
+    const Group::StepRef& step = group.steps[i];
+    // What it takes is only known now. The rest is put back.
+    const bool next = i > 0 && step.operation != group.steps[i - 1].operation;
+    if (next && group.attempts == 0 && draft.payload_bytes() >= kRoundBytesMax) {
+      group.steps.resize(i);
+      break;
+    }
     if (atomic() && step.operation.get() != checked) {
       checked = step.operation.get();
       refusal = step.operation->Check(draft, PlaceOf(group));
@@ -76,7 +118,8 @@ absl::Status Dispatcher::PlanAll(Group& group) {
     absl::Status planned = refusal;
     if (planned.ok()) {
       planned = step.operation->Plan(step.step, draft, PlaceOf(group));
-      if (!planned.ok() && IsOutdated(draft, step.operation->Concerns(step.step))) {
+      // Whether it was refused, or there was nothing to do.
+      if (IsOutdated(draft, step.operation->Concerns(step.step))) {
         planned = step.operation->Plan(step.step, draft, PlaceOf(group));
       }
     }
@@ -172,12 +215,27 @@ void Dispatcher::HandOutReady(const RoundPtr& round, const GroupPtr& group) {
 // True: the group has ended; else whoever brings the commit's answer goes on.
 bool Dispatcher::Commit(const RoundPtr& round, const GroupPtr& group) {
   for (;;) {
-    if (group->failed || !group->draft->changes()) return true;
-    group->planned = group->draft->Take();
+    if (!group->announced) {
+      if (group->failed || !group->draft->changes()) return true;
+      group->planned = group->draft->Take();
+      group->changes = {std::move(group->planned.index), std::move(group->planned.written), 0};
+      group->announcing = !group->planned.announcement.writes().empty();
+      group->makes_room = std::all_of(
+          group->steps.begin(), group->steps.end(),
+          [&](const Group::StepRef& step) { return step.operation->makes_room(*group->queue); });
+      if (group->makes_room) {
+        group->planned.announcement.MarkAsRemoval();
+        group->planned.batch.MarkAsRemoval();
+      }
+      ++group->attempts;
+    }
     group->turn = false;
-    ++group->attempts;
+    if (!group->announced) {
+      const std::lock_guard lock(mutex_);
+      in_flight_.push_back(group);
+    }
     environment_->store.Commit(
-        std::move(group->planned.batch),
+        std::move(group->announcing ? group->planned.announcement : group->planned.batch),
         [self = shared_from_this(), round, group](const store::CommitResult& result) {
           if (!self->environment_->capabilities.blocking_reads) {
             return self->GoOn(round, group, result);
@@ -203,12 +261,54 @@ void Dispatcher::GoOn(const RoundPtr& round, const GroupPtr& group,
   }
 }
 
-// What became of a group's commit. False: it has been planned anew.
+// What is announced may come, if the queues that it comes into are still there now. False: there is
+// more to commit.
+bool Dispatcher::EndAnnouncement(const GroupPtr& group, const store::CommitResult& result) {
+  group->announcing = false;
+  const auto land = [&] {
+    const std::lock_guard lock(mutex_);
+    LandLocked(group);
+  };
+  // Nothing but hints may have been written, which say nothing true.
+  if (!result.status.ok()) {
+    land();
+    Fail(*group, result.status);
+    return true;
+  }
+  Draft::Planned& planned = group->planned;
+  store::WriteBatch marks;
+  for (const auto& [name, incarnation] : planned.entered) {
+    const absl::StatusOr<QueueRecordPtr> found = environment_->directory.FindAnew(name);
+    if (!found.ok()) {
+      land();
+      Fail(*group, found.status());
+      return true;
+    }
+    if (*found == nullptr || (*found)->incarnation != incarnation) {
+      land();
+      planned.payloads.clear();
+      return LoseRace(group);
+    }
+    if (!(*found)->closing) continue;
+    // Whoever is about to delete it has perhaps not met the hint, and finds out that it is used.
+    QueueRecord used = **found;
+    used.closing = false;
+    marks.Replace(store::Keyspace::kQueues, name, used.Encode(), used.stamp);
+  }
+  if (!marks.writes().empty()) planned.batch = InFrontOf(std::move(planned.batch), marks);
+  group->announced = true;
+  return false;
+}
+
+// What became of a group's commit. False: there is more to commit.
 bool Dispatcher::EndCommit(const GroupPtr& group, const store::CommitResult& result) {
-  Changes changes{std::move(group->planned.index), std::move(group->planned.written),
-                  result.position};
+  if (group->announcing) return EndAnnouncement(group, result);
+  group->announced = false;
+  Changes& changes = group->changes;
+  changes.position = result.position;
   if (!result.status.ok() || !result.committed) {
     const std::lock_guard lock(mutex_);
+    LandLocked(group);
     for (const Written& written : changes.written) known_.Forget(written.id);
     for (const Group::StepRef& step : group->steps) {
       if (const std::optional<MessageId> id = step.operation->Concerns(step.step)) {
@@ -216,34 +316,84 @@ bool Dispatcher::EndCommit(const GroupPtr& group, const store::CommitResult& res
       }
     }
   }
+  if (ReasonOf(result.status) == ErrorReason::kDiskFull &&
+      KeepWhatMakesRoom(group, result.status)) {
+    Plan(group);
+    return group->failed || !group->draft->changes();
+  }
   if (!result.status.ok()) {
+    // It may have been done all the same.
+    {
+      const std::lock_guard lock(mutex_);
+      disturbed_ = true;
+      window_.LookAnew();
+    }
     Fail(*group, result.status);
     return true;
   }
   if (!result.committed) return LoseRace(group);
-  std::vector<Release> released;
-  {
-    const std::lock_guard lock(mutex_);
-    ApplyLocked(changes, released);
-    ++counts_.batches;
-    counts_.operations += static_cast<int64_t>(group->steps.size());
-    lost_race_ = false;
-  }
-  Tell(released);
   const auto elsewhere = [&](const IndexChange& change) {
     return !change.key.starts_with(index_prefix_);
   };
   if (std::any_of(changes.index.begin(), changes.index.end(), elsewhere)) {
     environment_->directory.Tell(changes, incarnation_);
   }
-  // Elsewhere the batch's check of the queue's record says so.
+  std::vector<Release> released;
+  {
+    const std::lock_guard lock(mutex_);
+    LandLocked(group);
+    ApplyLocked(std::move(changes), released);
+    committed_at_ = result.position;
+    ++counts_.commits;
+    counts_.operations += static_cast<int64_t>(group->steps.size());
+    lost_race_ = false;
+  }
+  Tell(released);
+  // Elsewhere the batch's check of the queue's record says so, and where messages came into a queue
+  // it was there when they were announced.
   if (!atomic()) {
-    if (const absl::Status confirmed = ConfirmQueue(); !confirmed.ok()) Fail(*group, confirmed);
+    const auto& entered = group->planned.entered;
+    for (const auto& queue : group->planned.queues) {
+      if (std::find(entered.begin(), entered.end(), queue) != entered.end()) continue;
+      const absl::Status confirmed = Confirm(queue.first, queue.second);
+      if (!confirmed.ok()) Fail(*group, confirmed);
+    }
   }
   return true;
 }
 
+// The steps that were refused only for the company they were in are left. False: there are none.
+bool Dispatcher::KeepWhatMakesRoom(const GroupPtr& group, const absl::Status& disk_full) {
+  if (group->makes_room) return false;
+  std::vector<Group::StepRef> kept;
+  for (Group::StepRef& step : group->steps) {
+    if (step.operation->makes_room(*group->queue)) {
+      kept.push_back(std::move(step));
+    } else {
+      step.operation->Fail(step.step, disk_full);
+    }
+  }
+  if (kept.empty()) return false;
+  group->steps = std::move(kept);
+  return true;
+}
+
+// From now on its changes are applied, or there are none.
+void Dispatcher::LandLocked(const GroupPtr& group) {
+  std::erase_if(in_flight_, [&](const std::weak_ptr<Group>& other) {
+    const GroupPtr flying = other.lock();
+    return flying == nullptr || flying == group;
+  });
+}
+
 bool Dispatcher::LoseRace(const GroupPtr& group) {
+  if (!group->planned.payloads.empty()) {
+    store::WriteBatch left;
+    for (std::string& key : group->planned.payloads) {
+      left.Delete(store::Keyspace::kMessages, std::move(key));
+    }
+    environment_->store.Commit(std::move(left), [](const store::CommitResult&) {});
+  }
   absl::StatusOr<QueueRecordPtr> queue = environment_->directory.FindAnew(name_);
   if (queue.ok() && (*queue == nullptr || (*queue)->incarnation != incarnation_)) {
     queue = QueueNotFound(name_);
@@ -267,13 +417,11 @@ bool Dispatcher::LoseRace(const GroupPtr& group) {
   return group->failed || !group->draft->changes();
 }
 
-absl::Status Dispatcher::ConfirmQueue() {
-  ASSIGN_OR_RETURN(const QueueRecordPtr queue, environment_->directory.FindAnew(name_));
-  if (queue == nullptr || queue->incarnation != incarnation_) return QueueNotFound(name_);
-  if (queue->closing) {
-    return Error(ErrorReason::kOutcomeUnknown, "the queue may just be being deleted");
-  }
-  return absl::OkStatus();
+// That the queue is still there.
+absl::Status Dispatcher::Confirm(const std::string& queue, int64_t incarnation) {
+  ASSIGN_OR_RETURN(const QueueRecordPtr found, environment_->directory.FindAnew(queue));
+  const bool there = found != nullptr && found->incarnation == incarnation;
+  return there ? absl::OkStatus() : QueueNotFound(queue);
 }
 
 void Dispatcher::Fail(Group& group, const absl::Status& status) {

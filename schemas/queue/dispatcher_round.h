@@ -26,8 +26,13 @@ struct Dispatcher::Group {
   int attempts = 0;
   QueueRecordPtr queue;
   QueueRecordPtr dead_letter_queue;
+  bool dead_letters_return = false;
   std::unique_ptr<Draft> draft;
   Draft::Planned planned;
+  Changes changes;          // what becomes of its queues with what was planned
+  bool makes_room = false;  // all of its steps do
+  bool announcing = false;  // what is being committed is what is to be before the batch
+  bool announced = false;   // that is there, and the batch is next
   bool failed = false;
   std::atomic<bool> turn = false;  // of who goes on after a commit: set by the first of two to pass
   bool ended = false;              // as the commit's callback left it
@@ -65,6 +70,10 @@ class Dispatcher::HandOutOperation final : public Operation {
   bool handed(size_t step) const { return steps_[step].meeting == Meeting::kHandedOut; }
 
   size_t steps() const override { return steps_.size(); }
+  // What nobody is handed is never acknowledged.
+  bool makes_room(const QueueRecord& queue) const override {
+    return !consumer_->pop() || queue.settings.history_retention.count() == 0;
+  }
   std::optional<MessageId> Concerns(size_t step) const override { return steps_[step].hint.id; }
   absl::Status Plan(size_t index, Draft& draft, const Place& place) override {
     Step& step = steps_[index];

@@ -47,8 +47,14 @@ std::optional<Hint> StageHint(const MessageId& id, const Message& message) {
   return std::nullopt;
 }
 
-bool IsCounted(const Message& message) {
-  return message.sequence_number && (message.live() || message.stage == Stage::kDead);
+bool IsThere(const Message& message) { return message.live() || message.stage == Stage::kDead; }
+
+bool IsCounted(const Message& message) { return message.sequence_number && IsThere(message); }
+
+// Whether the message was not in the queue before, or not as one that a deletion heeds.
+bool Arrives(const std::optional<Message>& before, const std::optional<Message>& after) {
+  if (!after || !IsThere(*after)) return false;
+  return !before || before->queue != after->queue || !IsThere(*before);
 }
 
 // Every key of queue_index that the message's state asks for.
@@ -103,12 +109,13 @@ absl::StatusOr<Order> Order::Decode(std::string_view value) {
 }
 
 void Draft::Know(const MessageId& id, Message message, store::Stamp stamp) {
-  Entry entry;
+  const auto [place, fresh] = messages_.try_emplace(id);
+  if (!fresh) return;
+  Entry& entry = place->second;
   entry.stored = std::move(message);
   entry.stamp = stamp;
   entry.drafted = entry.stored;
   entry.known = true;
-  messages_.try_emplace(id, std::move(entry));
 }
 
 absl::StatusOr<bool> Draft::Verify(const MessageId& id) {
@@ -168,7 +175,10 @@ void Draft::Set(const MessageId& id, Message message) {
   if (!kept) {
     message.payload_base.reset();
     entry.new_payload = message.payload.size() > kPayloadInlineBytesMax;
-    if (entry.new_payload) message.payload_base = entry.stamp;
+    if (entry.new_payload) {
+      message.payload_base = PayloadBase(entry);
+      payload_bytes_ += message.payload.size();
+    }
   }
   entry.drafted = std::move(message);
 }
@@ -243,9 +253,7 @@ absl::StatusOr<std::optional<MessageId>> Draft::FindMember(int64_t queue,
   return first->second;
 }
 
-void Draft::Require(const QueueRecord& queue) {
-  if (atomic_) required_.try_emplace(queue.name, queue);
-}
+void Draft::Require(const QueueRecord& queue) { required_.try_emplace(queue.name, queue); }
 
 std::vector<Hint> Draft::Ready(int64_t queue, UnixMicros now) const {
   std::vector<Hint> ready;
@@ -268,7 +276,14 @@ bool Draft::Join(Keyspace keyspace, std::string key, std::string value, store::S
   return true;
 }
 
-void Draft::DropHint(std::string key) { dropped_.push_back(std::move(key)); }
+// Under its stamp, so that of those who meet it at the same time one drops it and counts it.
+absl::StatusOr<bool> Draft::DropHint(std::string key) {
+  ASSIGN_OR_RETURN(const std::optional<store::Record> hint,
+                   reader_.Get(Keyspace::kQueueIndex, key));
+  if (!hint) return false;
+  dropped_.push_back({std::move(key), hint->stamp, IsReserved(hint->value)});
+  return true;
+}
 
 bool Draft::changes() const {
   const auto changed = [](const auto& entry) { return entry.second.changed; };
@@ -292,19 +307,27 @@ void Draft::PlaceHints(Entry& entry) {
   after.sequence_base = same_count ? before->sequence_base : IsCounted(after) ? entry.stamp : 0;
 }
 
-void Draft::WriteMessage(const MessageId& id, const Entry& entry, Planned& planned) const {
-  WriteBatch& batch = planned.batch;
-  const std::vector<Key> before = IndexKeys(id, entry.stored);
-  const std::vector<Key> after = IndexKeys(id, entry.drafted);
+void Draft::WriteMessage(const MessageId& id, Entry entry, const Parts& parts,
+                         Planned& planned) const {
+  WriteBatch& batch = parts.messages;
+  std::vector<Key> before = IndexKeys(id, entry.stored);
+  std::vector<Key> after = IndexKeys(id, entry.drafted);
   if (entry.new_payload) {
-    batch
-        .Put(Keyspace::kMessages, PayloadKey(id, *entry.drafted->payload_base),
-             std::string(entry.drafted->payload.bytes()))
+    std::string key = PayloadKey(id, *entry.drafted->payload_base);
+    if (!atomic_) planned.payloads.push_back(key);
+    batch.Put(Keyspace::kMessages, std::move(key), std::string(entry.drafted->payload.bytes()))
         .expire_time = entry.drafted->forget_time;
   }
+  const bool announced = !atomic_ && Arrives(entry.stored, entry.drafted);
+  if (announced) {
+    for (const auto& queue : planned.queues) {
+      if (queue.second == entry.drafted->queue) planned.entered.push_back(queue);
+    }
+  }
+  WriteBatch& hints = announced ? planned.announcement : parts.hints;
   for (const Key& key : after) {
     if (Contains(before, key)) continue;
-    batch.Put(Keyspace::kQueueIndex, key.key, std::string(key.value)).expire_time = key.expire_time;
+    hints.Put(Keyspace::kQueueIndex, key.key, std::string(key.value)).expire_time = key.expire_time;
     planned.index.push_back({key.key, true, IsReserved(key.value)});
   }
   // What was never stored and is gone again leaves nothing to write.
@@ -321,23 +344,26 @@ void Draft::WriteMessage(const MessageId& id, const Entry& entry, Planned& plann
   } else {
     return;
   }
-  planned.written.push_back({id, entry.drafted});
-  for (const Key& key : before) {
+  for (Key& key : before) {
     if (Contains(after, key)) continue;
-    batch.Delete(Keyspace::kQueueIndex, key.key);
-    planned.index.push_back({key.key, false, IsReserved(key.value)});
+    parts.drops.Delete(Keyspace::kQueueIndex, key.key);
+    planned.index.push_back({std::move(key.key), false, IsReserved(key.value)});
   }
   const std::optional<store::Stamp> old_payload =
       entry.stored ? entry.stored->payload_base : std::nullopt;
   if (old_payload && (!entry.drafted || entry.drafted->payload_base != old_payload)) {
-    batch.Delete(Keyspace::kMessages, PayloadKey(id, *old_payload));
+    parts.drops.Delete(Keyspace::kMessages, PayloadKey(id, *old_payload));
   }
+  planned.written.push_back({id, std::move(entry.drafted)});
 }
 
 Draft::Planned Draft::Take() {
   Planned planned;
+  planned.written.reserve(in_order_.size());
   WriteBatch& batch = planned.batch;
   for (auto& [name, queue] : required_) {
+    planned.queues.emplace_back(name, queue.incarnation);
+    if (!atomic_) continue;
     if (queue.closing) {
       // Whoever is about to delete it finds out that it is used.
       queue.closing = false;
@@ -346,11 +372,18 @@ Draft::Planned Draft::Take() {
       batch.Check(Keyspace::kQueues, name, queue.stamp);
     }
   }
+  // Where nothing of the batch is seen before all is, what lies side by side is written one after
+  // the other: the engine then finds the place of each from that of the last one.
+  WriteBatch messages;
+  WriteBatch drops;
+  const Parts parts{batch, atomic_ ? messages : batch, atomic_ ? drops : batch};
   for (const MessageId& id : in_order_) {
     Entry& entry = messages_.at(id);
     PlaceHints(entry);
-    WriteMessage(id, entry, planned);
+    WriteMessage(id, std::move(entry), parts, planned);
   }
+  batch.Append(std::move(messages));
+  batch.Append(std::move(drops));
   for (const auto& [place, entry] : orders_) {
     if (!entry.changed) continue;
     std::string key = OrderKey(place.first, place.second);
@@ -367,9 +400,9 @@ Draft::Planned Draft::Take() {
       batch.CheckAbsent(Keyspace::kQueueIndex, std::move(key));
     }
   }
-  for (std::string& key : dropped_) {
-    planned.index.push_back({key, false, false});
-    batch.Delete(Keyspace::kQueueIndex, std::move(key));
+  for (Dropped& hint : dropped_) {
+    planned.index.push_back({hint.key, false, hint.reserved});
+    batch.DeleteIf(Keyspace::kQueueIndex, std::move(hint.key), hint.stamp);
   }
   batch.Append(std::move(joined_));
   return planned;

@@ -5,6 +5,11 @@
 // state needs, then replaces the message (the commit point), then deletes those that only the old
 // state needed. So an unfinished message has its hint at every moment, on engines without atomic
 // batches too, where each step is a draft of its own.
+//
+// There a message that comes into a queue (pushed, moved, dead or replayed) is announced: its hints
+// are committed first, then the queue is looked for once more, and only then the message comes. A
+// deletion of an empty queue marks the queue, looks for hints and deletes under its mark. So either
+// it meets the hint, or the mark is met, and taken back, before the message is there.
 #pragma once
 
 #include <map>
@@ -58,17 +63,30 @@ struct Order {
 // so steps that read all that they need before they change anything leave nothing half done.
 class Draft {
  public:
-  // `atomic`: the whole batch is applied or nothing of it.
-  Draft(const store::Reader& reader, bool atomic) : reader_(reader), atomic_(atomic) {}
+  // `atomic`: the whole batch is applied or nothing of it. Else `step` is a number that no other
+  // draft has, of whatever process.
+  Draft(const store::Reader& reader, bool atomic, int64_t step = 0)
+      : reader_(reader), atomic_(atomic), step_(step) {}
 
   // What was to be forgotten by `now` counts as absent; by the engine's clock it may not be yet,
   // and then an insertion loses its race. So a second attempt is told `attempt` 1, and so on: every
   // other one takes such a record as it is stored.
-  void Forget(UnixMicros now, int attempt) { forgotten_ = attempt % 2 == 0 ? now : 0; }
+  void Forget(UnixMicros now, int attempt) {
+    forgotten_ = attempt % 2 == 0 ? now : 0;
+    attempt_ = attempt;
+  }
+
+  // About so many messages are going to be looked for.
+  void Reserve(size_t messages) { messages_.reserve(messages); }
 
   // Saves reading the message: it was stored so, under that stamp. Whoever writes it finds out by
   // its guard whether it still is; whoever is refused for it has to Verify it.
   void Know(const MessageId& id, Message message, store::Stamp stamp);
+  // The same of a message that is new: it is not stored. Where the guard has refused it once it is
+  // read.
+  void KnowAbsent(const MessageId& id) {
+    if (attempt_ == 0) messages_.try_emplace(id);
+  }
   // Reads a message that was only known; whether it is stored otherwise by now.
   absl::StatusOr<bool> Verify(const MessageId& id);
 
@@ -93,12 +111,15 @@ class Draft {
                                                       int64_t after);
 
   // The batch commits only while the queue is as it was read. Without atomic batches nothing can
-  // be asked so; then whoever commits has to look for the queue before it answers.
+  // be asked so; then whoever commits has to look for the queues before it answers.
   void Require(const QueueRecord& queue);
-  // Deletes a hint that can no more come true.
-  void DropHint(std::string key);
+  // Deletes a hint that can no more come true, if it is still there as it is now; whether it is.
+  absl::StatusOr<bool> DropHint(std::string key);
   // A record that is replaced with the rest. False, and it is not: it is joined already.
   bool Join(store::Keyspace keyspace, std::string key, std::string value, store::Stamp stamp);
+
+  // Of payloads that it writes beside their messages.
+  size_t payload_bytes() const { return payload_bytes_; }
 
   // The hints of messages of the queue which the draft has changed and that may be handed out now.
   std::vector<Hint> Ready(int64_t queue, UnixMicros now) const;
@@ -107,9 +128,17 @@ class Draft {
   bool changes() const;
 
   struct Planned {
+    // To be committed first, if there is anything in it. Then, unless the queues that are entered
+    // are there no more, comes the batch. With atomic batches it is empty.
+    store::WriteBatch announcement;
+    std::vector<std::pair<std::string, int64_t>> entered;  // names and incarnations
     store::WriteBatch batch;
     std::vector<IndexChange> index;  // what becomes of queue_index with it
     std::vector<Written> written;
+    std::vector<std::pair<std::string, int64_t>> queues;  // required: names and incarnations
+    // Records of payloads that nobody needs if nothing comes of the batch. With atomic batches
+    // there are none then.
+    std::vector<std::string> payloads;
   };
   // REQUIRES: called once, last.
   Planned Take();
@@ -132,16 +161,33 @@ class Draft {
 
   absl::Status Load(const MessageId& id, Entry& entry);
   static void PlaceHints(Entry& entry);
-  void WriteMessage(const MessageId& id, const Entry& entry, Planned& planned) const;
+  // Where what is written of a message goes, in this order.
+  struct Parts {
+    store::WriteBatch& hints;
+    store::WriteBatch& messages;
+    store::WriteBatch& drops;
+  };
+  void WriteMessage(const MessageId& id, Entry entry, const Parts& parts, Planned& planned) const;
+  // Where a new payload of the entry's message lies. Two steps planned from the same state must not
+  // write to the same place, or one that loses its race changes what the other has answered for.
+  store::Stamp PayloadBase(const Entry& entry) const { return atomic_ ? entry.stamp : step_; }
 
   const store::Reader& reader_;
   const bool atomic_;
+  const int64_t step_;
+  size_t payload_bytes_ = 0;
   UnixMicros forgotten_ = 0;  // what was to be forgotten by then is not there
+  int attempt_ = 0;
   absl::flat_hash_map<MessageId, Entry> messages_;
   std::vector<MessageId> in_order_;  // of their first change
   std::map<std::pair<int64_t, std::string>, OrderEntry> orders_;
   std::map<std::string, QueueRecord> required_;
-  std::vector<std::string> dropped_;
+  struct Dropped {
+    std::string key;
+    store::Stamp stamp = 0;
+    bool reserved = false;
+  };
+  std::vector<Dropped> dropped_;
   store::WriteBatch joined_;
 };
 

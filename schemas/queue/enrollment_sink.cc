@@ -1,5 +1,7 @@
 #include "schemas/queue/enrollment_sink.h"
 
+#include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -11,6 +13,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
+#include "schemas/document/utf8.h"
 #include "schemas/versioning/record_codec.h"
 
 namespace strata::queue {
@@ -29,6 +32,17 @@ struct Asked {
 
 absl::Status Unfit(std::string_view problem) {
   return Error(ErrorReason::kInvalidContent, problem).With("path", "/");
+}
+
+// What a message failed of, in the form of a client's reason. It may quote any part of the message,
+// and be as long.
+std::string AsReason(std::string text) {
+  if (!document::IsUtf8(text)) {
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; }, '?');
+  }
+  std::replace(text.begin(), text.end(), '\0', '?');
+  return std::string(document::CutUtf8(text, versioning::kReasonBytesMax));
 }
 
 std::optional<std::string> TextOf(BsonReader& reader) {
@@ -208,6 +222,7 @@ class EnrollmentSinks::Impl::Sink final : public ReceiverSink,
       : impl_(std::move(impl)), queue_(std::move(queue)), settings_(std::move(settings)) {}
 
   const EnrollmentSink& settings() const { return settings_; }
+  bool ended() const { return ended_; }
 
   bool closed() const override { return false; }
   void Deliver(std::vector<MessageView> messages) override {
@@ -227,6 +242,7 @@ class EnrollmentSinks::Impl::Sink final : public ReceiverSink,
               std::vector<absl::StatusOr<bool>> /*replayed*/) override {}
   // It is served again when it is found again.
   void End(absl::Status /*status*/) override {
+    ended_ = true;
     const std::shared_ptr<Impl> impl = impl_.lock();
     if (impl == nullptr) return;
     impl->executor_.Schedule([weak = impl_, self = shared_from_this()] {
@@ -240,6 +256,7 @@ class EnrollmentSinks::Impl::Sink final : public ReceiverSink,
   const std::weak_ptr<Impl> impl_;
   const std::string queue_;
   const EnrollmentSink settings_;
+  std::atomic<bool> ended_ = false;
 };
 
 void EnrollmentSinks::Impl::Look() {
@@ -264,7 +281,9 @@ void EnrollmentSinks::Impl::Look() {
     if (closed_) return;
     for (auto one = served_.begin(); one != served_.end();) {
       const auto still = wanted.find(one->first);
-      if (still != wanted.end() && still->second == one->second.settings) {
+      // One that ended before it was known as served is not forgotten otherwise.
+      const bool ended = one->second.sink->ended();
+      if (still != wanted.end() && still->second == one->second.settings && !ended) {
         wanted.erase(still);
         ++one;
         continue;
@@ -369,7 +388,7 @@ void EnrollmentSinks::Impl::End(const std::string& token, const absl::Status& st
   if (IsFinal(status)) return Die(token, reason);
   RollbackRequest rollback;
   rollback.tokens = {token};
-  rollback.reason = reason.substr(0, versioning::kReasonBytesMax);
+  rollback.reason = AsReason(reason);
   queues_.Rollback(std::move(rollback), [](const auto&) {});
 }
 
@@ -377,7 +396,7 @@ void EnrollmentSinks::Impl::Die(const std::string& token, std::string reason) {
   RollbackRequest rollback;
   rollback.tokens = {token};
   rollback.dead = true;
-  rollback.reason = reason.substr(0, versioning::kReasonBytesMax);
+  rollback.reason = AsReason(std::move(reason));
   queues_.Rollback(std::move(rollback), [](const auto&) {});
 }
 

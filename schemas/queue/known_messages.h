@@ -1,6 +1,7 @@
 // The messages of a queue that this process wrote or read last. Internal to this folder.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <list>
 #include <optional>
@@ -13,10 +14,19 @@
 namespace strata::queue {
 
 // Saves reading a message at each of its steps. What others have written meanwhile is found out by
-// the guards, and then forgotten here. Bounded; not thread-safe.
+// the guards, and then forgotten here. Bounded, and with all of a process together: past kAllMax
+// each keeps kFew at most. Not thread-safe.
 class KnownMessages {
  public:
-  explicit KnownMessages(size_t bytes_max = size_t{2} << 20) : bytes_max_(bytes_max) {}
+  static constexpr size_t kBytesMax = size_t{2} << 20;
+  static constexpr size_t kAllMax = size_t{64} << 20;
+  static constexpr size_t kFew = size_t{64} << 10;
+
+  // `all`: the bytes of all of the process.
+  explicit KnownMessages(std::atomic<size_t>& all) : all_(all) {}
+  ~KnownMessages() { all_ -= bytes_; }
+  KnownMessages(const KnownMessages&) = delete;
+  KnownMessages& operator=(const KnownMessages&) = delete;
 
   struct Known {
     Message message;
@@ -35,15 +45,23 @@ class KnownMessages {
     order_.push_back({id, bytes, {std::move(message), stamp}});
     known_[id] = std::prev(order_.end());
     bytes_ += bytes;
-    while (bytes_ > bytes_max_) Forget(order_.front().id);
+    all_ += bytes;
+    while (bytes_ > (all_ > kAllMax ? kFew : kBytesMax)) Forget(order_.front().id);
   }
 
   void Forget(MessageId id) {
     const auto found = known_.find(id);
     if (found == known_.end()) return;
     bytes_ -= found->second->bytes;
+    all_ -= found->second->bytes;
     order_.erase(found->second);
     known_.erase(found);
+  }
+
+  void Clear() {
+    all_ -= std::exchange(bytes_, 0);
+    order_.clear();
+    known_.clear();
   }
 
  private:
@@ -54,7 +72,7 @@ class KnownMessages {
     size_t bytes = 0;
     Known known;
   };
-  const size_t bytes_max_;
+  std::atomic<size_t>& all_;
   size_t bytes_ = 0;
   std::list<Entry> order_;  // the oldest first
   absl::flat_hash_map<MessageId, std::list<Entry>::iterator> known_;

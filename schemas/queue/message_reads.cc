@@ -6,6 +6,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/queue/plans.h"
 #include "schemas/queue/queue_errors.h"
 #include "schemas/queue/queue_keys.h"
 
@@ -17,41 +18,54 @@ using store::Keyspace;
 // Keys looked at for one page, and bytes of payloads in it.
 constexpr int64_t kLookedAtMax = 10'000;
 constexpr size_t kPageBytesMax = size_t{3} << 20;
+// Of up to 1 MiB each.
+constexpr size_t kFoundLargeMax = 8;
 
-absl::StatusOr<std::optional<Message>> Read(const store::Reader& reader, const MessageId& id) {
+struct Stored {
+  std::optional<Message> message;
+  store::Stamp stamp = 0;
+
+  // Whether a step that begins from this may be about to make the hint true.
+  bool MayMake(const Hint& hint, UnixMicros now) const {
+    return MayComeTrue(hint, message ? &*message : nullptr, stamp, now);
+  }
+};
+
+absl::StatusOr<Stored> Read(const store::Reader& reader, const MessageId& id) {
   ASSIGN_OR_RETURN(const std::optional<store::Record> record,
                    reader.Get(Keyspace::kMessages, id.bytes()));
-  if (!record) return std::nullopt;
+  if (!record) return Stored{};
   ASSIGN_OR_RETURN(Message message, Message::Decode(record->value));
-  return message;
+  return Stored{std::move(message), record->stamp};
+}
+
+void Meet(const Hint& hint, const Stored& stored, UnixMicros now, UntrueHints& untrue) {
+  if (untrue.size() < kUntrueMax && !stored.MayMake(hint, now)) untrue.push_back(hint);
 }
 
 bool IsVisible(const Message& message, const QueueRecord& queue, UnixMicros now) {
-  return message.queue == queue.incarnation && message.stage != Stage::kStub && !message.gone(now);
+  return message.queue == queue.incarnation && !message.gone(now) && IsKept(message, queue, now);
 }
 
-// Which message a key of the index leads to, and whether it leads there now.
+// Which message a key of the index leads to.
 struct Lead {
   MessageId id;
-  std::function<bool(const Message&)> holds;
+  std::optional<Hint> hint;
+  int64_t number = 0;  // of a member of an ordering key
+
+  bool holds(const Message& message) const {
+    if (hint) return Says(*hint, message);
+    return message.stage == Stage::kWaiting && message.number == number;
+  }
 };
 
 std::optional<Lead> LeadOf(std::string_view key) {
   if (const std::optional<Member> member = ParseMemberKey(key)) {
-    return Lead{member->id, [number = member->number](const Message& message) {
-                  return message.stage == Stage::kWaiting && message.number == number;
-                }};
+    return Lead{member->id, std::nullopt, member->number};
   }
   const std::optional<Hint> hint = ParseHintKey(key);
   if (!hint || hint->kind == HintKind::kSequence) return std::nullopt;
-  return Lead{hint->id, [hint = *hint](const Message& message) {
-                const bool due = message.stage == Stage::kOpen || message.stage == Stage::kReserved;
-                const bool of_kind = hint.kind == HintKind::kDue ? due
-                                     : hint.kind == HintKind::kDead
-                                         ? message.stage == Stage::kDead
-                                         : message.stage == Stage::kFinished;
-                return of_kind && message.time == hint.number && message.hint_base == hint.base;
-              }};
+  return Lead{hint->id, *hint, 0};
 }
 
 // The ranges of the index whose keys lead to messages in that state; of no state to all that are
@@ -96,15 +110,18 @@ MessageView ViewOf(const QueueRecord& queue, const MessageId& id, Message messag
 
 // Calls `take` with each message that a key of the range leads to, until it answers false.
 absl::Status Walk(const store::Reader& reader, const QueueRecord& queue, const store::Range& range,
-                  UnixMicros now,
+                  UnixMicros now, UntrueHints& untrue,
                   const std::function<absl::StatusOr<bool>(std::string_view key, const MessageId&,
                                                            std::optional<Message>)>& take) {
   const auto cursor = reader.Scan(Keyspace::kQueueIndex, range);
   for (; cursor->Valid(); cursor->Next()) {
     const std::optional<Lead> lead = LeadOf(cursor->key());
     if (!lead) continue;
-    ASSIGN_OR_RETURN(std::optional<Message> message, Read(reader, lead->id));
-    if (message && (!IsVisible(*message, queue, now) || !lead->holds(*message))) message.reset();
+    ASSIGN_OR_RETURN(Stored stored, Read(reader, lead->id));
+    std::optional<Message>& message = stored.message;
+    const bool here = message && message->queue == queue.incarnation && lead->holds(*message);
+    if (!here && lead->hint) Meet(*lead->hint, stored, now, untrue);
+    if (message && (!here || !IsVisible(*message, queue, now))) message.reset();
     ASSIGN_OR_RETURN(const bool more, take(cursor->key(), lead->id, std::move(message)));
     if (!more) return absl::OkStatus();
   }
@@ -115,14 +132,16 @@ absl::Status Walk(const store::Reader& reader, const QueueRecord& queue, const s
 
 absl::StatusOr<MessageView> ReadMessage(const store::Reader& reader, const QueueRecord& queue,
                                         const MessageId& id, UnixMicros now) {
-  ASSIGN_OR_RETURN(std::optional<Message> message, Read(reader, id));
+  ASSIGN_OR_RETURN(Stored stored, Read(reader, id));
+  std::optional<Message>& message = stored.message;
   if (!message || !IsVisible(*message, queue, now)) return MessageNotFound(id);
   RETURN_IF_ERROR(LoadPayload(reader, id, *message));
   return ViewOf(queue, id, *std::move(message), now);
 }
 
 absl::StatusOr<MessagePage> ListMessages(const store::Reader& reader, const QueueRecord& queue,
-                                         const MessageQuery& query, UnixMicros now, size_t most) {
+                                         const MessageQuery& query, UnixMicros now, size_t most,
+                                         UntrueHints& untrue) {
   MessagePage page;
   int64_t looked_at = 0;
   size_t bytes = 0;
@@ -132,7 +151,7 @@ absl::StatusOr<MessagePage> ListMessages(const store::Reader& reader, const Queu
       if (query.after >= range.end) continue;
       range.begin = std::max(range.begin, query.after + '\0');
     }
-    RETURN_IF_ERROR(Walk(reader, queue, range, now,
+    RETURN_IF_ERROR(Walk(reader, queue, range, now, untrue,
                          [&](std::string_view key, const MessageId& id,
                              std::optional<Message> message) -> absl::StatusOr<bool> {
                            if (Stopped(query.stopped)) return StoppedError();
@@ -156,44 +175,76 @@ absl::StatusOr<MessagePage> ListMessages(const store::Reader& reader, const Queu
   return page;
 }
 
-absl::StatusOr<std::vector<MessageId>> FindMessages(
-    const store::Reader& reader, const QueueRecord& queue, const std::vector<State>& states,
-    std::optional<UnixMicros> start, std::optional<UnixMicros> end, UnixMicros now, size_t most) {
-  std::vector<MessageId> ids;
+absl::StatusOr<FoundMessages> FindMessages(const store::Reader& reader, const QueueRecord& queue,
+                                           const std::vector<State>& states,
+                                           std::optional<UnixMicros> start,
+                                           std::optional<UnixMicros> end, UnixMicros now,
+                                           size_t most, UntrueHints& untrue) {
+  FoundMessages found;
+  size_t large = 0;
   for (const State state : states) {
     for (const store::Range& range : RangesOf(queue.incarnation, state)) {
-      if (ids.size() >= most) return ids;
-      RETURN_IF_ERROR(Walk(reader, queue, range, now,
+      if (found.more) return found;
+      RETURN_IF_ERROR(Walk(reader, queue, range, now, untrue,
                            [&](std::string_view /*key*/, const MessageId& id,
                                const std::optional<Message>& message) -> absl::StatusOr<bool> {
                              if (!message || message->StateAt(now) != state) return true;
                              if (start && message->time < *start) return true;
                              if (end && message->time >= *end) return true;
-                             ids.push_back(id);
-                             return ids.size() < most;
+                             found.ids.push_back(id);
+                             // Replayed, such a one is written again with what lies beside it.
+                             if (message->payload_base && message->forget_time != 0) ++large;
+                             found.more = found.ids.size() >= most || large >= kFoundLargeMax;
+                             return !found.more;
                            }));
     }
   }
-  return ids;
+  return found;
 }
 
-absl::StatusOr<std::optional<int64_t>> ReadWatermark(const store::Reader& reader,
-                                                     const QueueRecord& queue) {
+absl::StatusOr<Watermark> ReadWatermark(const store::Reader& reader, const QueueRecord& queue,
+                                        UntrueHints& untrue) {
   const auto cursor =
       reader.Scan(Keyspace::kQueueIndex, HintRange(queue.incarnation, HintKind::kSequence));
   for (; cursor->Valid(); cursor->Next()) {
     const std::optional<Hint> hint = ParseHintKey(cursor->key());
     if (!hint) continue;
-    ASSIGN_OR_RETURN(const std::optional<Message> message, Read(reader, hint->id));
-    // Without a message: somebody may be about to push it. One that was finished since, or that is
-    // no more than a tombstone, does not count.
+    ASSIGN_OR_RETURN(const Stored stored, Read(reader, hint->id));
+    const std::optional<Message>& message = stored.message;
     const bool open = message && (message->live() || message->stage == Stage::kDead);
     const bool here =
         open && message->queue == queue.incarnation && message->sequence_number == hint->number;
-    if (!message || here) return hint->number;
+    if (here) {
+      // One that it had before it was in another queue for a while is untrue all the same.
+      if (!Says(*hint, *message)) Meet(*hint, stored, 0, untrue);
+      return Watermark{hint->number, std::nullopt};
+    }
+    // Without a message: somebody may be about to push it, unless the hint is of a later step. One
+    // that was finished since, or that is no more than a tombstone, does not count.
+    if (!message && hint->base == 0) return Watermark{hint->number, *hint};
+    Meet(*hint, stored, 0, untrue);
   }
   RETURN_IF_ERROR(cursor->status());
-  return std::nullopt;
+  return Watermark{};
+}
+
+absl::StatusOr<bool> HoldsMessages(const store::Reader& reader, const QueueRecord& queue,
+                                   UnixMicros now, UntrueHints& untrue) {
+  for (const store::Range& range : RangesOf(queue.incarnation, std::nullopt)) {
+    const auto cursor = reader.Scan(Keyspace::kQueueIndex, range);
+    for (; cursor->Valid(); cursor->Next()) {
+      const std::optional<Hint> hint = ParseHintKey(cursor->key());
+      if (!hint) return true;
+      ASSIGN_OR_RETURN(const Stored stored, Read(reader, hint->id));
+      const bool here = stored.message && stored.message->queue == queue.incarnation &&
+                        Says(*hint, *stored.message);
+      if (here || stored.MayMake(*hint, now)) return true;
+      untrue.push_back(*hint);
+      if (untrue.size() >= kUntrueMax) return false;
+    }
+    RETURN_IF_ERROR(cursor->status());
+  }
+  return false;
 }
 
 }  // namespace strata::queue

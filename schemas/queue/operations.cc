@@ -52,12 +52,17 @@ absl::Status PushOperation::Check(Draft& draft, const Place& place) {
   absl::flat_hash_map<MessageId, std::string> requests;
   for (size_t i = 0; i < messages_.size(); ++i) {
     const NewMessage& message = messages_[i].message;
+    if (message.drawn) draft.KnowAbsent(message.id);
     ASSIGN_OR_RETURN(const Message* stored, draft.Find(message.id));
     const bool stands = stored != nullptr && !stored->gone(place.now);
     const std::string& before =
         requests.try_emplace(message.id, stands ? stored->request : message.request).first->second;
     if (before != message.request) {
       return InField(PushReused(place.queue.name), FieldOf(i));
+    }
+    if (messages_[i].expire_time) {
+      const absl::Status lasts = CheckExpiry(draft, place, AtTime(messages_[i], place));
+      if (!lasts.ok()) return InField(lasts, FieldOf(i));
     }
     if (message.ordering_key.empty()) continue;
     RETURN_IF_ERROR(draft.FindOrder(place.queue.incarnation, message.ordering_key).status());
@@ -66,10 +71,15 @@ absl::Status PushOperation::Check(Draft& draft, const Place& place) {
 }
 
 absl::Status PushOperation::Plan(size_t step, Draft& draft, const Place& place) {
-  const NewMessage message = AtTime(messages_[step], place);
-  const absl::StatusOr<Pushed> pushed = PlanPush(draft, place, message);
+  NewMessage message = AtTime(messages_[step], place);
+  if (!atomic_) {
+    const absl::Status lasts = CheckExpiry(draft, place, message);
+    if (!lasts.ok()) return InField(lasts, FieldOf(step));
+  }
+  const MessageId id = message.id;
+  const absl::StatusOr<Pushed> pushed = PlanPush(draft, place, std::move(message));
   if (!pushed.ok()) return InField(pushed.status(), FieldOf(step));
-  results_[step] = PushResult{message.id, pushed->replayed};
+  results_[step] = PushResult{id, pushed->replayed};
   return absl::OkStatus();
 }
 
@@ -117,9 +127,11 @@ void TokenOperation::Count(QueueCounts& counts) const {
   }
 }
 
-SweepOperation::SweepOperation(std::vector<MessageId> ids, Deadline deadline, Step step, Done done)
+SweepOperation::SweepOperation(std::vector<MessageId> ids, Deadline deadline, bool makes_room,
+                               Step step, Done done)
     : ids_(std::move(ids)),
       deadline_(deadline),
+      makes_room_(makes_room),
       step_(std::move(step)),
       done_(std::move(done)),
       results_(ids_.size(), NotPlanned()) {}
@@ -133,18 +145,19 @@ absl::Status SweepOperation::Plan(size_t step, Draft& draft, const Place& place)
 void SweepOperation::Fail(size_t step, const absl::Status& status) { results_[step] = status; }
 
 void SweepOperation::End() {
-  int64_t messages = 0;
+  Result all;
   absl::Status failure;
   for (const absl::StatusOr<bool>& result : results_) {
     if (result.ok()) {
-      messages += *result ? 1 : 0;
+      all.messages += *result ? 1 : 0;
     } else {
       failure.Update(result.status());
     }
   }
   // What was done is told; what is left is still there for the next call.
-  if (messages == 0 && !failure.ok()) return done_(failure);
-  done_(messages);
+  if (all.messages == 0 && !failure.ok()) return done_(failure);
+  all.some_failed = !failure.ok();
+  done_(all);
 }
 
 }  // namespace strata::queue

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "schemas/queue/dispatcher.h"
@@ -57,6 +58,10 @@ class TokenOperation final : public Operation {
 
   size_t steps() const override { return tokens_.size(); }
   Deadline deadline() const override { return deadline_; }
+  // An acknowledgement does, of what is not kept.
+  bool makes_room(const QueueRecord& queue) const override {
+    return counted_ == &QueueCounts::acknowledged && queue.settings.history_retention.count() == 0;
+  }
   std::optional<MessageId> Concerns(size_t step) const override { return tokens_[step].message; }
   absl::Status Plan(size_t step, Draft& draft, const Place& place) override;
   void Fail(size_t step, const absl::Status& status) override;
@@ -78,13 +83,19 @@ class SweepOperation final : public Operation {
  public:
   using Step = std::function<absl::StatusOr<bool>(Draft& draft, const Place& place, size_t index,
                                                   const MessageId& id)>;
-  // How many took place; the first failure of a step, if one failed.
-  using Done = std::function<void(absl::StatusOr<int64_t> messages)>;
+  // How many took place, and whether others failed; the first failure, if none took place.
+  struct Result {
+    int64_t messages = 0;
+    bool some_failed = false;
+  };
+  using Done = std::function<void(absl::StatusOr<Result>)>;
 
-  SweepOperation(std::vector<MessageId> ids, Deadline deadline, Step step, Done done);
+  SweepOperation(std::vector<MessageId> ids, Deadline deadline, bool makes_room, Step step,
+                 Done done);
 
   size_t steps() const override { return ids_.size(); }
   Deadline deadline() const override { return deadline_; }
+  bool makes_room(const QueueRecord& /*queue*/) const override { return makes_room_; }
   std::optional<MessageId> Concerns(size_t step) const override { return ids_[step]; }
   absl::Status Plan(size_t step, Draft& draft, const Place& place) override;
   void Fail(size_t step, const absl::Status& status) override;
@@ -93,9 +104,31 @@ class SweepOperation final : public Operation {
  private:
   const std::vector<MessageId> ids_;
   const Deadline deadline_;
+  const bool makes_room_;
   const Step step_;
   const Done done_;
   std::vector<absl::StatusOr<bool>> results_;
+};
+
+// Drops hints that can no more come true. Nobody waits for more than its end.
+class CleanOperation final : public Operation {
+ public:
+  CleanOperation(std::vector<Hint> hints, std::function<void()> done)
+      : hints_(std::move(hints)), done_(std::move(done)) {}
+
+  size_t steps() const override { return hints_.size(); }
+  bool makes_room(const QueueRecord& /*queue*/) const override { return true; }
+  std::optional<MessageId> Concerns(size_t step) const override { return hints_[step].id; }
+  absl::Status Plan(size_t step, Draft& draft, const Place& place) override {
+    return PlanCleaning(draft, place, hints_[step]);
+  }
+  // It is met again.
+  void Fail(size_t /*step*/, const absl::Status& /*status*/) override {}
+  void End() override { done_(); }
+
+ private:
+  const std::vector<Hint> hints_;
+  const std::function<void()> done_;
 };
 
 }  // namespace strata::queue

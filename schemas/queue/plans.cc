@@ -74,20 +74,6 @@ absl::Status Enter(Draft& draft, const MessageId& id, Message& message) {
 
 bool HasRequest(const Message& message) { return !message.request.empty(); }
 
-// What is left of a message that has ended and is not kept: nothing, or what its request id needs.
-std::optional<Message> Rest(Message message, UnixMicros now) {
-  const UnixMicros forget = message.push_time + kPushRememberedFor;
-  if (!HasRequest(message) || forget <= now) return std::nullopt;
-  message.stage = Stage::kStub;
-  message.time = now;
-  message.forget_time = forget;
-  message.payload = {};
-  message.payload_base.reset();
-  message.headers = {};
-  message.reason.clear();
-  return message;
-}
-
 void Put(Draft& draft, const MessageId& id, std::optional<Message> message) {
   if (message) {
     draft.Set(id, *std::move(message));
@@ -148,8 +134,11 @@ absl::Status ReadOrder(Draft& draft, const QueueRecord& queue, const Message& me
 
 absl::Status Die(Draft& draft, const Place& place, const MessageId& id, Message message,
                  std::string_view cause, std::string reason) {
+  ASSIGN_OR_RETURN(Headers headers, ToHeaders(message.headers));
   ASSIGN_OR_RETURN(OrderStep leave, PlanLeave(draft, id, message));
-  if (place.dead_letter_queue == nullptr) {
+  // From queue to queue, in a ring, it would die for ever.
+  const bool has_died = headers.contains(std::string(kDeadLetterQueueHeader));
+  if (place.dead_letter_queue == nullptr || (place.dead_letters_return && has_died)) {
     message.stage = Stage::kDead;
     message.time = place.now;
     message.reason = reason.empty() ? std::string(cause) : std::move(reason);
@@ -158,13 +147,12 @@ absl::Status Die(Draft& draft, const Place& place, const MessageId& id, Message 
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(ReadOrder(draft, *place.dead_letter_queue, message));
-  ASSIGN_OR_RETURN(Headers headers, ToHeaders(message.headers));
   headers[std::string(kDeadLetterQueueHeader)] = place.queue.name;
-  headers[std::string(kDeadLetterReasonHeader)] =
-      reason.empty() ? std::string(cause) : std::string(reason);
+  headers[std::string(kDeadLetterReasonHeader)] = cause;
   headers[std::string(kDeadLetterTriesHeader)] = std::to_string(message.tries);
   message.headers = ToContent(headers);
-  message.reason = std::move(reason);
+  // Of one whose tries are used up it stays what was said last.
+  if (!reason.empty()) message.reason = std::move(reason);
   // It has died of its age once, and is not to die of it again.
   if (cause == kDiedOfAge) message.expire_time = 0;
   return Arrive(draft, *place.dead_letter_queue, id, place.now, std::move(message),
@@ -197,22 +185,104 @@ absl::StatusOr<const Message*> RequireHeld(Draft& draft, const Place& place, con
 
 UnixMicros RetryDelay(const QueueSettings& settings, const Message& message, double jitter) {
   const int doublings = std::clamp(message.tries - 1, 0, 62);
-  const double delay =
-      std::min(std::ldexp(static_cast<double>(settings.retry_delay.count()), doublings),
-               static_cast<double>(settings.retry_delay_max.count()));
-  return static_cast<UnixMicros>(delay * (1 + 0.1 * jitter));
+  const double delay = std::ldexp(static_cast<double>(settings.retry_delay.count()), doublings);
+  // Shortened before it is spread too, or all that have waited longest would come at once.
+  const auto longest = static_cast<double>(settings.retry_delay_max.count());
+  return static_cast<UnixMicros>(std::min(std::min(delay, longest) * (1 + 0.1 * jitter), longest));
 }
 
-bool Matches(const Message& message, const Place& place, const Hint& hint) {
-  return message.queue == place.queue.incarnation &&
-         (message.stage == Stage::kOpen || message.stage == Stage::kReserved) &&
-         message.priority == hint.priority && message.time == hint.number &&
-         message.hint_base == hint.base;
+// A hint that says nothing true.
+absl::Status DropUntrue(Draft& draft, const Place& place, const Hint& hint, const Message* stored) {
+  const store::Stamp stamp = draft.StoredStamp(hint.id);
+  const bool waited_for = hint.kind == HintKind::kSequence && stored == nullptr;
+  if (!waited_for && MayComeTrue(hint, stored, stamp, place.now)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool there, draft.DropHint(HintKey(place.queue.incarnation, hint)));
+  if (!there) return absl::OkStatus();
+  if (stored == nullptr && hint.base == 0) {
+    draft.Set(hint.id, TombstoneOf(place.queue.incarnation, place.now));
+  } else if (stored != nullptr && stamp <= hint.base) {
+    draft.Set(hint.id, *stored);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<Pushed> PlanPush(Draft& draft, const Place& place, const NewMessage& pushed) {
+std::optional<Message> Rest(Message message, UnixMicros now) {
+  const UnixMicros forget = message.push_time + kPushRememberedFor;
+  if (!HasRequest(message) || forget <= now) return std::nullopt;
+  message.stage = Stage::kStub;
+  message.time = now;
+  message.forget_time = forget;
+  message.payload = {};
+  message.payload_base.reset();
+  message.headers = {};
+  message.reason.clear();
+  return message;
+}
+
+bool IsKept(const Message& message, const QueueRecord& queue, UnixMicros now) {
+  if (message.stage == Stage::kStub || message.stage == Stage::kTombstone) return false;
+  if (message.stage != Stage::kFinished || !HasRequest(message)) return true;
+  return message.time + queue.settings.history_retention.count() > now;
+}
+
+Message TombstoneOf(int64_t queue, UnixMicros now) {
+  Message tombstone;
+  tombstone.queue = queue;
+  tombstone.stage = Stage::kTombstone;
+  tombstone.time = now;
+  tombstone.forget_time = now + kTombstoneKept;
+  return tombstone;
+}
+
+bool Says(const Hint& hint, const Message& message) {
+  if (hint.kind == HintKind::kSequence) {
+    return (message.live() || message.stage == Stage::kDead) &&
+           message.sequence_number == hint.number && message.sequence_base == hint.base;
+  }
+  if (message.time != hint.number || message.hint_base != hint.base) return false;
+  switch (message.stage) {
+    case Stage::kOpen:
+    case Stage::kReserved:
+      return hint.kind == HintKind::kDue && message.priority == hint.priority;
+    case Stage::kDead:
+      return hint.kind == HintKind::kDead;
+    case Stage::kFinished:
+      return hint.kind == HintKind::kFinished;
+    case Stage::kWaiting:
+    case Stage::kStub:
+    case Stage::kTombstone:
+      break;
+  }
+  return false;
+}
+
+bool MayComeTrue(const Hint& hint, const Message* stored, store::Stamp stamp, UnixMicros now) {
+  // The step that wrote it replaces the message of that stamp, and one that lives is replaced soon
+  // by whoever is handed it.
+  if (stamp > hint.base || (stored == nullptr && hint.base != 0)) return false;
+  if (stored != nullptr && stored->live()) return true;
+  return hint.kind != HintKind::kDue || hint.number > now - kPushTakesMax;
+}
+
+absl::Status PlanCleaning(Draft& draft, const Place& place, const Hint& hint) {
+  ASSIGN_OR_RETURN(const Message* stored, draft.Find(hint.id));
+  const bool true_now =
+      stored != nullptr && stored->queue == place.queue.incarnation && Says(hint, *stored);
+  return true_now ? absl::OkStatus() : DropUntrue(draft, place, hint, stored);
+}
+
+absl::Status CheckExpiry(Draft& draft, const Place& place, const NewMessage& message) {
+  if (message.expire_time == 0 || message.expire_time > message.due) return absl::OkStatus();
+  if (message.drawn) return ExpiresTooEarly();
+  ASSIGN_OR_RETURN(const Message* stored, draft.Find(message.id));
+  const bool free = stored == nullptr || stored->gone(place.now);
+  return free ? ExpiresTooEarly() : absl::OkStatus();
+}
+
+absl::StatusOr<Pushed> PlanPush(Draft& draft, const Place& place, NewMessage pushed) {
+  if (pushed.drawn) draft.KnowAbsent(pushed.id);
   ASSIGN_OR_RETURN(const Message* stored, draft.Find(pushed.id));
   const bool free = stored == nullptr || stored->gone(place.now);
   if (!free) {
@@ -223,13 +293,13 @@ absl::StatusOr<Pushed> PlanPush(Draft& draft, const Place& place, const NewMessa
   message.queue = place.queue.incarnation;
   message.time = pushed.due;
   message.priority = pushed.priority;
-  message.ordering_key = pushed.ordering_key;
+  message.ordering_key = std::move(pushed.ordering_key);
   message.sequence_number = pushed.sequence_number;
   message.push_time = place.now;
   message.expire_time = pushed.expire_time;
-  message.request = pushed.request;
-  message.headers = pushed.headers;
-  message.payload = pushed.payload;
+  message.request = std::move(pushed.request);
+  message.headers = std::move(pushed.headers);
+  message.payload = std::move(pushed.payload);
   RETURN_IF_ERROR(Enter(draft, pushed.id, message));
   draft.Set(pushed.id, std::move(message));
   return Pushed{};
@@ -238,29 +308,14 @@ absl::StatusOr<Pushed> PlanPush(Draft& draft, const Place& place, const NewMessa
 absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hint& hint,
                                       const HandOut& how, bool clean) {
   ASSIGN_OR_RETURN(const Message* stored, draft.Find(hint.id));
-  if (stored == nullptr) {
-    // Who pushes it may be between its hint and its message.
-    const bool slow = hint.base == 0 && hint.number > place.now - kPushTakesMax;
-    if (!clean || slow) return HandedOut{};
-    if (hint.base == 0) {
-      Message tombstone;
-      tombstone.queue = place.queue.incarnation;
-      tombstone.stage = Stage::kTombstone;
-      tombstone.time = place.now;
-      tombstone.forget_time = place.now + kTombstoneKept;
-      draft.Set(hint.id, std::move(tombstone));
-    }
-    draft.DropHint(HintKey(place.queue.incarnation, hint));
+  if (stored == nullptr || stored->queue != place.queue.incarnation || !Says(hint, *stored)) {
+    if (clean) RETURN_IF_ERROR(DropUntrue(draft, place, hint, stored));
     return HandedOut{};
   }
-  if (!Matches(*stored, place, hint)) {
-    // A hint whose base is the message's stamp may still come true: its step is under way.
-    if (clean && draft.StoredStamp(hint.id) > hint.base) {
-      draft.DropHint(HintKey(place.queue.incarnation, hint));
-    }
-    return HandedOut{};
+  // It may have been paused since somebody began to look for something.
+  if (stored->time > place.now || place.queue.settings.paused) {
+    return HandedOut{Meeting::kEarly, {}};
   }
-  if (stored->time > place.now) return HandedOut{Meeting::kEarly, {}};
   const QueueSettings& settings = place.queue.settings;
   if (stored->expire_time != 0 && stored->expire_time <= place.now) {
     RETURN_IF_ERROR(Die(draft, place, hint.id, *stored, kDiedOfAge, ""));
@@ -313,7 +368,8 @@ absl::StatusOr<TokenResult> PlanRollback(Draft& draft, const Place& place, const
   message.stage = Stage::kOpen;
   message.time = place.now + delay;
   if (how.not_counted && message.tries > 0) --message.tries;
-  message.reason = how.reason;
+  // Handed back without having been tried, it has the reason that it had.
+  if (!how.not_counted || !how.reason.empty()) message.reason = how.reason;
   draft.Set(token.message, std::move(message));
   return TokenResult{};
 }
@@ -350,9 +406,13 @@ absl::StatusOr<bool> PlanReplay(Draft& draft, const Place& place, const MessageI
   if (stored == nullptr || stored->gone(place.now)) return false;
   if (stored->queue != place.queue.incarnation) return false;
   if (stored->stage != Stage::kDead && stored->stage != Stage::kFinished) return false;
-  ASSIGN_OR_RETURN(Message message, draft.WithPayload(id));
-  // Of a finished one it would go by itself.
-  if (message.forget_time != 0) message.payload_base.reset();
+  if (!IsKept(*stored, place.queue, place.now)) return false;
+  Message message = *stored;
+  if (message.forget_time != 0) {
+    // What lies beside a finished one would go by itself.
+    ASSIGN_OR_RETURN(message, draft.WithPayload(id));
+    message.payload_base.reset();
+  }
   RETURN_IF_ERROR(ReadOrder(draft, target, message));
   message.reason.clear();
   if (message.expire_time <= place.now) message.expire_time = 0;
@@ -364,7 +424,8 @@ absl::StatusOr<bool> PlanPurge(Draft& draft, const Place& place, const MessageId
                                std::optional<State> state) {
   ASSIGN_OR_RETURN(const Message* stored, draft.Find(id));
   if (stored == nullptr || stored->gone(place.now)) return false;
-  if (stored->queue != place.queue.incarnation || stored->stage == Stage::kStub) return false;
+  if (stored->queue != place.queue.incarnation) return false;
+  if (!IsKept(*stored, place.queue, place.now)) return false;
   if (state && stored->StateAt(place.now) != *state) return false;
   Message message = *stored;
   ASSIGN_OR_RETURN(OrderStep leave, PlanLeave(draft, id, message));

@@ -41,6 +41,7 @@ struct NewMessage {
   UnixMicros due = 0;
   UnixMicros expire_time = 0;  // 0: never
   std::string request;         // fingerprint; empty: no request id
+  bool drawn = false;          // its id was drawn for it: nobody has a message of that id
 };
 
 // Where a step happens. All outlive it.
@@ -49,13 +50,18 @@ struct Place {
   // Of the queue's settings; null: it has none, or that one does not exist, so what dies stays.
   const QueueRecord* dead_letter_queue;
   UnixMicros now;
+  bool dead_letters_return = false;  // from queue to queue, what dies would come back here
 };
+
+// INVALID_FIELD for a message that would expire before it is due, unless it was pushed before. Of
+// messages that are pushed together each is asked for before any is planned.
+absl::Status CheckExpiry(Draft& draft, const Place& place, const NewMessage& message);
 
 struct Pushed {
   bool replayed = false;  // the message was pushed before, by the same request
 };
 // REQUEST_ID_REUSED.
-absl::StatusOr<Pushed> PlanPush(Draft& draft, const Place& place, const NewMessage& message);
+absl::StatusOr<Pushed> PlanPush(Draft& draft, const Place& place, NewMessage pushed);
 
 enum class Meeting : uint8_t {
   kHandedOut,  // RESERVED now, or FINISHED if it was popped
@@ -71,8 +77,32 @@ struct HandedOut {
   Meeting meeting = Meeting::kStale;
   Message message;  // as it is now, with its payload, of kHandedOut
 };
-// What is to become of a due hint. A hint that can no more come true is dropped if `clean`; on
-// engines with atomic batches there is none that is stored.
+// What is left of a message that has ended and is not kept: nothing, or what its request id needs.
+std::optional<Message> Rest(Message message, UnixMicros now);
+
+// Instead of a message that did not come: whoever is about to push it begins again from this.
+Message TombstoneOf(int64_t queue, UnixMicros now);
+
+// Whether a message that has not gone is one for whoever asks. FINISHED, and remembered by its
+// request id, it is for as long as its queue keeps history now; afterwards it is as good as a stub.
+bool IsKept(const Message& message, const QueueRecord& queue, UnixMicros now);
+
+// Whether the message is as the hint of its queue says.
+bool Says(const Hint& hint, const Message& message);
+// Of a hint that says nothing true: whether it is to be left as its step may be under way.
+// `stored`, `stamp`: the message that it names; null and 0 if there is none. A due hint says since
+// when: what does not come for kPushTakesMax, and nothing else ends, is not waited for
+// (PlanCleaning).
+bool MayComeTrue(const Hint& hint, const Message* stored, store::Stamp stamp, UnixMicros now);
+
+// Drops a hint of any kind that is not to be left, if it is there. Whoever may be about to make it
+// true after all finds a tombstone instead of no message, or that the message was written again,
+// and begins anew. On engines with atomic batches no hint that is stored is untrue. One of a
+// sequence number does not say since when it waits for its message: whoever asks knows that it has
+// waited for kPushTakesMax.
+absl::Status PlanCleaning(Draft& draft, const Place& place, const Hint& hint);
+
+// What is to become of a due hint. A hint that can no more come true is dropped if `clean`.
 absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hint& hint,
                                       const HandOut& how, bool clean);
 

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/queue/plans.h"
+#include "schemas/queue/queue_cursor.h"
 #include "schemas/queue/queue_errors.h"
 #include "schemas/queue/queue_keys.h"
+#include "schemas/queue/schedule.h"
 
 namespace strata::queue {
 namespace {
@@ -48,10 +52,18 @@ void QueueAdmin::Write(std::string name, Change change, int attempts, RecordCall
   if (!wanted.ok()) return done(wanted.status());
   WriteBatch batch;
   if (*stored) {
+    if ((*stored)->incarnation != wanted->incarnation) {
+      // What the one before has left is still to be swept.
+      batch.Put(Keyspace::kQueues, FormerQueueKey(name, (*stored)->incarnation),
+                (*stored)->Encode());
+    }
     batch.Replace(Keyspace::kQueues, name, wanted->Encode(), (*stored)->stamp);
+    batch.MarkCommitPoint();
   } else {
     batch.Insert(Keyspace::kQueues, name, wanted->Encode());
   }
+  const bool closes = wanted->closing || (*stored && (*stored)->closing);
+  if (closes || wanted->delete_time) batch.MarkAsRemoval();
   auto ended = [self = shared_from_this(), name, change = std::move(change), attempts,
                 written = *std::move(wanted),
                 done = std::move(done)](const CommitResult& result) mutable {
@@ -67,7 +79,13 @@ void QueueAdmin::Write(std::string name, Change change, int attempts, RecordCall
     if (result.position == 0) {
       absl::StatusOr<std::optional<QueueRecord>> anew = ReadQueue(self->environment_->store, name);
       if (!anew.ok()) return done(anew.status());
-      if (*anew) written.stamp = (*anew)->stamp;
+      // Another server may have been there since.
+      const bool still = *anew && (*anew)->Encode() == written.Encode();
+      written.stamp = still ? (*anew)->stamp : 0;
+      if (!still) {
+        if (*anew) self->directory_.Know(**anew);
+        return done(std::move(written));
+      }
     }
     self->directory_.Know(written);
     done(std::move(written));
@@ -83,18 +101,16 @@ void QueueAdmin::Write(std::string name, Change change, int attempts, RecordCall
 
 absl::Status QueueAdmin::Admit() {
   const std::lock_guard lock(mutex_);
-  if (!count_) {
+  // Other servers make and delete queues too.
+  if (!count_ || *count_ >= queues_max_) {
     int64_t count = 0;
-    const auto cursor = environment_->store.Scan(Keyspace::kQueues, {});
-    for (; cursor->Valid(); cursor->Next()) {
-      if (IsScheduleKey(cursor->key())) continue;
-      ASSIGN_OR_RETURN(
-          const QueueRecord queue,
-          QueueRecord::Decode(cursor->key(), {store::Bytes(std::string(cursor->value())),
-                                              cursor->stamp(), cursor->position()}));
+    QueueCursor cursor(environment_->store, "");
+    for (; cursor.Valid(); cursor.Next()) {
+      if (cursor.former()) continue;
+      ASSIGN_OR_RETURN(const QueueRecord queue, cursor.Decode());
       count += queue.delete_time ? 0 : 1;
     }
-    RETURN_IF_ERROR(cursor->status());
+    RETURN_IF_ERROR(cursor.status());
     count_ = count;
   }
   if (*count_ >= queues_max_) {
@@ -186,7 +202,18 @@ void QueueAdmin::DeleteEmpty(std::string name, int attempts,
          done = std::move(done)](absl::StatusOr<QueueRecord> marked) mutable {
           if (!marked.ok()) return done(marked.status());
           const store::Stamp stamp = marked->stamp;
-          absl::StatusOr<bool> empty = self->IsEmpty(marked->incarnation);
+          UntrueHints untrue;
+          const absl::StatusOr<bool> used = self->IsUsed(*marked, untrue);
+          absl::StatusOr<bool> empty = used;
+          if (used.ok()) empty = !*used && untrue.empty();
+          if (used.ok() && !*used && !untrue.empty() && attempts + 1 < kAttemptsMax) {
+            // What writers that died have left does not hold the queue.
+            self->directory_.Clean(name, std::move(untrue),
+                                   [self, name, attempts, done = std::move(done)]() mutable {
+                                     self->DeleteEmpty(name, attempts + 1, std::move(done));
+                                   });
+            return;
+          }
           // Whoever used it meanwhile has taken the mark back, and with it this stamp.
           const auto end =
               [name, stamp, &environment = *self->environment_, remove = empty.ok() && *empty](
@@ -212,15 +239,8 @@ void QueueAdmin::DeleteEmpty(std::string name, int attempts,
         });
 }
 
-absl::StatusOr<bool> QueueAdmin::IsEmpty(int64_t incarnation) const {
-  for (const store::Range& range :
-       {HintRange(incarnation, HintKind::kDue), HintRange(incarnation, HintKind::kDead),
-        AllMembers(incarnation)}) {
-    const auto cursor = environment_->store.Scan(Keyspace::kQueueIndex, range);
-    if (cursor->Valid()) return false;
-    RETURN_IF_ERROR(cursor->status());
-  }
-  return true;
+absl::StatusOr<bool> QueueAdmin::IsUsed(const QueueRecord& queue, UntrueHints& untrue) const {
+  return HoldsMessages(environment_->store, queue, environment_->clock.Now(), untrue);
 }
 
 void QueueAdmin::Commit(WriteBatch batch) {
@@ -234,43 +254,78 @@ absl::StatusOr<bool> QueueAdmin::SweepSchedules(const QueueRecord& queue) {
   batch.MarkAsRemoval();
   size_t swept = 0;
   const auto cursor = environment_->store.Scan(Keyspace::kQueues, ScheduleRange(queue.name, ""));
-  for (; cursor->Valid() && swept < kSweptAtOnce; cursor->Next(), ++swept) {
+  for (; cursor->Valid() && swept < kSweptAtOnce; cursor->Next()) {
+    ASSIGN_OR_RETURN(const ScheduleHead schedule, ScheduleHead::Decode(cursor->value()));
+    // Of a queue of this name that was made since the tombstone was read.
+    if (schedule.incarnation != queue.incarnation) continue;
     batch.DeleteIf(Keyspace::kQueues, std::string(cursor->key()), cursor->stamp());
+    ++swept;
   }
   RETURN_IF_ERROR(cursor->status());
   Commit(std::move(batch));
   return swept > 0;
 }
 
-// Its messages, as its index leads to them, and then the index.
+// Its messages, as its index leads to them, and then the index. What may still come true, of
+// somebody who looked for the queue before it was deleted by force, is left until it has or can no
+// more: a message without its hint would never be found.
 absl::StatusOr<bool> QueueAdmin::SweepQueue(const QueueRecord& queue) {
+  const UnixMicros now = environment_->clock.Now();
+  const bool pushes_over = *queue.delete_time + kPushTakesMax <= now;
+  const bool all_over = *queue.delete_time + kTombstoneKept <= now;
   const auto cursor =
       environment_->store.Scan(Keyspace::kQueueIndex, QueueRange(queue.incarnation));
   size_t swept = 0;
-  for (; cursor->Valid() && swept < kSweptAtOnce; cursor->Next(), ++swept) {
+  absl::flat_hash_set<MessageId> removed;  // which may still be seen
+  for (; cursor->Valid() && swept < kSweptAtOnce; cursor->Next()) {
     WriteBatch batch;
     batch.MarkAsRemoval();
     std::optional<MessageId> id;
-    if (const std::optional<Hint> hint = ParseHintKey(cursor->key())) {
+    const std::optional<Hint> hint = ParseHintKey(cursor->key());
+    if (hint) {
       id = hint->id;
     } else if (const std::optional<Member> member = ParseMemberKey(cursor->key())) {
       id = member->id;
     }
-    if (id) {
+    if (id && !removed.contains(*id)) {
       ASSIGN_OR_RETURN(const std::optional<store::Record> record,
                        environment_->store.Get(Keyspace::kMessages, id->bytes()));
+      bool here = false;
       if (record) {
         ASSIGN_OR_RETURN(const Message message, Message::Decode(record->value));
-        if (message.queue == queue.incarnation) {
-          batch.DeleteIf(Keyspace::kMessages, std::string(id->bytes()), record->stamp);
+        here = message.queue == queue.incarnation && message.stage != Stage::kTombstone &&
+               message.stage != Stage::kStub;
+        if (here) {
+          removed.insert(*id);
+          // It may have been pushed to another queue, which remembers its request.
+          if (std::optional<Message> left = Rest(message, now)) {
+            left->delivery = 0;
+            batch
+                .Replace(Keyspace::kMessages, std::string(id->bytes()), left->Encode(),
+                         record->stamp)
+                .expire_time = left->forget_time;
+          } else {
+            batch.DeleteIf(Keyspace::kMessages, std::string(id->bytes()), record->stamp);
+          }
           if (message.payload_base) {
             batch.Delete(Keyspace::kMessages, PayloadKey(*id, *message.payload_base));
           }
         }
       }
+      if (!here && hint && !environment_->capabilities.atomic_batches && !all_over) {
+        const bool under_way = record ? record->stamp <= hint->base : hint->base == 0;
+        if (!record && hint->base == 0 && pushes_over) {
+          const Message tombstone = TombstoneOf(queue.incarnation, now);
+          batch.Insert(Keyspace::kMessages, std::string(id->bytes()), tombstone.Encode())
+              .expire_time = tombstone.forget_time;
+        } else if (under_way) {
+          continue;
+        }
+      }
     }
     batch.Delete(Keyspace::kQueueIndex, std::string(cursor->key()));
     Commit(std::move(batch));
+    ++swept;
   }
   RETURN_IF_ERROR(cursor->status());
   return swept > 0;
@@ -278,23 +333,26 @@ absl::StatusOr<bool> QueueAdmin::SweepQueue(const QueueRecord& queue) {
 
 absl::StatusOr<bool> QueueAdmin::Sweep() {
   bool more = false;
-  const auto cursor = environment_->store.Scan(Keyspace::kQueues, {});
-  for (; cursor->Valid(); cursor->Next()) {
-    if (IsScheduleKey(cursor->key())) continue;
-    ASSIGN_OR_RETURN(const QueueRecord queue,
-                     QueueRecord::Decode(cursor->key(), {store::Bytes(std::string(cursor->value())),
-                                                         cursor->stamp(), cursor->position()}));
-    if (!queue.delete_time) continue;
+  QueueCursor cursor(environment_->store, "");
+  for (; cursor.Valid(); cursor.Next()) {
+    ASSIGN_OR_RETURN(const QueueRecord queue, cursor.Decode());
+    // What other servers have made of it.
+    if (!cursor.former()) directory_.Meet(queue);
+    if (!queue.delete_time) {
+      ASSIGN_OR_RETURN(const bool history, history_.Sweep(queue));
+      more = more || history;
+      continue;
+    }
     ASSIGN_OR_RETURN(const bool schedules, SweepSchedules(queue));
     ASSIGN_OR_RETURN(const bool messages, SweepQueue(queue));
     more = more || schedules || messages;
     const bool old = *queue.delete_time + kTombstoneKept <= environment_->clock.Now();
     if (schedules || messages || !old) continue;
     WriteBatch batch;
-    batch.DeleteIf(Keyspace::kQueues, queue.name, queue.stamp);
+    batch.DeleteIf(Keyspace::kQueues, std::string(cursor.key()), queue.stamp);
     Commit(std::move(batch));
   }
-  RETURN_IF_ERROR(cursor->status());
+  RETURN_IF_ERROR(cursor.status());
   return more;
 }
 

@@ -4,6 +4,7 @@
 
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
+#include "schemas/queue/operations.h"
 #include "schemas/queue/queue_errors.h"
 #include "schemas/queue/queue_keys.h"
 
@@ -33,15 +34,46 @@ absl::StatusOr<QueueRecordPtr> QueueDirectory::FindIn(const store::Reader& reade
     if (known != queues_.end() && known->second->stamp == record->stamp) return known->second;
   }
   ASSIGN_OR_RETURN(QueueRecord queue, QueueRecord::Decode(name, *record));
-  return Learn(name, std::move(queue));
+  QueueRecordPtr live = Learn(name, std::move(queue));
+  if (live != nullptr) TellLater(live);
+  return live;
+}
+
+// Its dispatcher has to know too. Whoever reads here may be planning, and is not to run its rounds.
+void QueueDirectory::TellLater(const QueueRecordPtr& queue) {
+  const QueueEnvironmentPtr environment = environment_.lock();
+  if (environment == nullptr) return;
+  environment->executor.Schedule([environment, this, name = queue->name] {
+    const Doors::Visit visit(environment->doors);
+    if (visit.let_in()) TellDispatcher(name);
+  });
+}
+
+void QueueDirectory::TellDispatcher(const std::string& name) {
+  QueueRecordPtr queue;
+  DispatcherPtr dispatcher;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = queues_.find(name);
+    if (known == queues_.end()) return;
+    queue = known->second;
+    const auto found = dispatchers_.find(queue->incarnation);
+    if (found == dispatchers_.end()) return;
+    dispatcher = found->second;
+  }
+  dispatcher->Know(std::move(queue));
 }
 
 QueueRecordPtr QueueDirectory::Learn(std::string_view name, std::optional<QueueRecord> queue) {
+  const store::Stamp stamp = queue ? queue->stamp : 0;
   QueueRecordPtr live;
   if (queue && !queue->delete_time) live = std::make_shared<const QueueRecord>(*std::move(queue));
   std::vector<DispatcherPtr> closed;
   {
     const std::lock_guard lock(mutex_);
+    const auto known = queues_.find(ToAbsl(name));
+    // Read before what is known was written.
+    if (known != queues_.end() && stamp != 0 && stamp < known->second->stamp) return known->second;
     live = KnowLocked(name, std::move(live), closed);
   }
   for (const DispatcherPtr& dispatcher : closed) dispatcher->Close(QueueNotFound(name));
@@ -70,16 +102,16 @@ QueueRecordPtr QueueDirectory::KnowLocked(std::string_view name, QueueRecordPtr 
 
 void QueueDirectory::Know(QueueRecord queue) {
   const std::string name = queue.name;
-  const int64_t incarnation = queue.incarnation;
-  const QueueRecordPtr live = Learn(name, std::move(queue));
-  if (live == nullptr) return;
-  DispatcherPtr dispatcher;
+  if (Learn(name, std::move(queue)) != nullptr) TellDispatcher(name);
+}
+
+void QueueDirectory::Meet(const QueueRecord& queue) {
   {
     const std::lock_guard lock(mutex_);
-    const auto found = dispatchers_.find(incarnation);
-    if (found != dispatchers_.end()) dispatcher = found->second;
+    const auto known = queues_.find(queue.name);
+    if (known == queues_.end() || known->second->stamp >= queue.stamp) return;
   }
-  if (dispatcher != nullptr) dispatcher->Know(live);
+  Know(queue);
 }
 
 absl::StatusOr<QueueRecordPtr> QueueDirectory::Require(std::string_view name,
@@ -91,13 +123,24 @@ absl::StatusOr<QueueRecordPtr> QueueDirectory::Require(std::string_view name,
 
 absl::StatusOr<DispatcherPtr> QueueDirectory::RequireDispatcher(std::string_view name,
                                                                 std::string_view field) {
-  ASSIGN_OR_RETURN(const QueueRecordPtr queue, Require(name, field));
+  RETURN_IF_ERROR(Require(name, field).status());
   const std::lock_guard lock(mutex_);
-  DispatcherPtr& dispatcher = dispatchers_[queue->incarnation];
+  // It may have been deleted since: a dispatcher made then would never be closed.
+  const auto known = queues_.find(ToAbsl(name));
+  if (known == queues_.end()) return QueueNotFound(name, field);
+  DispatcherPtr& dispatcher = dispatchers_[known->second->incarnation];
   if (dispatcher == nullptr) {
-    dispatcher = std::make_shared<Dispatcher>(environment_.lock(), queue);
+    dispatcher = std::make_shared<Dispatcher>(environment_.lock(), known->second);
   }
   return dispatcher;
+}
+
+// By its dispatcher, which counts its index. Where the queue is gone its sweeper does it.
+void QueueDirectory::Clean(std::string_view name, std::vector<Hint> untrue,
+                           std::function<void()> done) {
+  const absl::StatusOr<DispatcherPtr> dispatcher = RequireDispatcher(name);
+  if (untrue.empty() || !dispatcher.ok()) return done();
+  (*dispatcher)->Do(std::make_shared<CleanOperation>(std::move(untrue), std::move(done)));
 }
 
 void QueueDirectory::Tell(const Changes& changes, int64_t by) {
@@ -125,6 +168,12 @@ std::vector<DispatcherPtr> QueueDirectory::dispatchers() const {
   all.reserve(dispatchers_.size());
   for (const auto& [incarnation, dispatcher] : dispatchers_) all.push_back(dispatcher);
   return all;
+}
+
+void QueueDirectory::Clear() {
+  absl::flat_hash_map<int64_t, DispatcherPtr> going;  // after the lock: they let callers' things go
+  const std::lock_guard lock(mutex_);
+  going.swap(dispatchers_);
 }
 
 }  // namespace strata::queue

@@ -36,14 +36,24 @@ class QueueDirectory final : public Directory {
   absl::StatusOr<DispatcherPtr> RequireDispatcher(std::string_view name,
                                                   std::string_view field = "");
 
+  // Drops those hints of the queue that can no more come true, now or later; then calls back.
+  void Clean(std::string_view name, std::vector<Hint> untrue, std::function<void()> done);
+
   // The queue's record was written: it is this now, perhaps a tombstone.
   void Know(QueueRecord queue);
+  // As Know, for a record that was met and may be older than what is known; of a queue that nobody
+  // here has used it is not kept.
+  void Meet(const QueueRecord& queue);
   // Those that there are now.
   std::vector<DispatcherPtr> dispatchers() const;
+  // Lets the dispatchers go, with the calls that they keep unanswered, which may keep their facade.
+  void Clear();
 
  private:
   QueueRecordPtr KnowLocked(std::string_view name, QueueRecordPtr queue,
                             std::vector<DispatcherPtr>& closed);
+  void TellLater(const QueueRecordPtr& queue);
+  void TellDispatcher(const std::string& name);
   QueueRecordPtr Learn(std::string_view name, std::optional<QueueRecord> queue);
 
   store::Store& store_;

@@ -78,6 +78,11 @@ absl::Status PushReused(std::string_view queue) {
       .With("field", "request_id");
 }
 
+absl::Status ExpiresTooEarly() {
+  return OutOfRange("expire_time", "not after the time of delivery",
+                    "any time after the message may be handed out");
+}
+
 absl::Status Draining() { return Error(ErrorReason::kDraining, "server is draining"); }
 
 absl::Status OutOfRange(std::string_view field, std::string_view is, std::string_view may_be) {

@@ -21,6 +21,8 @@ absl::Status TimelineLost(const Token& token, int64_t timeline);
 // The token's own delivery is finished.
 absl::Status AlreadyAcknowledged(const Token& token);
 absl::Status PushReused(std::string_view queue);
+// A message that nobody could ever be handed.
+absl::Status ExpiresTooEarly();
 absl::Status Draining();
 // INVALID_FIELD with the bounds.
 absl::Status OutOfRange(std::string_view field, std::string_view is, std::string_view may_be);

@@ -165,6 +165,25 @@ std::string ScheduleKey(std::string_view queue, std::string_view schedule) {
   return key;
 }
 
+std::string FormerQueueKey(std::string_view queue, int64_t incarnation) {
+  std::string key(1, '\0');
+  key += queue;
+  key += '\0';
+  AppendNumber(static_cast<uint64_t>(incarnation), key);
+  return key;
+}
+
+std::string_view FormerNameOf(std::string_view key) {
+  const std::string_view rest = key.substr(1);
+  return rest.substr(0, rest.find('\0'));
+}
+
+QueueKeyKind KindOfQueueKey(std::string_view key) {
+  const size_t zero = key.find('\0');
+  if (zero == key.npos) return QueueKeyKind::kQueue;
+  return zero == 0 ? QueueKeyKind::kFormerQueue : QueueKeyKind::kSchedule;
+}
+
 store::Range ScheduleRange(std::string_view queue, std::string_view after_schedule) {
   store::Range range = WithPrefix(ScheduleKey(queue, ""));
   if (!after_schedule.empty()) range.begin = ScheduleKey(queue, after_schedule) + '\0';

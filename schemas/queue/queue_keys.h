@@ -10,6 +10,8 @@
 //                 incarnation "o" key 0x00               the head and tail of an ordering key
 //   queues      = name                     a queue
 //                 name 0x00 schedule       one of its schedules
+//                 0x00 name 0x00 incarnation
+//                                          the tombstone of a queue whose name another has now
 //
 //   incarnation, due, end, number, base = 8 bytes, big-endian
 //   sequence                            = the same with the sign turned round, so that negative
@@ -82,7 +84,12 @@ std::optional<int64_t> IncarnationOf(std::string_view key);
 std::string ScheduleKey(std::string_view queue, std::string_view schedule);
 // Every schedule of a queue after `after_schedule` (empty: from the first).
 store::Range ScheduleRange(std::string_view queue, std::string_view after_schedule);
-// Whether it is a schedule's, not a queue's.
-inline bool IsScheduleKey(std::string_view key) { return key.find('\0') != key.npos; }
+std::string FormerQueueKey(std::string_view queue, int64_t incarnation);
+// The name in such a key.
+std::string_view FormerNameOf(std::string_view key);
+
+// What a key of `queues` is about.
+enum class QueueKeyKind : uint8_t { kQueue, kSchedule, kFormerQueue };
+QueueKeyKind KindOfQueueKey(std::string_view key);
 
 }  // namespace strata::queue

@@ -28,8 +28,9 @@ std::string Seconds(microseconds time) {
 absl::Status InRange(std::string_view field, microseconds value, microseconds least,
                      microseconds most) {
   if (value >= least && value <= most) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidField, absl::StrCat("is ", Seconds(value), "; may be ",
-                                                        Seconds(least), " to ", Seconds(most)))
+  return Error(ErrorReason::kInvalidField,
+               absl::StrCat(ToAbsl(field), " is ", Seconds(value), "; may be ", Seconds(least),
+                            " to ", Seconds(most)))
       .With("field", field);
 }
 
@@ -41,14 +42,16 @@ absl::Status Validate(std::string_view name, const QueueSettings& settings) {
                           kTimeoutMax));
   if (settings.max_tries < 0) {
     return Error(ErrorReason::kInvalidField,
-                 absl::StrCat("is ", settings.max_tries, "; may be 1 or more, unset: no limit"))
+                 absl::StrCat("settings.max_tries is ", settings.max_tries,
+                              "; may be 1 or more, unset: no limit"))
         .With("field", "settings.max_tries");
   }
   if (!settings.dead_letter_queue.empty()) {
     RETURN_IF_ERROR(
         versioning::ValidateName("settings.dead_letter_queue", settings.dead_letter_queue));
     if (settings.dead_letter_queue == name) {
-      return Error(ErrorReason::kInvalidField, "is the queue itself; what died would come back")
+      return Error(ErrorReason::kInvalidField,
+                   "settings.dead_letter_queue is the queue itself; what died would come back")
           .With("field", "settings.dead_letter_queue");
     }
   }
@@ -57,7 +60,8 @@ absl::Status Validate(std::string_view name, const QueueSettings& settings) {
       InRange("settings.retry_delay_max", settings.retry_delay_max, kNone, kRetryDelayMax));
   if (settings.retry_delay > settings.retry_delay_max) {
     return Error(ErrorReason::kInvalidField,
-                 absl::StrCat("is ", Seconds(settings.retry_delay), ", more than retry_delay_max, ",
+                 absl::StrCat("settings.retry_delay is ", Seconds(settings.retry_delay),
+                              ", more than settings.retry_delay_max, ",
                               Seconds(settings.retry_delay_max)))
         .With("field", "settings.retry_delay");
   }
@@ -72,11 +76,11 @@ absl::Status Validate(std::string_view name, const QueueSettings& settings) {
   if (settings.enrollments) {
     const EnrollmentSink& sink = *settings.enrollments;
     RETURN_IF_ERROR(versioning::ValidateName("settings.enrollments.collection", sink.collection));
-    RETURN_IF_ERROR(InField(enrollment::ValidateSet(sink.set), "settings.enrollments.set"));
+    RETURN_IF_ERROR(InField(enrollment::ValidateSet(sink.set), "settings.enrollments"));
     if (sink.max_in_flight < 1 || sink.max_in_flight > EnrollmentSink::kInFlightMax) {
       return Error(ErrorReason::kInvalidField,
-                   absl::StrCat("is ", sink.max_in_flight, "; may be 1 to ",
-                                EnrollmentSink::kInFlightMax))
+                   absl::StrCat("settings.enrollments.max_in_flight is ", sink.max_in_flight,
+                                "; may be 1 to ", EnrollmentSink::kInFlightMax))
           .With("field", "settings.enrollments.max_in_flight");
     }
   }

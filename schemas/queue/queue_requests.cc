@@ -137,15 +137,16 @@ absl::StatusOr<PreparedPush> Prepare(const QueueRecord& queue, const PushedMessa
     }
     due = std::max(due, *message.deliver_time);
   }
-  if (message.expire_time && *message.expire_time <= due) {
-    return OutOfRange("expire_time", "not after the time of delivery",
-                      "any time after the message may be handed out");
+  // A repetition may come later than that; PlanPush looks whether it is one.
+  if (message.expire_time && *message.expire_time <= due && message.request_id.empty()) {
+    return ExpiresTooEarly();
   }
   if (absl::Status id = versioning::ValidateRequestId(message.request_id); !id.ok()) return id;
   PreparedPush push;
   push.message.id = message.request_id.empty()
                         ? random_id
                         : RequestMessageId(queue.incarnation, message.request_id);
+  push.message.drawn = message.request_id.empty();
   push.message.payload = message.payload;
   push.message.headers = ToContent(message.headers);
   push.message.priority = message.priority;

@@ -5,8 +5,8 @@
 
 #include "schemas/queue/message_reads.h"
 #include "schemas/queue/plans.h"
+#include "schemas/queue/queue_cursor.h"
 #include "schemas/queue/queue_errors.h"
-#include "schemas/queue/queue_keys.h"
 #include "schemas/queue/queue_requests.h"
 #include "schemas/queue/queues_impl.h"
 #include "schemas/versioning/names.h"
@@ -16,7 +16,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-// How often the background looks for schedules of other servers, and for what is left to sweep.
+// How often the background looks for what is left to sweep, and for schedules: those of other
+// servers as ScheduleAgenda knows them, which is as of a minute ago at most.
 constexpr microseconds kLookInterval = std::chrono::seconds(10);
 constexpr microseconds kTickMin = std::chrono::milliseconds(20);
 
@@ -31,6 +32,21 @@ MessageId Queues::Impl::DrawId() {
   const uint32_t number = next_id_++;
   for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift);
   return *MessageId::FromBytes(bytes);
+}
+
+absl::StatusOr<std::optional<int64_t>> Queues::Impl::ReadWatermark(const store::Reader& reader,
+                                                                   const QueueRecord& queue) {
+  UntrueHints untrue;
+  ASSIGN_OR_RETURN(const Watermark low, queue::ReadWatermark(reader, queue, untrue));
+  if (low.awaited) {
+    // Whoever died while it pushed must not hold the watermark for ever.
+    const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(queue.name);
+    if (dispatcher.ok() && (*dispatcher)->HasWaitedLong(*low.awaited)) {
+      untrue.push_back(*low.awaited);
+    }
+  }
+  Clean(queue.name, std::move(untrue));
+  return low.least;
 }
 
 void Queues::Impl::StopWaiting() {
@@ -61,6 +77,7 @@ void Queues::Impl::Tick() {
       if (due.ok()) next = *due;
       const absl::StatusOr<bool> more = self->admin_->Sweep();
       if (more.ok() && *more) next = now;
+      for (const DispatcherPtr& dispatcher : self->directory_.dispatchers()) dispatcher->Rest();
     }
     self->environment_->executor.Schedule(std::max(kTickMin, microseconds(next - now)),
                                           [weak, tick] {
@@ -92,6 +109,12 @@ absl::StatusOr<Queue> Queues::Get(const std::string& name) const {
   return ToQueue(*queue);
 }
 
+absl::StatusOr<QueueCounts> Queues::Counts(const std::string& name) {
+  ASSIGN_OR_RETURN(const DispatcherPtr dispatcher,
+                   impl_->directory().RequireDispatcher(name, "name"));
+  return dispatcher->counts();
+}
+
 absl::StatusOr<QueueStatistics> Queues::Statistics(const std::string& name) {
   ASSIGN_OR_RETURN(const DispatcherPtr dispatcher, impl_->directory().RequireDispatcher(name));
   ASSIGN_OR_RETURN(QueueStatistics statistics, dispatcher->Statistics());
@@ -101,17 +124,13 @@ absl::StatusOr<QueueStatistics> Queues::Statistics(const std::string& name) {
 
 absl::StatusOr<std::vector<Queue>> Queues::List(const std::string& after_name, size_t most) const {
   std::vector<Queue> queues;
-  store::Range range;
-  if (!after_name.empty()) range.begin = after_name + '\0';
-  const auto cursor = impl_->store().Scan(store::Keyspace::kQueues, range);
-  for (; cursor->Valid() && queues.size() < most; cursor->Next()) {
-    if (IsScheduleKey(cursor->key())) continue;
-    ASSIGN_OR_RETURN(const QueueRecord queue,
-                     QueueRecord::Decode(cursor->key(), {store::Bytes(std::string(cursor->value())),
-                                                         cursor->stamp(), cursor->position()}));
+  QueueCursor cursor(impl_->store(), after_name);
+  for (; cursor.Valid() && queues.size() < most; cursor.Next()) {
+    if (cursor.former()) continue;
+    ASSIGN_OR_RETURN(const QueueRecord queue, cursor.Decode());
     if (!queue.delete_time) queues.push_back(ToQueue(queue));
   }
-  RETURN_IF_ERROR(cursor->status());
+  RETURN_IF_ERROR(cursor.status());
   return queues;
 }
 
@@ -182,7 +201,12 @@ absl::StatusOr<MessagePage> Queues::ListMessages(const MessageQuery& query, size
   RETURN_IF_ERROR(versioning::ValidateName("queue", query.queue));
   ASSIGN_OR_RETURN(const QueueRecordPtr record, impl_->directory().Require(query.queue));
   ASSIGN_OR_RETURN(const UnixMicros now, impl_->NowIn(query.queue));
-  return strata::queue::ListMessages(impl_->store(), *record, query, now, most);
+  // As of one moment, or one that goes from one hint to another meanwhile is found by neither.
+  const std::unique_ptr<store::Reader> reader = impl_->store().Snapshot();
+  UntrueHints untrue;
+  auto page = strata::queue::ListMessages(*reader, *record, query, now, most, untrue);
+  impl_->Clean(query.queue, std::move(untrue));
+  return page;
 }
 
 void Queues::Replay(ReplayRequest request, SweptCallback done) {
@@ -232,7 +256,9 @@ absl::StatusOr<std::optional<int64_t>> Queues::LowWatermark(
   for (size_t i = 0; i < queues.size(); ++i) {
     const std::string field = "queues[" + std::to_string(i) + "]";
     RETURN_IF_ERROR(versioning::ValidateName(field, queues[i]));
-    ASSIGN_OR_RETURN(QueueRecordPtr record, impl_->directory().Require(queues[i], field));
+    // Another server may have made it anew, and what comes late now has a number of the new one.
+    ASSIGN_OR_RETURN(QueueRecordPtr record, impl_->directory().FindAnew(queues[i]));
+    if (record == nullptr) return QueueNotFound(queues[i], field);
     records.push_back(std::move(record));
   }
   // As of one moment; else twice, so that a message that moves from one of them to another that was
@@ -242,28 +268,11 @@ absl::StatusOr<std::optional<int64_t>> Queues::LowWatermark(
   std::optional<int64_t> least;
   for (int look = 0; look < looks; ++look) {
     for (const QueueRecordPtr& record : records) {
-      ASSIGN_OR_RETURN(const std::optional<int64_t> low, ReadWatermark(*reader, *record));
+      ASSIGN_OR_RETURN(const std::optional<int64_t> low, impl_->ReadWatermark(*reader, *record));
       if (low && (!least || *low < *least)) least = low;
     }
   }
   return least;
-}
-
-std::vector<std::pair<std::string, QueueCounts>> Queues::counts() const {
-  std::vector<std::pair<std::string, QueueCounts>> all;
-  for (const DispatcherPtr& dispatcher : impl_->directory().dispatchers()) {
-    all.emplace_back(dispatcher->name(), dispatcher->counts());
-  }
-  return all;
-}
-
-std::vector<std::pair<std::string, QueueStatistics>> Queues::statistics() const {
-  std::vector<std::pair<std::string, QueueStatistics>> all;
-  for (const DispatcherPtr& dispatcher : impl_->directory().dispatchers()) {
-    const absl::StatusOr<QueueStatistics> statistics = dispatcher->Statistics();
-    if (statistics.ok()) all.emplace_back(dispatcher->name(), *statistics);
-  }
-  return all;
 }
 
 void Queues::StopWaiting() { impl_->StopWaiting(); }

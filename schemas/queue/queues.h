@@ -59,7 +59,12 @@ struct QueueStatistics {
   int64_t dead = 0;
   std::chrono::microseconds oldest_ready_age{0};  // 0: none is ready
   std::optional<int64_t> low_watermark;
-  bool exact = false;  // false: a count is under way
+  // True: the queue was counted, and all that was done to it since was done here, as far as this
+  // process knows. It knows of another one once it meets something that this did: a message to be
+  // handed out, one that was given to a consumer here, one that is acknowledged here. From then on
+  // it is false, and the figures are of a count, begun at most once a minute when they are asked
+  // for, and of what was done here since.
+  bool exact = false;
 };
 
 // A message as callers see it.
@@ -222,7 +227,7 @@ class UnitSteps {
   virtual std::vector<MessageId> pushed() const = 0;
 };
 
-// Since the process began, of one queue.
+// What was done in this process, of one queue.
 struct QueueCounts {
   int64_t pushed = 0;
   int64_t handed_out = 0;
@@ -230,7 +235,7 @@ struct QueueCounts {
   int64_t rolled_back = 0;
   int64_t died = 0;
   int64_t races_lost = 0;
-  int64_t batches = 0;     // commits
+  int64_t commits = 0;     // of the queue's own, not of units
   int64_t operations = 0;  // in them
 };
 
@@ -256,6 +261,7 @@ class Queues {
   void Create(const std::string& name, const QueueSettings& settings, QueueCallback done);
   absl::StatusOr<Queue> Get(const std::string& name) const;
   absl::StatusOr<QueueStatistics> Statistics(const std::string& name);
+  absl::StatusOr<QueueCounts> Counts(const std::string& name);
   // Up to `most` in the byte order of their names, after `after_name`.
   absl::StatusOr<std::vector<Queue>> List(const std::string& after_name, size_t most) const;
   // `change` is called at each attempt; what it answers but OK ends the call.
@@ -309,10 +315,6 @@ class Queues {
   // The least sequence number among the messages of these queues that have one and are not
   // finished. Errors name "queues[i]".
   absl::StatusOr<std::optional<int64_t>> LowWatermark(const std::vector<std::string>& queues) const;
-
-  // Of the queues that were used since the process began.
-  std::vector<std::pair<std::string, QueueCounts>> counts() const;
-  std::vector<std::pair<std::string, QueueStatistics>> statistics() const;
 
   // Nobody waits from now on: Reserve is answered with nothing, streams end with DRAINING.
   void StopWaiting();

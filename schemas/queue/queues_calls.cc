@@ -1,6 +1,8 @@
 // Calls about messages: push, reserve, and what takes tokens.
 #include <algorithm>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "schemas/base/error.h"
@@ -29,25 +31,50 @@ class Call final : public Consumer {
   bool gone() const override { return request_.waiter != nullptr && request_.waiter->gone(); }
   bool pop() const override { return request_.pop; }
   std::optional<microseconds> timeout() const override { return request_.timeout; }
-  int32_t wants() const override { return expects_ || answered_ ? 0 : request_.count; }
+  int32_t wants() const override {
+    const std::lock_guard lock(mutex_);
+    return expects_ || answered_ || over_ ? 0 : request_.count;
+  }
   bool takes_suspect() const override { return true; }
-  void Expect(int32_t /*messages*/, bool /*suspect*/) override { expects_ = true; }
+  void Expect(int32_t /*messages*/, bool /*suspect*/) override {
+    const std::lock_guard lock(mutex_);
+    expects_ = true;
+  }
   bool Deliver(Handed handed) override {
-    expects_ = false;
-    if (handed.messages.empty()) return true;
-    Answer(std::move(handed.messages));
+    std::optional<absl::Status> over;
+    {
+      const std::lock_guard lock(mutex_);
+      expects_ = false;
+      over = over_;
+    }
+    if (!handed.messages.empty()) {
+      Answer(std::move(handed.messages));
+    } else if (over) {
+      EndWith(*over);
+    } else {
+      return true;
+    }
     return false;
   }
   Deadline until() const override { return until_; }
+  // What is under way to it has been handed out, and is not lost for that.
   void End(const absl::Status& status) override {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = status;
+      if (expects_) return;
+    }
+    EndWith(status);
+  }
+
+ private:
+  void EndWith(const absl::Status& status) {
     if (status.ok()) {
       Answer(std::vector<MessageView>());
     } else {
       Answer(status);
     }
   }
-
- private:
   void Answer(absl::StatusOr<std::vector<MessageView>> answer) {
     if (answered_.exchange(true)) return;
     if (waiting_ != nullptr) --*waiting_;
@@ -58,8 +85,11 @@ class Call final : public Consumer {
   const Deadline until_;
   std::atomic<int64_t>* const waiting_;  // those who wait, if it is one of them
   const ReserveCallback done_;
-  std::atomic<bool> expects_ = false;
   std::atomic<bool> answered_ = false;
+
+  mutable std::mutex mutex_;  // guards what follows
+  bool expects_ = false;
+  std::optional<absl::Status> over_;  // it ends once what is under way has come
 };
 
 // The results of calls whose tokens are of several queues.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "schemas/base/status_macros.h"
+#include "schemas/queue/message_reads.h"
 #include "schemas/queue/operations.h"
 #include "schemas/queue/queue_admin.h"
 #include "schemas/queue/queue_directory.h"
@@ -31,6 +32,7 @@ class Queues::Impl : public std::enable_shared_from_this<Impl> {
                                           entropy,
                                           directory_,
                                           options.timeline,
+                                          {},
                                           {}}),
         admin_(std::make_shared<QueueAdmin>(environment_, directory_, options.queues_max)),
         schedules_(std::make_shared<Schedules>(environment_, directory_)),
@@ -41,6 +43,7 @@ class Queues::Impl : public std::enable_shared_from_this<Impl> {
   void Close() {
     StopWaiting();
     environment_->doors.Close();
+    directory_.Clear();
   }
 
   QueueAdmin& admin() { return *admin_; }
@@ -66,6 +69,12 @@ class Queues::Impl : public std::enable_shared_from_this<Impl> {
                                                     std::shared_ptr<ReceiverSink> sink);
   absl::StatusOr<std::unique_ptr<UnitSteps>> PlanUnit(std::vector<std::string> acknowledge,
                                                       std::vector<UnitPush> pushes);
+  absl::StatusOr<std::optional<int64_t>> ReadWatermark(const store::Reader& reader,
+                                                       const QueueRecord& queue);
+  // Has hints dropped that were met and can no more come true.
+  void Clean(const std::string& queue, UntrueHints untrue) {
+    if (!untrue.empty()) directory_.Clean(queue, std::move(untrue), [] {});
+  }
   void StopWaiting();
   void StartBackground() { Tick(); }
   void TickSoon();
@@ -80,11 +89,11 @@ class Queues::Impl : public std::enable_shared_from_this<Impl> {
     const auto byte = static_cast<uint8_t>(environment_->entropy.Bytes(1)[0]);
     return byte / 127.5 - 1;
   }
-  absl::StatusOr<std::vector<MessageId>> ToSweep(const std::string& queue,
-                                                 const std::vector<std::string>& ids,
-                                                 const std::vector<State>& states,
-                                                 std::optional<UnixMicros> start,
-                                                 std::optional<UnixMicros> end);
+  absl::StatusOr<FoundMessages> ToSweep(const std::string& queue,
+                                        const std::vector<std::string>& ids,
+                                        const std::vector<State>& states,
+                                        std::optional<UnixMicros> start,
+                                        std::optional<UnixMicros> end);
 
   const QueuesOptions options_;
   QueueDirectory directory_;

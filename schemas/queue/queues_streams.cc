@@ -50,8 +50,9 @@ class Queues::Impl::StreamReceiver final : public Receiver {
   }
   void Ready() override { dispatcher_->Look(); }
   void Leave(bool orderly) override {
-    dispatcher_->Remove(*consumer_);
+    // In this order, so that whoever adds it at the same time finds it gone.
     consumer_->Leave(orderly);
+    dispatcher_->Remove(*consumer_);
   }
 
   static TokenOperation::Step ExtendStep(std::optional<microseconds> timeout) {
@@ -122,6 +123,7 @@ absl::StatusOr<std::unique_ptr<Receiver>> Queues::Impl::Receive(
     const Doors::Visit visit(self->environment_->doors);
     if (!visit.let_in()) return;
     dispatcher->Add(consumer);
+    if (consumer->gone()) dispatcher->Remove(*consumer);
     if (self->draining_) dispatcher->EndWaiting(Draining());
   });
   return receiver;
@@ -135,6 +137,11 @@ absl::StatusOr<std::unique_ptr<UnitSteps>> Queues::Impl::PlanUnit(
         .With("field", acknowledge.empty() ? "pushes" : "acknowledge")
         .With("capability", "atomic_batches");
   }
+  const auto refuse = [&](absl::Status status) {
+    return std::make_unique<QueueUnitSteps>(environment_, directory_,
+                                            std::vector<QueueUnitSteps::Acknowledgement>(),
+                                            std::vector<QueueUnitSteps::Push>(), std::move(status));
+  };
   std::vector<QueueUnitSteps::Acknowledgement> tokens;
   for (size_t i = 0; i < acknowledge.size(); ++i) {
     const std::string field = "acknowledge[" + std::to_string(i) + "]";
@@ -146,21 +153,24 @@ absl::StatusOr<std::unique_ptr<UnitSteps>> Queues::Impl::PlanUnit(
       return Error(ErrorReason::kInvalidField, "names a message that stands here already")
           .With("field", field);
     }
-    ASSIGN_OR_RETURN(DispatcherPtr dispatcher, directory_.RequireDispatcher(token.queue, field));
-    tokens.push_back({std::move(dispatcher), std::move(token)});
+    absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(token.queue, field);
+    if (!dispatcher.ok()) return refuse(dispatcher.status());
+    tokens.push_back({*std::move(dispatcher), std::move(token)});
   }
   std::vector<QueueUnitSteps::Push> prepared;
   for (size_t i = 0; i < pushes.size(); ++i) {
     const std::string field = "pushes[" + std::to_string(i) + "]";
     RETURN_IF_ERROR(versioning::ValidateName(field + ".queue", pushes[i].queue));
-    ASSIGN_OR_RETURN(const QueueRecordPtr queue,
-                     directory_.Require(pushes[i].queue, field + ".queue"));
-    ASSIGN_OR_RETURN(DispatcherPtr dispatcher,
-                     directory_.RequireDispatcher(pushes[i].queue, field + ".queue"));
-    absl::StatusOr<PreparedPush> push =
-        Prepare(*queue, pushes[i].message, environment_->capabilities, dispatcher->Now(), DrawId());
+    const absl::StatusOr<QueueRecordPtr> queue =
+        directory_.Require(pushes[i].queue, field + ".queue");
+    if (!queue.ok()) return refuse(queue.status());
+    absl::StatusOr<DispatcherPtr> dispatcher =
+        directory_.RequireDispatcher(pushes[i].queue, field + ".queue");
+    if (!dispatcher.ok()) return refuse(dispatcher.status());
+    absl::StatusOr<PreparedPush> push = Prepare(
+        **queue, pushes[i].message, environment_->capabilities, (*dispatcher)->Now(), DrawId());
     if (!push.ok()) return InField(push.status(), field + ".message");
-    prepared.push_back({std::move(dispatcher), *std::move(push)});
+    prepared.push_back({*std::move(dispatcher), *std::move(push)});
   }
   return std::make_unique<QueueUnitSteps>(environment_, directory_, std::move(tokens),
                                           std::move(prepared));

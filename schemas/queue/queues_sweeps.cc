@@ -38,20 +38,27 @@ absl::StatusOr<std::vector<MessageId>> ToMessageIds(const std::vector<std::strin
 
 }  // namespace
 
-absl::StatusOr<std::vector<MessageId>> Queues::Impl::ToSweep(const std::string& queue,
-                                                             const std::vector<std::string>& ids,
-                                                             const std::vector<State>& states,
-                                                             std::optional<UnixMicros> start,
-                                                             std::optional<UnixMicros> end) {
-  if (!ids.empty()) return ToMessageIds(ids);
+absl::StatusOr<FoundMessages> Queues::Impl::ToSweep(const std::string& queue,
+                                                    const std::vector<std::string>& ids,
+                                                    const std::vector<State>& states,
+                                                    std::optional<UnixMicros> start,
+                                                    std::optional<UnixMicros> end) {
+  if (!ids.empty()) {
+    ASSIGN_OR_RETURN(std::vector<MessageId> named, ToMessageIds(ids));
+    return FoundMessages{std::move(named)};
+  }
   ASSIGN_OR_RETURN(const QueueRecordPtr record, directory_.Require(queue));
   ASSIGN_OR_RETURN(const UnixMicros now, NowIn(queue));
-  return FindMessages(environment_->store, *record, states, start, end, now, kSweptMax);
+  UntrueHints untrue;
+  auto found =
+      FindMessages(environment_->store, *record, states, start, end, now, kSweptMax, untrue);
+  Clean(queue, std::move(untrue));
+  return found;
 }
 
 void Queues::Impl::Replay(ReplayRequest request, SweptCallback done) {
   const std::string target = request.target_queue.empty() ? request.queue : request.target_queue;
-  const auto check = [&]() -> absl::StatusOr<std::vector<MessageId>> {
+  const auto check = [&]() -> absl::StatusOr<FoundMessages> {
     RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
     if (!request.target_queue.empty()) {
       RETURN_IF_ERROR(versioning::ValidateName("target_queue", request.target_queue));
@@ -68,10 +75,9 @@ void Queues::Impl::Replay(ReplayRequest request, SweptCallback done) {
     return ToSweep(request.queue, request.message_ids, request.states, request.start_time,
                    request.end_time);
   };
-  absl::StatusOr<std::vector<MessageId>> ids = check();
-  if (!ids.ok()) return done(ids.status());
-  const bool more = !request.states.empty() && ids->size() >= kSweptMax;
-  if (ids->empty()) return done(Swept{});
+  absl::StatusOr<FoundMessages> found = check();
+  if (!found.ok()) return done(found.status());
+  if (found->ids.empty()) return done(Swept{});
   const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(request.queue);
   if (!dispatcher.ok()) return done(dispatcher.status());
   auto step = [target, &directory = directory_](Draft& draft, const Place& place, size_t /*index*/,
@@ -82,24 +88,24 @@ void Queues::Impl::Replay(ReplayRequest request, SweptCallback done) {
   };
   (*dispatcher)
       ->Do(std::make_shared<SweepOperation>(
-          *std::move(ids), request.deadline, std::move(step),
-          [more, done = std::move(done)](absl::StatusOr<int64_t> messages) {
-            if (!messages.ok()) return done(messages.status());
-            done(Swept{*messages, more});
+          std::move(found->ids), request.deadline, /*makes_room=*/false, std::move(step),
+          [more = found->more,
+           done = std::move(done)](absl::StatusOr<SweepOperation::Result> swept) {
+            if (!swept.ok()) return done(swept.status());
+            done(Swept{swept->messages, more || swept->some_failed});
           }));
 }
 
 void Queues::Impl::Purge(PurgeRequest request, SweptCallback done) {
-  const auto check = [&]() -> absl::StatusOr<std::vector<MessageId>> {
+  const auto check = [&]() -> absl::StatusOr<FoundMessages> {
     RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
     RETURN_IF_ERROR(CheckSwept(request.message_ids, request.states));
     RETURN_IF_ERROR(directory_.Require(request.queue).status());
     return ToSweep(request.queue, request.message_ids, request.states, std::nullopt, std::nullopt);
   };
-  absl::StatusOr<std::vector<MessageId>> ids = check();
-  if (!ids.ok()) return done(ids.status());
-  const bool more = !request.states.empty() && ids->size() >= kSweptMax;
-  if (ids->empty()) return done(Swept{});
+  absl::StatusOr<FoundMessages> found = check();
+  if (!found.ok()) return done(found.status());
+  if (found->ids.empty()) return done(Swept{});
   const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(request.queue);
   if (!dispatcher.ok()) return done(dispatcher.status());
   // What has left the states meanwhile stays.
@@ -114,10 +120,11 @@ void Queues::Impl::Purge(PurgeRequest request, SweptCallback done) {
   };
   (*dispatcher)
       ->Do(std::make_shared<SweepOperation>(
-          *std::move(ids), request.deadline, std::move(step),
-          [more, done = std::move(done)](absl::StatusOr<int64_t> messages) {
-            if (!messages.ok()) return done(messages.status());
-            done(Swept{*messages, more});
+          std::move(found->ids), request.deadline, /*makes_room=*/true, std::move(step),
+          [more = found->more,
+           done = std::move(done)](absl::StatusOr<SweepOperation::Result> swept) {
+            if (!swept.ok()) return done(swept.status());
+            done(Swept{swept->messages, more || swept->some_failed});
           }));
 }
 

@@ -14,6 +14,8 @@
 
 namespace strata::queue {
 
+// Holds what it was given until that has ended or its reservation has run out; from then on it is
+// like anybody else's, also if its token is used once more.
 class StreamConsumer final : public Consumer {
  public:
   // What it holds when it ends is handed to `give_back`: false: as if the reservation had run out.

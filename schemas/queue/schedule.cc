@@ -85,6 +85,20 @@ absl::StatusOr<ScheduleRecord> ScheduleRecord::Decode(std::string_view key,
   return decoded;
 }
 
+absl::StatusOr<ScheduleHead> ScheduleHead::Decode(std::string_view value) {
+  ScheduleHead head;
+  int found = 0;
+  BsonReader reader(value);
+  while (found < 2 && reader.Next()) {
+    const bool queue = reader.name() == "queue";
+    if (!queue && reader.name() != "next") continue;
+    (queue ? head.incarnation : head.next_time) = reader.Int64();
+    ++found;
+  }
+  if (reader.corrupt() || found < 2) return Corrupt();
+  return head;
+}
+
 absl::Status ValidateTimes(const Schedule& schedule) {
   if (schedule.cron.empty() == (schedule.every.count() == 0)) {
     return Invalid("cron", "exactly one of cron and every is needed");

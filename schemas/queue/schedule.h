@@ -21,6 +21,15 @@ struct ScheduleRecord {
   static absl::StatusOr<ScheduleRecord> Decode(std::string_view key, const store::Record& record);
 };
 
+// What is to be known of a stored schedule before it fires. Its payload is not looked at.
+struct ScheduleHead {
+  int64_t incarnation = 0;
+  UnixMicros next_time = 0;
+
+  // RECORD_CORRUPT.
+  static absl::StatusOr<ScheduleHead> Decode(std::string_view value);
+};
+
 // INVALID_SCHEDULE, INVALID_FIELD: neither or both of cron and every, or one of them is wrong.
 absl::Status ValidateTimes(const Schedule& schedule);
 

@@ -64,11 +64,12 @@ class FireOperation final : public Operation {
     message.priority = schedule.message.priority;
     message.ordering_key = schedule.message.ordering_key;
     message.sequence_number = schedule.message.sequence_number;
-    RETURN_IF_ERROR(PlanPush(draft, place, AtTime(push, place)).status());
+    ASSIGN_OR_RETURN(const Pushed pushed, PlanPush(draft, place, AtTime(push, place)));
     ScheduleRecord fired = *stored;
     fired.schedule.next_time = firing->next_time;
     // False where it stands twice in a batch: then it is the same time, and the same message.
-    fired_ = draft.Join(Keyspace::kQueues, key_, fired.Encode(), stored->stamp);
+    const bool joined = draft.Join(Keyspace::kQueues, key_, fired.Encode(), stored->stamp);
+    fired_ = joined && !pushed.replayed;
     return absl::OkStatus();
   }
   // It is looked at again soon.
@@ -104,9 +105,15 @@ absl::StatusOr<QueueRecordPtr> Schedules::Check(const Schedule& schedule) const 
   return queue;
 }
 
-absl::Status Schedules::CheckCount(const std::string& queue) const {
-  ASSIGN_OR_RETURN(const std::vector<Schedule> all, List(queue, "", kSchedulesMax));
-  if (all.size() < kSchedulesMax) return absl::OkStatus();
+absl::Status Schedules::CheckCount(const QueueRecord& queue) {
+  const auto has_room = [&] {
+    return agenda_.CountOf(queue.name, queue.incarnation) < kSchedulesMax;
+  };
+  RETURN_IF_ERROR(agenda_.Load(/*anyway=*/false));
+  if (has_room()) return absl::OkStatus();
+  // Other servers, and the sweeper, delete schedules too.
+  RETURN_IF_ERROR(agenda_.Load(/*anyway=*/true));
+  if (has_room()) return absl::OkStatus();
   return Error(ErrorReason::kQueueLimit,
                "the queue has " + std::to_string(kSchedulesMax) + " schedules already")
       .With("limit", static_cast<int64_t>(kSchedulesMax));
@@ -124,7 +131,7 @@ void Schedules::TryToCreate(Schedule schedule, int attempts, ScheduleCallback do
       ReadSchedule(environment_->store, key);
   if (!stored.ok()) return done(stored.status());
   if (!*stored) {
-    if (const absl::Status room = CheckCount(schedule.queue); !room.ok()) return done(room);
+    if (const absl::Status room = CheckCount(**queue); !room.ok()) return done(room);
   }
   schedule.next_time = FirstTime(schedule, environment_->clock.Now());
   const ScheduleRecord record{schedule, (*queue)->incarnation, 0};
@@ -137,8 +144,10 @@ void Schedules::TryToCreate(Schedule schedule, int attempts, ScheduleCallback do
   } else {
     batch.Insert(Keyspace::kQueues, key, record.Encode());
   }
-  Commit(std::move(batch), [self = shared_from_this(), schedule = std::move(schedule), attempts,
+  Commit(std::move(batch), [self = shared_from_this(), key, incarnation = record.incarnation,
+                            schedule = std::move(schedule), attempts,
                             done = std::move(done)](absl::StatusOr<bool> committed) mutable {
+    self->agenda_.Mark(key, incarnation);
     if (!committed.ok()) return done(committed.status());
     if (*committed) return done(std::move(schedule));
     if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
@@ -184,15 +193,17 @@ void Schedules::TryToDelete(std::string queue, std::string name, int attempts,
     return done(ScheduleNotFound(queue, name));
   }
   WriteBatch batch;
+  batch.MarkAsRemoval();
   batch.DeleteIf(Keyspace::kQueues, ScheduleKey(queue, name), (*stored)->stamp);
-  Commit(std::move(batch),
-         [self = shared_from_this(), queue = std::move(queue), name = std::move(name), attempts,
-          done = std::move(done)](absl::StatusOr<bool> committed) mutable {
-           if (!committed.ok()) return done(committed.status());
-           if (*committed) return done(absl::OkStatus());
-           if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
-           self->TryToDelete(std::move(queue), std::move(name), attempts + 1, std::move(done));
-         });
+  Commit(std::move(batch), [self = shared_from_this(), incarnation = (*found)->incarnation,
+                            queue = std::move(queue), name = std::move(name), attempts,
+                            done = std::move(done)](absl::StatusOr<bool> committed) mutable {
+    self->agenda_.Mark(ScheduleKey(queue, name), incarnation);
+    if (!committed.ok()) return done(committed.status());
+    if (*committed) return done(absl::OkStatus());
+    if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
+    self->TryToDelete(std::move(queue), std::move(name), attempts + 1, std::move(done));
+  });
 }
 
 // Answers where reads may follow, whether the batch was committed.
@@ -213,27 +224,25 @@ void Schedules::Commit(WriteBatch batch, std::function<void(absl::StatusOr<bool>
 }
 
 absl::StatusOr<UnixMicros> Schedules::Fire(UnixMicros look_again) {
+  RETURN_IF_ERROR(agenda_.Load(/*anyway=*/false));
   const UnixMicros now = environment_->clock.Now();
   UnixMicros next = look_again;
-  const auto cursor = environment_->store.Scan(Keyspace::kQueues, {});
-  for (; cursor->Valid(); cursor->Next()) {
-    if (!IsScheduleKey(cursor->key())) continue;
-    ASSIGN_OR_RETURN(
-        const ScheduleRecord record,
-        ScheduleRecord::Decode(cursor->key(), {store::Bytes(std::string(cursor->value())),
-                                               cursor->stamp(), cursor->position()}));
-    const Schedule& schedule = record.schedule;
-    if (schedule.next_time > now) {
-      next = std::min(next, schedule.next_time);
-      continue;
-    }
+  // What is fired here is looked at until it is stored that it was.
+  for (const std::string& key : agenda_.ToLookAt(now)) {
+    ASSIGN_OR_RETURN(const std::optional<ScheduleRecord> record, agenda_.Read(key));
+    if (!record || record->schedule.next_time > now) continue;
+    const Schedule& schedule = record->schedule;
     const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(schedule.queue);
-    if (!dispatcher.ok() || (*dispatcher)->incarnation() != record.incarnation) continue;
+    if (!dispatcher.ok() || (*dispatcher)->incarnation() != record->incarnation) continue;
+    if (const std::optional<Firing> firing = FiringAt(schedule, now)) {
+      next = std::min(next, firing->next_time);
+    }
     (*dispatcher)
-        ->Do(std::make_shared<FireOperation>(environment_->store, std::string(cursor->key()),
-                                             record.incarnation));
+        ->Do(std::make_shared<FireOperation>(environment_->store, key, record->incarnation));
   }
-  RETURN_IF_ERROR(cursor->status());
+  if (const std::optional<UnixMicros> first = agenda_.NextTime(now)) {
+    next = std::min(next, *first);
+  }
   return next;
 }
 

@@ -9,6 +9,7 @@
 
 #include "schemas/queue/queue_directory.h"
 #include "schemas/queue/queues.h"
+#include "schemas/queue/schedule_agenda.h"
 
 namespace strata::queue {
 
@@ -18,8 +19,11 @@ namespace strata::queue {
 class Schedules : public std::enable_shared_from_this<Schedules> {
  public:
   Schedules(QueueEnvironmentPtr environment, QueueDirectory& directory)
-      : environment_(std::move(environment)), directory_(directory) {}
+      : environment_(std::move(environment)),
+        directory_(directory),
+        agenda_(environment_->store, environment_->clock) {}
 
+  // May read every schedule there is.
   void Create(Schedule schedule, ScheduleCallback done);
   absl::StatusOr<std::vector<Schedule>> List(const std::string& queue,
                                              const std::string& after_name, size_t most) const;
@@ -32,7 +36,7 @@ class Schedules : public std::enable_shared_from_this<Schedules> {
 
  private:
   absl::StatusOr<QueueRecordPtr> Check(const Schedule& schedule) const;
-  absl::Status CheckCount(const std::string& queue) const;
+  absl::Status CheckCount(const QueueRecord& queue);
   void TryToCreate(Schedule schedule, int attempts, ScheduleCallback done);
   void TryToDelete(std::string queue, std::string name, int attempts,
                    std::function<void(absl::Status)> done);
@@ -40,6 +44,7 @@ class Schedules : public std::enable_shared_from_this<Schedules> {
 
   const QueueEnvironmentPtr environment_;
   QueueDirectory& directory_;
+  ScheduleAgenda agenda_;
 };
 
 }  // namespace strata::queue

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/queue/queue_keys.h"
@@ -89,7 +91,49 @@ bool Tally::stale(UnixMicros now) const {
   return !hours_.empty() && hours_.begin()->first * kHour < now + kDay;
 }
 
-absl::StatusOr<Tally::Counts> Tally::Report(const store::Reader& reader, UnixMicros now) {
+// The index as it was before what is under way: a hint that a commit has brought or taken since is
+// not told from one that was counted by its number alone.
+absl::StatusOr<Tally::Seen> Tally::LookAtPresent(const store::Reader& reader, UnixMicros now,
+                                                 const UnderWay& under_way) const {
+  absl::flat_hash_set<std::string_view> coming;
+  absl::flat_hash_map<std::string_view, bool> leaving;  // whether it is of one that is RESERVED
+  for (const std::vector<IndexChange>* changes : under_way.changes) {
+    for (const IndexChange& change : *changes) {
+      const std::optional<Hint> hint = ParseHintKey(change.key);
+      if (!hint || hint->kind != HintKind::kDue) continue;
+      if (hint->number < ready_to_ || hint->number > now) continue;
+      if (IncarnationOf(change.key) != incarnation_) continue;
+      if (change.added) {
+        coming.insert(change.key);
+      } else {
+        leaving.emplace(change.key, change.reserved);
+      }
+    }
+  }
+  Seen seen;
+  int64_t looked_at = 0;
+  for (int32_t priority = 0; priority <= kPriorityMax; ++priority) {
+    const store::Range range{DueBegin(incarnation_, priority, ready_to_),
+                             DueBegin(incarnation_, priority, now + 1)};
+    const auto cursor = reader.Scan(store::Keyspace::kQueueIndex, range);
+    for (; cursor->Valid() && looked_at < kLookedAtMax; cursor->Next(), ++looked_at) {
+      leaving.erase(cursor->key());
+      if (coming.contains(cursor->key())) continue;
+      if (under_way.after != 0 && cursor->position() > under_way.after) continue;
+      ++(IsReserved(cursor->value()) ? seen.due.reserved : seen.due.open);
+    }
+    RETURN_IF_ERROR(cursor->status());
+  }
+  for (const auto& [key, reserved] : leaving) {
+    // What comes and goes with the same commit was never there.
+    if (!coming.contains(key)) ++(reserved ? seen.due.reserved : seen.due.open);
+  }
+  seen.all = looked_at < kLookedAtMax;
+  return seen;
+}
+
+absl::StatusOr<Tally::Counts> Tally::Report(const store::Reader& reader, UnixMicros now,
+                                            const UnderWay& under_way) {
   Advance(now);
   Counts counts;
   counts.ready = ready_;
@@ -102,20 +146,25 @@ absl::StatusOr<Tally::Counts> Tally::Report(const store::Reader& reader, UnixMic
       counts.reserved += bucket.reserved;
     }
   }
-  const auto present = seconds_.find(now / kSecond);
-  if (present == seconds_.end()) return counts;
-  int64_t looked_at = 0;
-  for (int32_t priority = 0; priority <= kPriorityMax; ++priority) {
-    store::Range range{DueBegin(incarnation_, priority, ready_to_),
-                       DueBegin(incarnation_, priority, now + 1)};
-    const auto cursor = reader.Scan(store::Keyspace::kQueueIndex, range);
-    for (; cursor->Valid() && looked_at < kLookedAtMax; cursor->Next(), ++looked_at) {
-      --(IsReserved(cursor->value()) ? counts.reserved : counts.scheduled);
-      ++counts.ready;
-    }
-    RETURN_IF_ERROR(cursor->status());
+  if (const auto present = seconds_.find(now / kSecond); present != seconds_.end()) {
+    ASSIGN_OR_RETURN(const Seen seen, LookAtPresent(reader, now, under_way));
+    // No more than were counted: what others commit is not known to be under way.
+    const int64_t open =
+        std::clamp<int64_t>(seen.due.open, 0, std::max<int64_t>(present->second.open, 0));
+    const int64_t reserved =
+        std::clamp<int64_t>(seen.due.reserved, 0, std::max<int64_t>(present->second.reserved, 0));
+    counts.scheduled -= open;
+    counts.reserved -= reserved;
+    counts.ready += open + reserved;
+    counts.exact = counts.exact && seen.all;
   }
-  if (looked_at == kLookedAtMax) counts.exact = false;
+  // While it counts, and where another server has taken what was not counted, a difference may be
+  // below nothing.
+  for (int64_t* count :
+       {&counts.ready, &counts.scheduled, &counts.reserved, &counts.waiting, &counts.dead}) {
+    counts.exact = counts.exact && *count >= 0;
+    *count = std::max<int64_t>(*count, 0);
+  }
   return counts;
 }
 

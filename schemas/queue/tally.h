@@ -7,8 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/queue/draft.h"
 #include "schemas/store/store.h"
@@ -40,9 +41,15 @@ class Tally {
 
   void Apply(const IndexChange& change);
 
-  // As of `now`, which never goes back. What becomes due within this very second is looked for in
-  // the index. STORE_UNAVAILABLE, RECORD_CORRUPT.
-  absl::StatusOr<Counts> Report(const store::Reader& reader, UnixMicros now);
+  // What a store may show already, and Apply is yet to be told of.
+  struct UnderWay {
+    std::vector<const std::vector<IndexChange>*> changes;
+    store::CommitPosition after = 0;  // what was committed later; 0: commits have no positions
+  };
+  // As of `now`, which never goes back, and of the changes that were applied. What becomes due
+  // within this very second is looked for in the index. STORE_UNAVAILABLE, RECORD_CORRUPT.
+  absl::StatusOr<Counts> Report(const store::Reader& reader, UnixMicros now,
+                                const UnderWay& under_way);
 
   // An hour has come near that holds messages, and is to be told by the second: count anew.
   bool stale(UnixMicros now) const;
@@ -55,6 +62,13 @@ class Tally {
   void Count(std::string_view key, bool reserved, int64_t by);
   void CountDue(UnixMicros due, bool reserved, int64_t by);
   void Advance(UnixMicros now);
+  // How many of the present second are due, as far as it could be seen.
+  struct Seen {
+    Bucket due;
+    bool all = true;
+  };
+  absl::StatusOr<Seen> LookAtPresent(const store::Reader& reader, UnixMicros now,
+                                     const UnderWay& under_way) const;
 
   const int64_t incarnation_;
   const UnixMicros hours_from_;        // dues from here on are counted by the hour

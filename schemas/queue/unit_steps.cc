@@ -21,9 +21,11 @@ struct QueueUnitSteps::Shared {
   QueueDirectory& directory;
   const std::vector<Acknowledgement> acknowledge;
   const std::vector<Push> pushes;
+  const absl::Status refusal;
 
-  std::mutex mutex;  // guards what follows
-  Changes changes;   // of the plan made last
+  std::mutex mutex;            // guards what follows
+  Changes changes;             // of the plan made last
+  std::vector<bool> replayed;  // in that plan, of the pushes
   int attempts = 0;
 
   absl::Status Plan(const versioning::ReadContext& context, store::WriteBatch& batch);
@@ -42,9 +44,13 @@ absl::StatusOr<QueueRecordPtr> QueueUnitSteps::Shared::QueueOf(const store::Read
 
 absl::Status QueueUnitSteps::Shared::Plan(const versioning::ReadContext& context,
                                           store::WriteBatch& batch) {
+  RETURN_IF_ERROR(refusal);
   Draft draft(context.reader, true);
+  std::vector<bool> pushed_before;
+  bool first = false;
   {
     const std::lock_guard lock(mutex);
+    first = attempts == 0;
     draft.Forget(environment->clock.Now(), attempts++);
   }
   const auto steps = [&]() -> absl::Status {
@@ -58,7 +64,13 @@ absl::Status QueueUnitSteps::Shared::Plan(const versioning::ReadContext& context
       if (!queue.ok()) return InField(queue.status(), field);
       draft.Require(**queue);
       const Place place{**queue, nullptr, dispatcher->NextTime()};
-      const absl::Status planned = PlanAcknowledge(draft, place, token, true).status();
+      // What has changed since is found out by the guard, and then read.
+      if (first) dispatcher->TellKnown(token.message, draft);
+      absl::Status planned = PlanAcknowledge(draft, place, token, true).status();
+      if (!planned.ok()) {
+        ASSIGN_OR_RETURN(const bool otherwise, draft.Verify(token.message));
+        if (otherwise) planned = PlanAcknowledge(draft, place, token, true).status();
+      }
       if (!planned.ok()) return InField(planned, field);
     }
     for (size_t i = 0; i < pushes.size(); ++i) {
@@ -68,8 +80,12 @@ absl::Status QueueUnitSteps::Shared::Plan(const versioning::ReadContext& context
       if (!queue.ok()) return InField(queue.status(), field + ".queue");
       draft.Require(**queue);
       const Place place{**queue, nullptr, dispatcher->NextTime()};
-      const absl::Status planned = PlanPush(draft, place, AtTime(push, place)).status();
+      NewMessage message = AtTime(push, place);
+      const absl::Status planned = CheckExpiry(draft, place, message);
       if (!planned.ok()) return InField(planned, field + ".message");
+      const absl::StatusOr<Pushed> pushed = PlanPush(draft, place, std::move(message));
+      if (!pushed.ok()) return InField(pushed.status(), field + ".message");
+      pushed_before.push_back(pushed->replayed);
     }
     return absl::OkStatus();
   };
@@ -79,15 +95,19 @@ absl::Status QueueUnitSteps::Shared::Plan(const versioning::ReadContext& context
   RETURN_IF_ERROR(planned);
   const std::lock_guard lock(mutex);
   changes = {std::move(taken.index), std::move(taken.written), 0};
+  replayed = std::move(pushed_before);
   return absl::OkStatus();
 }
 
 QueueUnitSteps::QueueUnitSteps(QueueEnvironmentPtr environment, QueueDirectory& directory,
-                               std::vector<Acknowledgement> acknowledge, std::vector<Push> pushes)
+                               std::vector<Acknowledgement> acknowledge, std::vector<Push> pushes,
+                               absl::Status refusal)
     : shared_(new Shared{std::move(environment),
                          directory,
                          std::move(acknowledge),
                          std::move(pushes),
+                         std::move(refusal),
+                         {},
                          {},
                          {},
                          0}) {}
@@ -102,13 +122,21 @@ void QueueUnitSteps::Committed(store::CommitPosition position) {
   const Doors::Visit visit(shared_->environment->doors);
   if (!visit.let_in()) return;
   Changes changes;
+  std::vector<bool> replayed;
   {
     const std::lock_guard lock(shared_->mutex);
     changes = std::move(shared_->changes);
+    replayed = std::move(shared_->replayed);
   }
   changes.position = position;
   constexpr int64_t kNobody = 0;
   shared_->directory.Tell(changes, kNobody);
+  for (const Acknowledgement& acknowledged : shared_->acknowledge) {
+    acknowledged.dispatcher->Count(0, 1);
+  }
+  for (size_t i = 0; i < replayed.size(); ++i) {
+    if (!replayed[i]) shared_->pushes[i].dispatcher->Count(1, 0);
+  }
 }
 
 std::vector<MessageId> QueueUnitSteps::pushed() const {

@@ -22,8 +22,11 @@ class QueueUnitSteps final : public UnitSteps {
     Token token;
   };
 
+  // `refusal`: what the plan is to answer. A unit that was done before is answered before it is
+  // asked for its plan, though its queues may be gone since.
   QueueUnitSteps(QueueEnvironmentPtr environment, QueueDirectory& directory,
-                 std::vector<Acknowledgement> acknowledge, std::vector<Push> pushes);
+                 std::vector<Acknowledgement> acknowledge, std::vector<Push> pushes,
+                 absl::Status refusal = absl::OkStatus());
 
   versioning::JoinedPlan plan() override;
   void Committed(store::CommitPosition position) override;

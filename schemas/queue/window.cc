@@ -24,10 +24,11 @@ absl::Status Window::Fill(const store::Reader& reader, UnixMicros now, int32_t p
   const auto cursor =
       reader.Scan(store::Keyspace::kQueueIndex, DueRange(incarnation_, priority, after));
   UnixMicros next_due = kNever;
+  size_t fetched = 0;
   for (; cursor->Valid(); cursor->Next()) {
     const std::optional<Hint> hint = ParseHintKey(cursor->key());
     if (!hint) continue;
-    if (hint->number > now || rank.fresh.size() >= kHintsMax) {
+    if (hint->number > now || rank.fresh.size() >= kHintsMax || ++fetched > kFetchedMax) {
       next_due = hint->number;
       break;
     }
@@ -44,6 +45,10 @@ void Window::LookAnew() {
     rank.known_to.reset();
     rank.next_due = std::numeric_limits<UnixMicros>::min();
   }
+}
+
+void Window::Clear() {
+  for (Rank& rank : ranks_) rank = Rank();
 }
 
 void Window::Insert(Rank& rank, const Place& place, bool suspect) {

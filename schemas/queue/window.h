@@ -27,6 +27,8 @@ class Window {
   static constexpr size_t kHintsMax = 1'024;
   // Suspects (below) of one priority; more of them are left for the next time all is looked at.
   static constexpr size_t kSuspectsMax = 4'096;
+  // Hints read at once: behind many suspects the fresh ones are found by the next calls.
+  static constexpr size_t kFetchedMax = 16'384;
   static constexpr UnixMicros kNever = std::numeric_limits<UnixMicros>::max();
 
   struct Entry {
@@ -40,6 +42,8 @@ class Window {
   absl::Status Fill(const store::Reader& reader, UnixMicros now);
   // The next Fill begins at the first hint of each priority.
   void LookAnew();
+  // Gives back its memory, and looks anew.
+  void Clear();
 
   // The first of them, or the first that is no suspect. The entries stay until they are taken.
   std::optional<Entry> First(bool suspects) const;

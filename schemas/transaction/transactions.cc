@@ -106,6 +106,7 @@ void Transactions::Impl::CommitAtOnce(CommitRequest request, std::string fingerp
   if (remembered) unit.request_fingerprint = std::move(fingerprint);
   unit.reads = std::move(request.reads);
   unit.joined = std::move(request.joined);
+  unit.joined_answer = std::move(request.joined_answer);
   unit.change = std::move(request.change);
   unit.max_attempts = request.max_attempts;
   unit.validate_only = request.validate_only;
@@ -128,8 +129,8 @@ void Transactions::Impl::CommitAtOnce(CommitRequest request, std::string fingerp
   documents_.Commit(std::move(unit), [id = std::move(id), done = std::move(done)](
                                          absl::StatusOr<versioning::UnitResult> result) {
     if (!result.ok()) return done(result.status());
-    done(Committed{id, std::move(result->changes), result->position, result->attempts,
-                   result->replayed});
+    done(Committed{id, std::move(result->changes), std::move(result->joined_answer),
+                   result->position, result->attempts, result->replayed});
   });
 }
 

@@ -33,6 +33,7 @@ struct CommitRequest {
   std::vector<versioning::ReadCheck> reads;
   std::vector<versioning::JoinedPlan> joined;  // in one commit only; without any there are writes
   std::string joined_fingerprint;       // equal iff what is joined is, as far as a request says it
+  std::string joined_answer;            // as of a UnitRequest
   std::optional<TransactionMode> mode;  // none: one commit where the engine can, else two phases
   versioning::ChangeInfo change;
   std::string request_id;  // empty: none
@@ -49,6 +50,7 @@ struct CommitRequest {
 struct Committed {
   std::string transaction_id;
   std::vector<versioning::WriteResult> results;  // in the order of the writes
+  std::string joined_answer;                     // as of a UnitResult
   store::CommitPosition position = 0;
   int attempts = 0;
   bool replayed = false;

@@ -1,6 +1,7 @@
 #include "schemas/versioning/audit.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "schemas/base/error.h"
@@ -9,6 +10,7 @@
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/document_view.h"
 #include "schemas/versioning/ledger.h"
+#include "schemas/versioning/ledger_entries.h"
 #include "schemas/versioning/ledger_floor.h"
 #include "schemas/versioning/names.h"
 #include "schemas/versioning/version_pairs.h"
@@ -131,14 +133,14 @@ class AuditCursor::Walk {
   std::optional<LedgerPlace> resume_at_;
 };
 
-// Over the versions of one document, upward.
+// Over the versions of one document.
 class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
  public:
   DocumentWalk(store::Store& store, Collections& collections, const AuditQuery& query)
       : CollectionWalk(store, collections, query.collection, query.stopped),
         query_(query),
         name_{query.collection, query.id},
-        next_(std::max<int64_t>(1, query.resume_at.version)) {}
+        next_(query.resume_at.version) {}
 
   bool Next() override { return CollectionWalk::Next(); }
   const absl::Status& status() const override { return CollectionWalk::status(); }
@@ -151,9 +153,15 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
     if (reader().context().capabilities.commit_positions) {
       ASSIGN_OR_RETURN(floor_, ReadLedgerFloor(store));
     }
-    versions_.emplace(*document_, VersionRange{next_, document_->newest(), false}, Part::kHeader,
-                      query_.include_changes);
+    versions_.emplace(*document_, Rest(), Part::kHeader, query_.include_changes);
     return absl::OkStatus();
+  }
+
+  VersionRange Rest() const {
+    const int64_t newest = document_->newest();
+    if (!query_.newest_first) return {std::max<int64_t>(1, next_), newest, false};
+    if (passed_all_) return {};
+    return {1, next_ == 0 ? newest : std::min(next_, newest), true};
   }
 
   absl::StatusOr<bool> Advance() override {
@@ -165,7 +173,8 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
       if (Stopped(stopped())) return StoppedError();
       const bool asked_for = IsAskedFor(query_, version.header);
       if (asked_for) RETURN_IF_ERROR(FillRow(version));
-      next_ = number + 1;
+      next_ = query_.newest_first ? number - 1 : number + 1;
+      passed_all_ = next_ == 0;
       if (!asked_for) continue;
       resume_at_ = row_.place;
       return true;
@@ -195,7 +204,8 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
 
   const AuditQuery& query_;
   const DocumentName name_;
-  int64_t next_;  // of a walk that begins anew
+  int64_t next_;  // of a walk that begins anew; 0: the first one
+  bool passed_all_ = false;
   int64_t examined_ = 0;
   std::optional<DocumentView> document_;
   LedgerFloor floor_;
@@ -203,7 +213,7 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
   std::optional<VersionPairs> versions_;
 };
 
-// Over the ledger, upward.
+// Over the ledger.
 class AuditCursor::LedgerWalk final : public Walk {
  public:
   LedgerWalk(store::Store& store, Collections& collections, const AuditQuery& query)
@@ -223,25 +233,28 @@ class AuditCursor::LedgerWalk final : public Walk {
     reader_ = store_.Snapshot();
     details_.emplace(collections_, ReadContext{*reader_, store_.capabilities(), &limits_});
     ASSIGN_OR_RETURN(const LedgerFloor floor, ReadLedgerFloor(*reader_));
-    LedgerPlace begin = query_.resume_at;
-    if (begin.position == 0) begin.position = floor.position;
+    const LedgerPlace& begin = query_.resume_at;
     // The entry that it names comes next.
-    if (begin.position < floor.position) {
+    if (begin.position != 0 && begin.position < floor.position) {
       return PositionTrimmed("page_token", begin.position, floor.trimmed);
     }
-    if (query_.start_time) {
-      ASSIGN_OR_RETURN(const store::CommitPosition first,
-                       FirstPositionSince(*reader_, *query_.start_time));
-      if (first > begin.position) begin = {first, 0, 0};
+    LedgerSpan span{query_.start_time, query_.end_time};
+    if (query_.newest_first) {
+      // Where a walk over versions stood, its version says what was passed (WasPassed).
+      const uint32_t index =
+          begin.version == 0 ? begin.index : std::numeric_limits<uint32_t>::max();
+      ASSIGN_OR_RETURN(entries_,
+                       LedgerDownward(*reader_, begin.position, index, floor.position, span));
+      return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(end_, ReadLedgerTail(*reader_));
-    entries_.emplace(*reader_, begin.position, begin.index);
+    ASSIGN_OR_RETURN(entries_, LedgerUpward(*reader_, std::max(begin.position, floor.position),
+                                            begin.index, span));
     return absl::OkStatus();
   }
 
   absl::StatusOr<bool> Advance() {
-    if (!entries_) RETURN_IF_ERROR(Begin());
-    while (entries_->Next() && !IsAllTooLate()) {
+    if (entries_ == nullptr) RETURN_IF_ERROR(Begin());
+    while (entries_->Next()) {
       resume_at_ = LedgerPlace{entries_->position(), entries_->index(), 0};
       if (examined_++ == kExaminedMax) return false;
       if (Stopped(query_.stopped)) return StoppedError();
@@ -256,19 +269,9 @@ class AuditCursor::LedgerWalk final : public Walk {
 
   // Of the commit that a walk over versions stood in, whose index it may not have known.
   bool WasPassed(const store::LedgerEntryView& entry) const {
-    return entries_->position() == query_.resume_at.position &&
-           entry.version < query_.resume_at.version;
-  }
-
-  // A block at a time: of each the ledger knows whether all that follows is too late.
-  bool IsAllTooLate() {
-    const store::LedgerTail& block = entries_->tail();
-    if (query_.end_time && before_ && before_->last != block.last &&
-        AllLater(*before_, end_, *query_.end_time)) {
-      return true;
-    }
-    before_ = block;
-    return false;
+    const LedgerPlace& begin = query_.resume_at;
+    if (begin.version == 0 || entries_->position() != begin.position) return false;
+    return query_.newest_first ? entry.version > begin.version : entry.version < begin.version;
   }
 
   absl::StatusOr<bool> FillRow(const store::LedgerEntryView& entry) {
@@ -289,9 +292,7 @@ class AuditCursor::LedgerWalk final : public Walk {
   const ReadLimits limits_;
   std::unique_ptr<store::Reader> reader_;
   std::optional<LedgerDetails> details_;
-  store::LedgerTail end_;  // the ledger's
-  std::optional<LedgerCursor> entries_;
-  std::optional<store::LedgerTail> before_;  // with the block of the entry before
+  std::unique_ptr<LedgerEntries> entries_;
   int64_t examined_ = 0;
   bool ended_ = false;
   absl::Status status_;

@@ -37,6 +37,7 @@ struct AuditQuery {
   std::string request_id;              // empty: all
   std::string transaction_id;          // empty: all
   LedgerPlace resume_at;
+  bool newest_first = false;
   bool include_changes = false;
   StopCheck stopped = {};  // asked for each version or entry that is looked at; then CANCELLED
 };

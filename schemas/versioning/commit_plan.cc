@@ -87,6 +87,7 @@ void RememberUnit(const Round& round, const PendingUnit& unit, WriteBatch& batch
   record.create_time = record.last_modified = unit.time;
   record.change = unit.request.change;
   record.fingerprint = unit.request.request_fingerprint;
+  record.joined_answer = unit.request.joined_answer;
   record.participants.reserve(unit.writes.size());
   for (const PendingWrite& write : unit.writes) {
     const CollectionPtr& collection = round.documents[write.document].collection;

@@ -381,6 +381,7 @@ absl::StatusOr<std::optional<UnitResult>> Decider::ReplayUnit(const Round& round
   UnitResult result;
   result.attempts = unit.attempts;
   result.replayed = true;
+  result.joined_answer = record->joined_answer;
   result.position = record->position;
   result.changes.reserve(unit.writes.size());
   for (size_t i = 0; i < unit.writes.size(); ++i) {

@@ -145,6 +145,8 @@ absl::StatusOr<TransactionRecord> DecodeRecord(std::string_view value, bool with
       record.lost = reader.Bool();
     } else if (name == "applied") {
       record.applied_position = reader.Int64();
+    } else if (name == "answer") {
+      record.joined_answer = reader.Binary();
     } else {
       return Corrupt();
     }
@@ -181,6 +183,7 @@ std::string TransactionRecord::Encode() const {
   if (!cause.empty()) builder.String("cause", cause);
   if (lost) builder.Bool("lost", true);
   if (applied_position != 0) builder.Int64("applied", applied_position);
+  if (!joined_answer.empty()) builder.Binary("answer", joined_answer);
   return builder.Take();
 }
 

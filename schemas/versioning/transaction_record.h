@@ -5,7 +5,7 @@
 //       actor, for, reason: string, labels: { name: string … }, fingerprint: binary,
 //       participants: [ { collection: string, incarnation: int64, id: string, base: int64,
 //                         version: int64, changed: bool, stale: bool, note: int32 } … ],
-//       data: [ binary … ], cause: string, lost: bool, applied: int64 }
+//       data: [ binary … ], cause: string, lost: bool, applied: int64, answer: binary }
 //   transactions record (key: "o" id) = { }      a hint: that transaction is not finished
 //
 // Members that are empty or 0 are left out. A transaction of one commit has its record from that
@@ -66,6 +66,7 @@ struct TransactionRecord {
   bool lost = false;  // … namely because another was faster: whoever asked may begin again
   // Of the commit that applied it, once it is done; 0 in one commit, which is that commit itself.
   store::CommitPosition applied_position = 0;
+  std::string joined_answer;           // of a unit's request
   store::Stamp stamp = 0;              // as read; not part of the value
   store::CommitPosition position = 0;  // as read: of the commit that wrote the record
 

@@ -162,6 +162,7 @@ struct UnitRequest {
   std::vector<Change> changes;  // no document twice
   std::vector<ReadCheck> reads;
   std::vector<JoinedPlan> joined;
+  std::string joined_answer;        // what is joined, for whoever asks again; opaque here
   std::string transaction_id;       // of every version that it makes; never empty
   std::string request_fingerprint;  // empty: it is not remembered
   ChangeInfo change;                // of the whole, for its record
@@ -174,6 +175,7 @@ struct UnitRequest {
 
 struct UnitResult {
   std::vector<WriteResult> changes;  // in the order of the request's
+  std::string joined_answer;         // of the request that was the first, where it is `replayed`
   store::CommitPosition position = 0;
   int attempts = 0;
   bool replayed = false;

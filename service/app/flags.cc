@@ -226,6 +226,24 @@ void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
       ->check(CLI::Range(1, 256));
 }
 
+void AddHttp(CLI::App& app, ServerOptions::Http& http) {
+  const std::string group = "Port for people";
+  Add(app, group, "http-listen", http.listen,
+      "address to serve pages and calls by HTTP on, to browsers\nand curl (default: none)")
+      ->type_name("HOST:PORT")
+      ->check(
+          [](const std::string& listen) { return listen.empty() ? "is empty" : std::string(); });
+  Add(app, group, "http-access", http.access,
+      "read or all: what may be called there by whoever may\ncall it at all")
+      ->type_name("ACCESS")
+      ->check(CLI::IsMember({"read", "all"}));
+  app.add_option("--http-host", http.hosts,
+                 "another name that it is called by, or several, with\ncommas between them")
+      ->delimiter(',')
+      ->type_name("NAME")
+      ->group(group);
+}
+
 void AddSecurity(CLI::App& app, ServerOptions& server) {
   const std::string group = "Security";
   SecurityOptions& security = server.security;
@@ -379,6 +397,7 @@ std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
   AddDocuments(app, texts, flags.server);
   AddTransactions(app, texts);
   AddNetwork(app, flags.server, texts);
+  AddHttp(app, flags.server.http);
   AddSecurity(app, flags.server);
   AddLog(app, texts);
   TokenCommand token;

@@ -44,6 +44,10 @@ int Serve(const Flags& flags) {
               (*server)->address().c_str(), EngineText(flags.server).c_str(),
               in_memory ? "in memory only" : flags.server.data.c_str(),
               SecurityText(flags.server.security).c_str());
+  if (!(*server)->http_address().empty()) {
+    std::printf("stratad: people find it at %s (access: %s)\n", (*server)->http_address().c_str(),
+                flags.server.http.access.c_str());
+  }
   std::fflush(stdout);
   AwaitEnd(signals, [&] { (*server)->Reload(); });
   // Whoever asks twice is in a hurry; nothing acknowledged is lost by that either.

@@ -183,6 +183,12 @@ absl::Status SecurityFiles::Open() {
   return absl::OkStatus();
 }
 
+// Of a mutex of its own, as the other is held while files are read.
+std::shared_ptr<const security::CertificateTexts> SecurityFiles::certificates() const {
+  const std::lock_guard lock(certificates_mutex_);
+  return certificates_;
+}
+
 void SecurityFiles::Look() { LookAtAll(false); }
 
 void SecurityFiles::Reload() { LookAtAll(true); }
@@ -242,6 +248,10 @@ void SecurityFiles::Use(Kind kind) {
     access_.Use(in_use_.rules);
   } else {
     warned_.reset();
+    {
+      const std::lock_guard lock(certificates_mutex_);
+      certificates_ = std::make_shared<const security::CertificateTexts>(in_use_.certificates);
+    }
     if (credentials_ != nullptr) return credentials_->Use(in_use_.certificates);
     credentials_ = std::make_shared<server::TlsCredentials>(options_.client_certificates(),
                                                             in_use_.certificates);

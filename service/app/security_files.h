@@ -51,6 +51,9 @@ class SecurityFiles {
   // Null without a certificate. Outlives the server that it is given.
   std::shared_ptr<server::TlsCredentials> credentials() const { return credentials_; }
 
+  // In use now; another pointer when they have changed. Null without any. Thread-safe.
+  std::shared_ptr<const security::CertificateTexts> certificates() const;
+
   // Uses what has changed since the last look. What cannot be used changes nothing. Either is
   // logged, once; so is, each day, a certificate that soon expires. Blocks while it reads.
   // Thread-safe.
@@ -97,7 +100,9 @@ class SecurityFiles {
   const Clock& clock_;
   security::Access& access_;
   std::shared_ptr<server::TlsCredentials> credentials_;
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex certificates_mutex_;
+  std::shared_ptr<const security::CertificateTexts> certificates_;  // guarded by it
+  std::mutex mutex_;                                                // guards what follows
   std::vector<Part> parts_;
   Said in_use_;
   std::optional<std::chrono::steady_clock::time_point> warned_;  // of the certificate in use

@@ -23,6 +23,7 @@
 #include "schemas/versioning/ledger_floor.h"
 #include "schemas/versioning/ledger_migration.h"
 #include "schemas/versioning/ledger_trimming.h"
+#include "service/app/build_commit.h"
 #include "service/app/executor.h"
 #include "service/observability/access_log.h"
 #include "service/observability/clock_watch.h"
@@ -82,6 +83,17 @@ versioning::DocumentsOptions ToDocumentsOptions(const ServerOptions& options) {
   return made;
 }
 
+rpc::ServerInfo ToServerInfo(const ServerOptions& options) {
+  const engines::Engine* const engine = engines::FindEngine(options.engine);
+  return {.version = STRATA_VERSION,
+          .commit = std::string(kBuildCommit),
+          .engine = options.engine,
+          .storage_format = engine == nullptr ? 0 : engine->format,
+          .start_time = options.clock->Now(),
+          .message_bytes_max = options.loop.request_bytes_max,
+          .reflection = options.reflection};
+}
+
 // What is of no use without the other.
 struct Needs {
   std::string_view option;
@@ -99,6 +111,49 @@ absl::Status CheckPairs(const SecurityOptions& security) {
     if (pair.value.empty() || !pair.other_value.empty()) continue;
     return OptionError(pair.option,
                        pair.value + " is of no use without --" + std::string(pair.other));
+  }
+  return absl::OkStatus();
+}
+
+// Addresses need not be named: the one that a connection comes to is known.
+bool IsHostName(const std::string& name) {
+  return !name.empty() && name.size() <= 253 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+           c == '-' || c == '_';
+  });
+}
+
+absl::Status CheckHttp(const ServerOptions& options) {
+  const ServerOptions::Http& http = options.http;
+  for (const std::string& name : http.hosts) {
+    if (IsHostName(name)) continue;
+    return OptionError("http-host", name +
+                                        " is no name of a host, without scheme, port and path, "
+                                        "such as strata.example.org");
+  }
+  if (http.listen.empty()) {
+    if (http.access != "read" || !http.hosts.empty()) {
+      return OptionError(http.hosts.empty() ? "http-access" : "http-host",
+                         "is of no use without --http-listen");
+    }
+    return absl::OkStatus();
+  }
+  const std::optional<Address> address = SplitAddress(http.listen);
+  if (!address) return OptionError("http-listen", "not HOST:PORT: " + http.listen);
+  if (!IsLoopback(address->host) && !options.security.encrypted() && !options.insecure) {
+    return OptionError("http-listen", http.listen +
+                                          " is reachable from other machines and traffic is not "
+                                          "encrypted; use --tls-certificate or a loopback "
+                                          "address, or say --insecure");
+  }
+  if (!options.security.tokens.empty() && !options.security.encrypted() &&
+      !IsLoopback(address->host)) {
+    return OptionError("http-listen", http.listen +
+                                          " would have tokens sent unencrypted; use "
+                                          "--tls-certificate, or a loopback address");
+  }
+  if (http.access != "read" && http.access != "all") {
+    return OptionError("http-access", "must be read or all, not " + http.access);
   }
   return absl::OkStatus();
 }
@@ -140,6 +195,7 @@ absl::Status CheckOptions(const ServerOptions& options) {
                                      "say --insecure");
   }
   RETURN_IF_ERROR(CheckSecurity(options.security, loopback));
+  RETURN_IF_ERROR(CheckHttp(options));
   if (versioning::FindStrategy(options.default_strategy) == nullptr) {
     return OptionError("default-strategy", "no strategy " + options.default_strategy +
                                                "; there are " + StrategyNames());
@@ -183,6 +239,9 @@ constexpr std::chrono::minutes kTrimInterval{1};
 // For what those who consumed had, at the end.
 constexpr std::chrono::seconds kGiveBackPatience{5};
 
+// For callers over HTTP to hear how their calls ended.
+constexpr std::chrono::milliseconds kHttpEndPatience{500};
+
 // In the order of making; each is used by those below it. The executors come first because work
 // that the store finishes late may still schedule more, which a stopped executor drops. There are
 // three so that nothing that takes long holds up what somebody waits for: scans, verification and
@@ -197,7 +256,8 @@ struct Server::Parts {
         prompt(made->capabilities().blocking_reads ? kPromptThreadsWhereReadsBlock
                                                    : kPromptThreads),
         feed_threads(kFeedThreads),
-        store(std::move(made)) {}
+        store(std::move(made)),
+        info(ToServerInfo(options)) {}
 
   const ServerOptions options;
   observability::ClockWatch clock_watch;
@@ -219,14 +279,18 @@ struct Server::Parts {
   std::optional<queue::EnrollmentSinks> enrollment_sinks;
   std::optional<observability::Health> health;
   std::optional<rpc::Reflection> reflection;
+  const rpc::ServerInfo info;
   std::optional<rpc::Services> services;
   observability::AccessLog access_log;
   std::unique_ptr<server::ServerLoop> loop;
   std::string address;
+  std::unique_ptr<http::Port> http_port;
+  std::string http_address;
   bool drained = false;
   std::atomic<bool> stopping = false;
 
   absl::Status Serve();
+  absl::Status ServeHttp();
   void Watch();
   void WatchFiles();
   void TrimLedger();
@@ -286,7 +350,7 @@ absl::Status Server::Parts::Serve() {
   reflection.emplace(names);
   services.emplace(rpc::Services{
       *documents, *enrollments, *transactions, *leases, *feed, *subscriptions, *queues,
-      *versioning::FindStrategy(options.default_strategy), *health, *reflection, access,
+      *versioning::FindStrategy(options.default_strategy), *health, *reflection, access, info,
       options.loop.unary_deadline, options.loop.connection_age_max});
   // What cannot be counted now keeps nobody from reading; whoever makes a collection tries again.
   if (const absl::Status counted = documents->collections().Count(); !counted.ok()) {
@@ -317,9 +381,33 @@ absl::Status Server::Parts::Serve() {
                                        readers,
                                        options.executor_threads}));
   address = SplitAddress(options.loop.listener.listen)->host + ":" + std::to_string(loop->port());
+  if (!options.http.listen.empty()) RETURN_IF_ERROR(ServeHttp());
   Watch();
   if (security_files.any()) prompt.Schedule(SecurityFiles::kInterval, [this] { WatchFiles(); });
   health->SetServing(true);
+  return absl::OkStatus();
+}
+
+absl::Status Server::Parts::ServeHttp() {
+  const std::string host = SplitAddress(options.http.listen)->host;
+  const http::PortOptions port_options = {.listen = options.http.listen,
+                                          .loopback = IsLoopback(host),
+                                          .reads_only = options.http.access != "all",
+                                          .hosts = options.http.hosts,
+                                          .limits = options.http.limits};
+  http::PortParts parts;
+  parts.channel = loop->InProcessChannel();
+  parts.introduction_key = loop->introduction_key();
+  parts.services = rpc::ServiceNames(options.reflection);
+  parts.version = info.version;
+  parts.commit = info.commit;
+  if (options.security.encrypted()) {
+    parts.tls = std::make_unique<http::TlsContext>(
+        options.security.client_certificates(), [this] { return security_files.certificates(); });
+  }
+  ASSIGN_OR_RETURN(http_port, http::Port::Start(port_options, std::move(parts)));
+  http_address = (options.security.encrypted() ? "https://" : "http://") + host + ":" +
+                 std::to_string(http_port->port()) + "/";
   return absl::OkStatus();
 }
 
@@ -327,11 +415,15 @@ void Server::Parts::Drain() {
   if (std::exchange(drained, true)) return;
   if (loop != nullptr) {
     health->SetServing(false);
+    if (http_port != nullptr) http_port->Drain();
     leases->StopWaiting();
     enrollment_sinks.reset();
     queues->StopWaiting();
     subscriptions->StopConsumers();
-    loop->Shutdown(options.grace);
+    loop->Shutdown(options.grace, [this] {
+      if (http_port != nullptr) http_port->AwaitAnswers(kHttpEndPatience);
+    });
+    if (http_port != nullptr) http_port->Stop();
     if (!subscriptions->AwaitGone(kGiveBackPatience)) {
       Log(LogLevel::kWarning,
           "partitions of subscriptions are not given back; others wait for them");
@@ -382,12 +474,22 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
        {"engine", EngineText(options)},
        {"data", options.data},
        {"security", SecurityText(options.security)}});
+  if (!options.http.listen.empty()) {
+    Log(LogLevel::kInfo, "serving people",
+        {{"address", server->http_address()}, {"access", options.http.access}});
+  }
   return server;
 }
 
 Server::~Server() { Shutdown(); }
 
 int Server::port() const { return parts_->loop->port(); }
+
+int Server::http_port() const {
+  return parts_->http_port == nullptr ? 0 : parts_->http_port->port();
+}
+
+const std::string& Server::http_address() const { return parts_->http_address; }
 
 const std::string& Server::address() const { return parts_->address; }
 

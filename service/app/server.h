@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,6 +18,7 @@
 #include "schemas/versioning/strategy.h"
 #include "service/app/security_files.h"
 #include "service/engines/engines.h"
+#include "service/http/port.h"
 #include "service/server/server_loop.h"
 
 namespace strata::app {
@@ -42,6 +44,15 @@ struct ServerOptions {
   server::LoopOptions loop;
   bool insecure = false;   // listens beyond loopback without TLS
   bool reflection = true;  // tells what services there are
+
+  // The port for people and their browsers.
+  struct Http {
+    std::string listen{};              // HOST:PORT; empty: there is none
+    std::string access = "read";       // or "all": whether it only reads, whatever callers may do
+    std::vector<std::string> hosts{};  // other names that it is called by
+    http::Limits limits{};
+  };
+  Http http;
 
   // Who may call. With a certificate, loop.credentials do not count.
   SecurityOptions security;
@@ -83,6 +94,10 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   int port() const;
+  // Of ServerOptions::http; 0: there is none.
+  int http_port() const;
+  // Where people find it: "http://127.0.0.1:8080/". Empty: nowhere.
+  const std::string& http_address() const;
   // HOST:PORT that a client reaches it by.
   const std::string& address() const;
 

@@ -60,6 +60,7 @@ struct OpenOptions {
 struct Engine {
   std::string_view name;
   std::span<const EngineOption> options;
+  int format;  // the number of the layout that it keeps data in; 0: it keeps none
   absl::StatusOr<std::unique_ptr<store::Store>> (*open)(const OpenOptions& options);
 };
 

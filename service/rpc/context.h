@@ -2,7 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <string>
 
+#include "schemas/base/clock.h"
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/feed/feed.h"
 #include "schemas/feed/subscriptions.h"
@@ -23,6 +26,17 @@ using server::Stream;
 
 class Reflection;
 
+// What a server says of itself.
+struct ServerInfo {
+  std::string version;
+  std::string commit;  // that it was built from; empty: unknown
+  std::string engine;
+  int storage_format = 0;  // 0: the engine keeps nothing
+  UnixMicros start_time = 0;
+  size_t message_bytes_max = 0;
+  bool reflection = true;  // among its services
+};
+
 // What the handlers of all services have in common. Outlives every call.
 struct Services {
   versioning::Documents& documents;
@@ -36,6 +50,7 @@ struct Services {
   observability::Health& health;
   const Reflection& reflection;
   security::Access& access;
+  const ServerInfo& info;
   std::chrono::milliseconds deadline;           // for each message of a stream, as for a call
   std::chrono::milliseconds stream_age_max{0};  // the server ends an older one; 0: none
 };

@@ -404,6 +404,17 @@ void FillStatistics(const queue::QueueStatistics& statistics, wire::QueueStatist
   filled.set_exact(statistics.exact);
 }
 
+void FillCounts(const queue::QueueCounts& counts, wire::QueueCounts& filled) {
+  filled.set_pushed(counts.pushed);
+  filled.set_handed_out(counts.handed_out);
+  filled.set_acknowledged(counts.acknowledged);
+  filled.set_rolled_back(counts.rolled_back);
+  filled.set_died(counts.died);
+  filled.set_races_lost(counts.races_lost);
+  filled.set_commits(counts.commits);
+  filled.set_operations(counts.operations);
+}
+
 absl::Status FillMessage(const queue::MessageView& message, wire::Encoding encoding,
                          wire::QueueMessage& filled) {
   const queue::Message& record = message.message;

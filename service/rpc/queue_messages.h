@@ -82,6 +82,7 @@ absl::StatusOr<queue::RollbackRequest> ToRollback(std::string_view field, const 
 // From the domain.
 void FillQueue(const queue::Queue& queue, wire::Queue& filled);
 void FillStatistics(const queue::QueueStatistics& statistics, wire::QueueStatistics& filled);
+void FillCounts(const queue::QueueCounts& counts, wire::QueueCounts& filled);
 // RECORD_CORRUPT.
 absl::Status FillMessage(const queue::MessageView& message, wire::Encoding encoding,
                          wire::QueueMessage& filled);

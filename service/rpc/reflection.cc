@@ -13,6 +13,7 @@
 #include <strata/v1/feed_service.pb.h>
 #include <strata/v1/lease_service.pb.h>
 #include <strata/v1/queue_service.pb.h>
+#include <strata/v1/server_service.pb.h>
 #include <strata/v1/transaction_service.pb.h>
 
 #include <utility>
@@ -34,6 +35,7 @@ Reflection::Reflection(std::vector<std::string> services) : services_(std::move(
   Add(strata::v1::Event::descriptor()->file());
   Add(strata::v1::Lease::descriptor()->file());
   Add(strata::v1::Queue::descriptor()->file());
+  Add(strata::v1::ServerLimits::descriptor()->file());
   Add(strata::v1::ErrorReason_descriptor()->file());
   Add(google::rpc::ErrorInfo::descriptor()->file());
   Add(google::rpc::Status::descriptor()->file());

@@ -31,6 +31,9 @@ MethodsOf Methods;
 namespace queue_service {
 MethodsOf Methods;
 }
+namespace server_service {
+MethodsOf Methods;
+}
 namespace health_service {
 MethodsOf Methods;
 }
@@ -55,6 +58,7 @@ constexpr Service kServices[] = {
     {"strata.v1.LeaseService", lease_service::Methods},
     {"strata.v1.FeedService", feed_service::Methods},
     {"strata.v1.QueueService", queue_service::Methods},
+    {"strata.v1.ServerService", server_service::Methods},
     {"grpc.health.v1.Health", health_service::Methods, true},
     // Both versions are the same on the wire.
     {"grpc.reflection.v1.ServerReflection", reflection_service::Methods, true, true},

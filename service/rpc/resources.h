@@ -10,6 +10,7 @@
 #include <strata/wire/v1/feed_service.pb.h>
 #include <strata/wire/v1/lease_service.pb.h>
 #include <strata/wire/v1/queue_service.pb.h>
+#include <strata/wire/v1/server_service.pb.h>
 #include <strata/wire/v1/transaction_service.pb.h>
 
 #include <algorithm>
@@ -97,7 +98,8 @@ concept OfTokens = std::same_as<Request, wire::AcknowledgeRequest> ||
 
 // Requests that concern nothing that anybody could be kept from.
 template <typename Request>
-concept OfNothing = std::same_as<Request, grpc::health::v1::HealthCheckRequest> ||
+concept OfNothing = std::same_as<Request, wire::GetServerInfoRequest> ||
+    std::same_as<Request, grpc::health::v1::HealthCheckRequest> ||
     std::same_as<Request, grpc::reflection::v1::ServerReflectionRequest>;
 
 inline security::Demand OnCollection(security::Permission permission, std::string_view name) {

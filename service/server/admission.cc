@@ -24,15 +24,42 @@ absl::Status ShareUsedUp(const Caller& caller, size_t share) {
       .With("share", static_cast<int64_t>(share));
 }
 
+bool Reads(security::Permission permission) {
+  using security::Permission;
+  return permission == Permission::kOpen || permission == Permission::kPrincipal ||
+         permission == Permission::kRead || permission == Permission::kAudit;
+}
+
+// What is asked of callers says little of some methods that write, as what they concern is found
+// out only later.
+bool Reads(const Method& method) {
+  return Reads(method.permission) && method.kind != Method::Kind::kWrite && !method.writes;
+}
+
+absl::Status OnlyReads(const std::string& what, std::string_view permission,
+                       std::string_view resource) {
+  return Error(ErrorReason::kPermissionDenied,
+               "this port only reads, and " + what +
+                   "; call the gRPC port, or let the server serve this one with --http-access all")
+      .With("permission", permission)
+      .With("resource", resource);
+}
+
 }  // namespace
 
-absl::Status Admission::Admit(const Method& method, const Recognized& recognized) const {
+absl::Status Admission::Admit(const Method& method, const Recognized& recognized,
+                              bool reads_only) const {
   if (!method.operational && draining_.load(std::memory_order_relaxed)) {
     return Error(ErrorReason::kDraining, "server is draining");
   }
   if (method.permission == security::Permission::kOpen) return absl::OkStatus();
   if (!recognized.refusal.ok()) return recognized.refusal;
-  return access_.Admit(method.permission, *recognized.identity);
+  RETURN_IF_ERROR(access_.Admit(method.permission, *recognized.identity));
+  if (!reads_only || Reads(method)) return absl::OkStatus();
+  const security::Permission asked =
+      Reads(method.permission) ? security::Permission::kWrite : method.permission;
+  return OnlyReads(method.name + " writes", security::PermissionName(asked),
+                   security::Resource{security::ResourceKind::kServer, ""}.text());
 }
 
 absl::Status Admission::AdmitMessage(size_t bytes, size_t most) const {
@@ -54,6 +81,12 @@ absl::Status Admission::Authorize(const Method& method, const CallInfo& info,
   // A request that concerns nothing must not pass for one that asks for nothing.
   if (demands.empty() && method.permission != security::Permission::kPrincipal) {
     demands.push_back({method.permission, {security::ResourceKind::kServer, ""}});
+  }
+  for (const security::Demand& demand : demands) {
+    if (!info.reads_only || Reads(demand.permission)) continue;
+    const std::string_view permission = security::PermissionName(demand.permission);
+    return OnlyReads("the request needs " + std::string(permission), permission,
+                     demand.resource.text());
   }
   return access_.Authorize(*info.identity, demands, info.peer);
 }

@@ -24,15 +24,18 @@ class Admission {
         access_(access) {}
 
   // OK, or how the call is answered instead of being handled: DRAINING, but for operational
-  // methods; CREDENTIALS_MISSING or INVALID, but for open ones.
-  absl::Status Admit(const Method& method, const Recognized& recognized) const;
+  // methods; CREDENTIALS_MISSING or INVALID, but for open ones; PERMISSION_DENIED: it came through
+  // a port that only reads, and the method writes or asks for more than that.
+  absl::Status Admit(const Method& method, const Recognized& recognized,
+                     bool reads_only = false) const;
 
   // OK, or why a request, or one message of a stream, is not even decoded: INVALID_MESSAGE if it is
   // larger than any may be, or than `most`.
   absl::Status AdmitMessage(size_t bytes, size_t most = std::numeric_limits<size_t>::max()) const;
 
-  // OK, or why a request, or one message of a stream, is not handled: PERMISSION_DENIED. The
-  // caller's credentials may have ended since the call began: CREDENTIALS_INVALID.
+  // OK, or why a request, or one message of a stream, is not handled: PERMISSION_DENIED, also for
+  // what a port that only reads does not let through. The caller's credentials may have ended since
+  // the call began: CREDENTIALS_INVALID.
   absl::Status Authorize(const Method& method, const CallInfo& info,
                          const google::protobuf::MessageLite& request) const;
 

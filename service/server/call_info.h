@@ -18,6 +18,8 @@ struct CallInfo {
   std::string peer;                // "ipv4:10.0.0.7:51234", as far as the connection tells
   std::shared_ptr<Caller> caller;  // whom it counts for; never null
   std::shared_ptr<const security::Identity> identity;  // who calls, perhaps nobody; never null
+  // Whatever its identity may do, it came through a port that only reads.
+  bool reads_only = false;
   // When the answer is due: the caller's deadline or, for unary calls, the server's own, whichever
   // is first.
   Time deadline = Time::max();

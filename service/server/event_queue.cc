@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "service/server/introduction.h"
 #include "service/server/send_coalescer.h"
 #include "service/server/standby.h"
 #include "service/server/stream_call.h"
@@ -71,7 +72,13 @@ Recognized EventQueue::Describe(const Endpoint& endpoint, const grpc::ServerCont
     for (auto it = first; it != last; ++it) credentials.authorization.push_back(ToStd(it->second));
   }
   std::shared_ptr<const grpc::AuthContext> connection;
-  if (state_->options.credentials != nullptr) {
+  if (std::optional<Introduced> introduced =
+          IntroducedBy(context, info.peer, state_->introduction_key)) {
+    info.peer = introduced->peer;
+    info.reads_only = introduced->reads_only;
+    credentials.uris = std::move(introduced->uris);
+    credentials.dns_names = std::move(introduced->dns_names);
+  } else if (state_->options.credentials != nullptr) {
     connection = context.auth_context();
     for (const grpc::string_ref& uri :
          connection->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {

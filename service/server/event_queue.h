@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "schemas/base/clock.h"
 #include "service/server/admission.h"
 #include "service/server/method.h"
 #include "service/server/server_loop.h"
@@ -89,7 +90,10 @@ struct LoopState {
         parts(loop_parts),
         turns(std::make_shared<Turns>(parts.executor, parts.executor_threads)),
         admission(loop_options.request_bytes_max, loop_options.bytes_in_flight_max, parts.access),
-        callers(parts.access) {}
+        callers(parts.access),
+        introduction_key(Entropy::System().Bytes(kIntroductionKeyBytes)) {}
+
+  static constexpr size_t kIntroductionKeyBytes = 32;
 
   const LoopOptions options;
   const LoopParts parts;
@@ -97,6 +101,7 @@ struct LoopState {
   std::vector<std::unique_ptr<Endpoint>> endpoints;
   Admission admission;
   Callers callers;
+  const std::string introduction_key;  // of the ports that the process has besides
 
   // What handles the method unless it waits for its caller's turn; null: the loop's own threads.
   Executor* HandledOn(const Method& method) const {

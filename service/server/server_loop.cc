@@ -34,6 +34,11 @@ void LogOfProtobuf(google::protobuf::LogLevel /*level*/, const char* /*file*/, i
   observability::Log(observability::LogLevel::kDebug, "protobuf", {{"message", message}});
 }
 
+// A client, or a proxy before it, may ping so often, whether it has calls or not. gRPC's own limit
+// is five minutes: a watcher that nothing happens to, and that pings more often to learn whether
+// the server is still there, would have all its calls ended as a flood.
+constexpr std::chrono::milliseconds kPingIntervalMin{2'000};
+
 class LoopServer final : public ServerLoop {
  public:
   LoopServer(const LoopOptions& options, std::vector<Method> methods, const LoopParts& parts)
@@ -41,12 +46,15 @@ class LoopServer final : public ServerLoop {
     for (Method& method : methods) AddEndpoint(std::move(method));
   }
   ~LoopServer() override {
-    if (server_ != nullptr && !stopped_) Shutdown(std::chrono::milliseconds(0));
+    if (server_ != nullptr && !stopped_) Shutdown(std::chrono::milliseconds(0), nullptr);
   }
 
   absl::Status Listen();
   int port() const override { return listener_->port(); }
-  void Shutdown(std::chrono::milliseconds grace) override;
+  void Shutdown(std::chrono::milliseconds grace,
+                const std::function<void()>& before_cutting) override;
+  std::shared_ptr<grpc::Channel> InProcessChannel() override;
+  const std::string& introduction_key() const override { return state_->introduction_key; }
 
  private:
   void AddEndpoint(Method method);
@@ -101,6 +109,9 @@ void LoopServer::Configure(grpc::ServerBuilder& builder) const {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_per_connection_max);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, millis(options.keepalive_time));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, millis(options.keepalive_timeout));
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             static_cast<int>(kPingIntervalMin.count()));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, millis(options.connection_idle_max));
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              millis(options.handshake_timeout));
@@ -149,9 +160,19 @@ absl::Status LoopServer::Listen() {
   return absl::OkStatus();
 }
 
+// Messages have been counted and bounded by whoever sends them, and metadata by whoever introduces
+// callers.
+std::shared_ptr<grpc::Channel> LoopServer::InProcessChannel() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  return server_->InProcessChannel(arguments);
+}
+
 // In steps: calls in progress get their answers; whatever is left hears why it ends, and is
 // cancelled if it does not listen.
-void LoopServer::Shutdown(std::chrono::milliseconds grace) {
+void LoopServer::Shutdown(std::chrono::milliseconds grace,
+                          const std::function<void()>& before_cutting) {
   stopped_ = true;
   state_->admission.Drain();
   state_->AwaitUnaryCalls(grace);
@@ -160,6 +181,7 @@ void LoopServer::Shutdown(std::chrono::milliseconds grace) {
     queue->EndStreams(Error(ErrorReason::kDraining, "server is draining"));
   }
   listener_->Stop();
+  if (before_cutting != nullptr) before_cutting();
   server_->Shutdown(std::chrono::system_clock::now() + kStreamGrace);
   for (const auto& queue : queues_) queue->Stop();
   state_->turns->Stop();  // what waits there holds calls that are over

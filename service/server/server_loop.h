@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,8 +30,9 @@
 #include "service/server/method.h"
 
 namespace grpc {
+class Channel;
 class ServerCredentials;
-}
+}  // namespace grpc
 
 namespace strata::server {
 
@@ -92,7 +94,18 @@ class ServerLoop {
   // of them with UNAVAILABLE: DRAINING, or OUTCOME_UNKNOWN where something may have been written;
   // and all streams with DRAINING. Whatever works for calls finds them closed. Stops listening.
   // When it returns, no handler is called any more and late answers are dropped. Once.
-  virtual void Shutdown(std::chrono::milliseconds grace) = 0;
+  //
+  // `before_cutting` is called when all that is left has been told to end, before connections are
+  // cut: over the channel below, gRPC cuts at once.
+  virtual void Shutdown(std::chrono::milliseconds grace,
+                        const std::function<void()>& before_cutting = nullptr) = 0;
+
+  // A connection of the server with itself, for another port of the process: its calls are
+  // admitted, counted, handled and logged as any others. It ends with the loop, which it does not
+  // outlive.
+  virtual std::shared_ptr<grpc::Channel> InProcessChannel() = 0;
+  // By which such a port introduces its callers (introduction.h).
+  virtual const std::string& introduction_key() const = 0;
 
  protected:
   ServerLoop() = default;

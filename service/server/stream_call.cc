@@ -56,7 +56,7 @@ void StreamCall::OnStart(bool ok) {
   const Recognized recognized = queue_.Describe(endpoint_, context_, info_);
   // First, so that a drain that begins now either is seen by admission or ends this stream.
   queue_.AddStream(*this);
-  absl::Status admitted = state.admission.Admit(endpoint_.method, recognized);
+  absl::Status admitted = state.admission.Admit(endpoint_.method, recognized, info_.reads_only);
   if (admitted.ok()) {
     const Lock lock(mutex_);  // a drain may end the stream meanwhile
     admitted = quota_.Begin(info_.caller, endpoint_.method, 0);

@@ -118,7 +118,8 @@ absl::Status UnaryCall::Defer(std::function<void()> work) const {
 
 absl::Status UnaryCall::Admit(const Recognized& recognized) {
   absl::Status admitted = state_->admission.AdmitMessage(request_size_);
-  if (admitted.ok()) admitted = state_->admission.Admit(endpoint_.method, recognized);
+  if (admitted.ok())
+    admitted = state_->admission.Admit(endpoint_.method, recognized, info_.reads_only);
   if (admitted.ok()) admitted = quota_.Begin(info_.caller, endpoint_.method, request_size_);
   if (admitted.ok()) admitted = in_flight_.Take(kCallBytes + request_size_);
   if (!admitted.ok()) request_bytes_.Clear();

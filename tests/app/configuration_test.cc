@@ -329,6 +329,35 @@ TEST_F(SecurityFlags, GoTogetherAsTheyMakeSense) {
   EXPECT_EQ(SecurityText(Taken({}).server.security), "no TLS, open");
 }
 
+// The port for people beside the gRPC port, and no less careful.
+TEST_F(SecurityFlags, OfThePortForPeopleGoTogetherAsTheyMakeSense) {
+  EXPECT_TRUE(Taken({}).server.http.listen.empty());
+  const std::string listen = "--http-listen=127.0.0.1:0";
+  EXPECT_EQ(Taken({listen}).server.http.access, "read");
+  const ServerOptions::Http http =
+      Taken({listen, "--http-access=all", "--http-host=a.example,b", "--http-host=c"}).server.http;
+  EXPECT_EQ(http.access, "all");
+  EXPECT_THAT(http.hosts, testing::ElementsAre("a.example", "b", "c"));
+  const std::string everywhere = "--http-listen=0.0.0.0:0";
+  Taken({everywhere, "--insecure"});
+  Taken({everywhere, certificate_, key_, policy_, tokens_});
+  const std::tuple<std::vector<std::string>, std::string, std::string> refused[] = {
+      {{"--http-listen=8080"}, "http-listen", "not HOST:PORT"},
+      {{"--http-listen="}, "http-listen", "missing"},
+      {{everywhere}, "http-listen", "--insecure"},
+      {{everywhere, tokens_, "--insecure"}, "http-listen", "unencrypted"},
+      {{"--http-access=all"}, "http-access", "--http-listen"},
+      {{"--http-host=a"}, "http-host", "--http-listen"},
+      {{listen, "--http-access=write"}, "http-access", "read"},
+      {{listen, "--http-host=a:80"}, "http-host", "without scheme, port and path"},
+      {{listen, "--http-host=http://a"}, "http-host", "without scheme, port and path"},
+      {{listen, "--http-host=a/b"}, "http-host", "without scheme, port and path"},
+  };
+  for (const auto& [flags, flag, problem] : refused) {
+    EXPECT_THAT(Refusal(flags), AllOf(HasSubstr("--" + flag), HasSubstr(problem)));
+  }
+}
+
 TEST_F(SecurityFlags, AreRefusedByNameWhereTheyMakeNone) {
   const std::tuple<std::vector<std::string>, std::string, std::string> refused[] = {
       {{certificate_, "--open"}, "tls-certificate", "without --tls-key"},
@@ -442,7 +471,7 @@ TEST(EngineOptions, AreTextsNumbersAndSwitches) {
       {"address", "HOST", "", "where it is"},
       {"portion", "N", "4", "how many at once", &engines::ExpectedNumber<1, 8>},
       {"careful", "", "false", "asks twice"}};
-  const engines::Engine engine{"far", options, nullptr};
+  const engines::Engine engine{"far", options, 0, nullptr};
   for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
            {"address", "anywhere"}, {"portion", "1"}, {"portion", "8"}, {"careful", "true"}}) {
     EXPECT_TRUE(engines::CheckOption(engine, name, value).ok()) << name << " " << value;

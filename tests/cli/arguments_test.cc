@@ -9,8 +9,8 @@
 #include "clients/cli/message_json.h"
 #include "clients/cli/progress.h"
 #include "clients/cli/render.h"
-#include "clients/client/extended_json.h"
-#include "clients/client/refusal.h"
+#include "clients/cpp/extended_json.h"
+#include "clients/cpp/refusal.h"
 #include "google/protobuf/util/json_util.h"
 #include "strata/v1/document_service.pb.h"
 #include "tests/cli/status_of.h"
@@ -78,10 +78,19 @@ TEST(Condition, IsAFilterInShortFormOrInBraces) {
   EXPECT_EQ(filter("n=9007199254740993"), R"({"n":{"$eq":{"$numberLong":"9007199254740993"}}})");
   EXPECT_EQ(filter("size={\"$gt\":1}"), R"({"size":{"$eq":{"$gt":1}}})");
   EXPECT_EQ(filter("title~^Mo=b"), R"({"title":{"$regex":"^Mo=b"}})");
+  EXPECT_EQ(filter("stock > 0"), R"({"stock":{"$gt":0}})");
+  EXPECT_EQ(filter("  stock  >=  0 "), R"({"stock":{"$gte":0}})");
+  EXPECT_EQ(filter("title = Moby Dick"), R"({"title":{"$eq":"Moby Dick"}})");
+  EXPECT_EQ(filter("title = \" x\""), R"({"title":{"$eq":" x"}})");
+  EXPECT_EQ(filter("first name != x"), R"({"first name":{"$ne":"x"}})");
+  EXPECT_EQ(filter("title ~ ^Mo"), R"({"title":{"$regex":"^Mo"}})");
+  EXPECT_EQ(filter(" isbn "), R"({"isbn":{"$exists":true}})");
+  EXPECT_EQ(filter("! isbn"), R"({"isbn":{"$exists":false}})");
   EXPECT_EQ(filter("isbn"), R"({"isbn":{"$exists":true}})");
   EXPECT_EQ(filter("!isbn"), R"({"isbn":{"$exists":false}})");
   EXPECT_EQ(filter(R"( {"stock": {"$in": [1, 2]}})"), R"({"stock":{"$in":[1,2]}})");
-  for (const char* wrong : {"", "!", ">1", "!a=1", "a!1", "$gt=1", "{", "{\"a\":}", "\xff"}) {
+  for (const char* wrong : {"", "!", ">1", "!a=1", "a!1", "$gt=1", " ", "stock > = 3", " > 1", "{",
+                            "{\"a\":}", "\xff"}) {
     EXPECT_EQ(filter(wrong), "refused") << wrong;
   }
 }

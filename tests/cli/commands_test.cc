@@ -7,7 +7,7 @@
 #include <string>
 
 #include "clients/cli/arguments.h"
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 #include "google/protobuf/util/json_util.h"
 #include "tests/cli/command_line.h"
 #include "tests/cli/status_of.h"
@@ -315,10 +315,10 @@ TEST_F(CommandLine, ManyDocumentsAtOnce) {
   EXPECT_EQ(outcome.status, kExitRefused);
   EXPECT_EQ(outcome.err, "missing: books x\n");
   EXPECT_EQ(outcome.out,
-            "# books a, version 1 of 1970-01-01 00:00:01\n{}\n"
-            "# books b, version 1 of 1970-01-01 00:00:02\n{}\n"
-            "# books c, version 1 of 1970-01-01 00:00:03\n{}\n"
-            "# books d, version 1 of 1970-01-01 00:00:04\n{}\n");
+            "# books a, version 1 of 1970-01-01 00:00:01.000000\n{}\n"
+            "# books b, version 1 of 1970-01-01 00:00:02.000000\n{}\n"
+            "# books c, version 1 of 1970-01-01 00:00:03.000000\n{}\n"
+            "# books d, version 1 of 1970-01-01 00:00:04.000000\n{}\n");
   EXPECT_EQ(Run({"get", "books", "a", "d", "--json"}).out,
             R"({"collection":"books","id":"a","version":"1","content":{"json":{}},)"
             R"("update_time":"1970-01-01T00:00:01Z","pending_transaction_id":""})"
@@ -331,7 +331,7 @@ TEST_F(CommandLine, ManyDocumentsAtOnce) {
 TEST_F(CommandLine, APersonSeesWhichVersionItIs) {
   Run({"create", "books", "moby", "{}"});
   EXPECT_EQ(Run({"get", "books", "moby"}, "", true).out,
-            "# books moby, version 1 of 1970-01-01 00:00:01\n{}\n");
+            "# books moby, version 1 of 1970-01-01 00:00:01.000000\n{}\n");
 }
 
 TEST_F(CommandLine, HistoryFollowsThePages) {
@@ -342,15 +342,16 @@ TEST_F(CommandLine, HistoryFollowsThePages) {
   const std::string out = Run({"history", "books", "moby"}).out;
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 11);
   EXPECT_TRUE(
-      out.starts_with("VERSION  KIND     TIME                 ACTOR        REASON\n"
-                      "     10  updated  1970-01-01 00:00:10  ann for bob\n"))
+      out.starts_with("VERSION  KIND     TIME                        ACTOR        REASON\n"
+                      "     10  updated  1970-01-01 00:00:10.000000  ann for bob\n"))
       << out;
-  EXPECT_TRUE(out.ends_with("1  created  1970-01-01 00:00:01  ann          catalogue\n")) << out;
+  EXPECT_TRUE(out.ends_with("1  created  1970-01-01 00:00:01.000000  ann          catalogue\n"))
+      << out;
   EXPECT_EQ(
       Run({"history", "books", "moby", "--oldest-first", "--limit", "1", "--changes", "--content"})
           .out,
-      "VERSION  KIND     TIME                 ACTOR  REASON\n"
-      "      1  created  1970-01-01 00:00:01  ann    catalogue\n"
+      "VERSION  KIND     TIME                        ACTOR  REASON\n"
+      "      1  created  1970-01-01 00:00:01.000000  ann    catalogue\n"
       "    + /stock 1\n"
       "    {}\n");
   const std::string lines = Run({"history", "books", "moby", "--limit", "5", "--json"}).out;
@@ -397,8 +398,8 @@ TEST_F(CommandLine, AuditSendsItsFiltersAndFollowsThePages) {
   Run({"delete", "books", "a", "--reason", "lost", "--actor", "ann"});
   const std::string out = Run({"audit"}).out;
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 6);
-  EXPECT_TRUE(
-      out.ends_with("     5  1970-01-01 00:00:05  books       a         2  deleted  ann    lost\n"))
+  EXPECT_TRUE(out.ends_with(
+      "     5  1970-01-01 00:00:05.000000  books       a         2  deleted  ann    lost\n"))
       << out;
   server_.page_max = 100;
   Run({"audit", "books", "a", "--actor", "ann", "--kind", "deleted", "--kind", "created", "--from",
@@ -409,6 +410,15 @@ TEST_F(CommandLine, AuditSendsItsFiltersAndFollowsThePages) {
             "VERSION_KIND_CREATED start_time { seconds: 1769817600 } end_time { seconds: "
             "1769904000 } request_id: \"r\" page_size: 200 include_changes: true transaction_id: "
             "\"t\"");
+}
+
+TEST_F(CommandLine, AuditBeginsWithTheNewestIfAskedTo) {
+  for (const std::string id : {"a", "b", "c", "d", "e"}) Run({"create", "books", id, "{}"});
+  const std::string out = Run({"audit", "--newest-first", "--limit", "4"}).out;
+  EXPECT_TRUE(server_.last_audit.newest_first());
+  EXPECT_EQ(out.find("books       a "), std::string::npos) << out;
+  EXPECT_LT(out.find("books       e "), out.find("books       d ")) << out;
+  EXPECT_LT(out.find("books       c "), out.find("books       b ")) << out;
 }
 
 TEST_F(CommandLine, AVersionOfATransactionNamesIt) {
@@ -429,17 +439,17 @@ TEST_F(CommandLine, ListPrintsWhatWasAskedFor) {
   Run({"delete", "books", "c"});
   EXPECT_EQ(Run({"list", "books"}).out,
             "ID  VERSION  TIME\n"
-            "a         1  1970-01-01 00:00:01\n"
-            "b         1  1970-01-01 00:00:02\n"
-            "ba        1  1970-01-01 00:00:03\n");
+            "a         1  1970-01-01 00:00:01.000000\n"
+            "b         1  1970-01-01 00:00:02.000000\n"
+            "ba        1  1970-01-01 00:00:03.000000\n");
   EXPECT_EQ(Run({"list", "books", "--prefix", "b", "--limit", "1", "--field", "/n"}).out,
-            "ID  VERSION  TIME                 CONTENT\n"
-            "b         1  1970-01-01 00:00:02  {\"n\":1}\n");
+            "ID  VERSION  TIME                        CONTENT\n"
+            "b         1  1970-01-01 00:00:02.000000  {\"n\":1}\n");
   EXPECT_EQ(TextProto(server_.last_list),
             "collection: \"books\" id_prefix: \"b\" fields: \"/n\" page_size: 1 encoding: "
             "ENCODING_BSON");
   EXPECT_TRUE(Run({"list", "books", "--deleted"})
-                  .out.ends_with("c         2  1970-01-01 00:00:05  deleted\n"));
+                  .out.ends_with("c         2  1970-01-01 00:00:05.000000  deleted\n"));
   Run({"list", "books", "--where", "n>0", "--filter", R"({"n": {"$lt": 9}})", "--at",
        "2026-01-31T12:00"});
   EXPECT_EQ(server_.last_list.at_time().seconds(), 1769860800);

@@ -1,5 +1,5 @@
 // What callers present: tokens, certificates, whom they trust, and what is told of a refusal.
-#include "clients/client/credentials.h"
+#include "clients/cpp/credentials.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "clients/client/refusal.h"
+#include "clients/cpp/refusal.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "tests/cli/command_line.h"

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 #include "schemas/document/struct_codec.h"
 #include "tests/document/documents.h"
 

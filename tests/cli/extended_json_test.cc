@@ -1,5 +1,5 @@
 // Claims about JSON and BSON: what is printed can be read again, to the byte.
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 
 #include <gtest/gtest.h>
 

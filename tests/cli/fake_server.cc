@@ -5,6 +5,7 @@
 #include <grpcpp/support/server_interceptor.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "tests/cli/status_of.h"
@@ -106,6 +107,7 @@ FakeServer::FakeServer(const std::shared_ptr<grpc::ServerCredentials>& credentia
   builder.experimental().SetInterceptorCreators(std::move(listeners));
   builder.RegisterService(static_cast<v1::DocumentService::Service*>(this));
   builder.RegisterService(static_cast<v1::CollectionService::Service*>(this));
+  builder.RegisterService(&server_info);
   builder.RegisterService(&enrollments);
   builder.RegisterService(&transactions);
   builder.RegisterService(&leases);
@@ -160,7 +162,8 @@ Status FakeServer::Write(const Request& request, const std::string& id, v1::Vers
   }
   Versions& versions = documents_[request.collection()][id];
   for (const v1::Version& version : versions) {
-    if (request.request_id().empty() || version.request_id() != request.request_id()) continue;
+    if (forgets_requests || request.request_id().empty()) break;
+    if (version.request_id() != request.request_id()) continue;
     *response->mutable_document() = DocumentOf(request.collection(), id, version);
     response->set_replayed(true);
     response->set_changed(true);
@@ -191,6 +194,8 @@ Status FakeServer::Write(const Request& request, const std::string& id, v1::Vers
         std::to_string(newer.value());
   }
   version.set_request_id(request.request_id());
+  version.set_content_hash("\x01\xab");
+  version.set_chain_hash("\x02\xcd");
   if (content != nullptr) *version.mutable_content() = *content;
   *response->mutable_document() = DocumentOf(request.collection(), id, version);
   response->set_changed(!request.validate_only());
@@ -262,7 +267,12 @@ Status FakeServer::Get(Context*, const v1::GetRequest* request, v1::GetResponse*
   last_get = *request;
   const std::lock_guard lock(mutex_);
   const Versions& versions = documents_[request->collection()][request->id()];
-  if (versions.empty() || IsDeletion(versions.back())) return NoDocument();
+  if (versions.empty()) return NoDocument();
+  if (IsDeletion(versions.back()) && !request->has_version()) {
+    const std::string deletion = std::to_string(versions.size());
+    return StatusOf(StatusCode::NOT_FOUND, "DOCUMENT_DELETED", "deleted by version " + deletion,
+                    {{"version", deletion}});
+  }
   const size_t index =
       request->has_version() ? static_cast<size_t>(request->version()) - 1 : versions.size() - 1;
   if (index >= versions.size()) {
@@ -288,8 +298,11 @@ Status FakeServer::BatchGet(Context*, const v1::BatchGetRequest* request,
   return Status::OK;
 }
 
-Status FakeServer::History(Context*, const v1::HistoryRequest* request,
+Status FakeServer::History(Context* context, const v1::HistoryRequest* request,
                            v1::HistoryResponse* response) {
+  while (is_silent && !context->IsCancelled()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   const std::lock_guard lock(mutex_);
   last_history = *request;
   Versions versions = documents_[request->collection()][request->id()];
@@ -347,6 +360,7 @@ Status FakeServer::Audit(Context*, const v1::AuditRequest* request, v1::AuditRes
   }
   std::sort(entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.commit_position() < b.commit_position(); });
+  if (request->newest_first()) std::reverse(entries.begin(), entries.end());
   response->set_next_page_token(Page(entries, request->page_token(),
                                      std::min(page_max, request->page_size()),
                                      response->mutable_entries()));

@@ -5,6 +5,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.grpc.pb.h"
+#include "strata/v1/server_service.grpc.pb.h"
 #include "tests/cli/fake_enrollments.h"
 #include "tests/cli/fake_feed.h"
 #include "tests/cli/fake_leases.h"
@@ -42,7 +44,19 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   // All calls so far.
   std::vector<ReceivedCall> received_calls();
 
+  // Answers GetServerInfo, with `info`.
+  class ServerInfo : public v1::ServerService::Service {
+   public:
+    v1::GetServerInfoResponse info;
+    grpc::Status GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*,
+                               v1::GetServerInfoResponse* response) override {
+      *response = info;
+      return grpc::Status::OK;
+    }
+  };
+
   // Served beside the documents.
+  ServerInfo server_info;
   FakeEnrollments enrollments;
   FakeTransactions transactions;
   FakeLeases leases;
@@ -77,6 +91,10 @@ class FakeServer : public v1::DocumentService::Service, public v1::CollectionSer
   // So many streams of Verify break: the n-th after n steps, or where it began if that is further.
   int verify_breaks = 0;
   int verify_streams = 0;
+  // Request ids are kept with their versions, but repeat nothing.
+  bool forgets_requests = false;
+  // Histories are not answered, until their calls are cancelled.
+  std::atomic<bool> is_silent = false;
   // How many changes there are between any two versions.
   size_t diff_changes = 1;
   // What is told of a version's changes is not all.

@@ -1,14 +1,16 @@
 // Claims about the lines of import and export and the files they stand in.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <sstream>
+#include <streambuf>
 #include <string>
 #include <vector>
 
 #include "clients/cli/line_format.h"
 #include "clients/cli/line_stream.h"
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 
 namespace strata::cli {
 namespace {
@@ -35,20 +37,36 @@ TEST(VersionLine, NothingIsLostSilently) {
        {R"({})", R"({"id":"1"})", R"({"id":"","deleted":true})", R"({"id":1,"deleted":true})",
         R"({"id":"1","content":{},"deleted":true})", R"({"id":"1","deleted":false})",
         R"({"id":"1","content":[]})", R"({"id":"1","content":"x"})",
-        R"({"id":"1","content":{},"comment":"x"})", R"({"id":"1","id":"2","content":{}})",
-        R"({"id":"1","content":{},"labels":{"a":1}})",
+        R"({"id":"1","content":{},"comment":"x"})", R"({"id":"1","content":{},"evidence":"x"})",
+        R"({"id":"1","id":"2","content":{}})", R"({"id":"1","content":{},"labels":{"a":1}})",
         R"({"id":"1","content":{},"labels":{"time":"x"}})", R"(not json)", R"([])"}) {
     EXPECT_FALSE(ParseVersionLine(text).ok()) << text;
   }
 }
 
-TEST(ImportRequestId, DependsOnTheLineAndItsNumberOnly) {
-  const std::string id = ImportRequestId("line", 7);
-  EXPECT_EQ(id, "import-38a9c1e721584da2-7");
-  EXPECT_EQ(id, ImportRequestId("line", 7));
-  EXPECT_NE(id, ImportRequestId("line", 8));
-  EXPECT_NE(id, ImportRequestId("Line", 7));
-  EXPECT_LE(ImportRequestId("", INT64_MAX).size(), 128u);
+TEST(ImportRequestId, DependsOnWhatTheLineSaysAndItsNumberOnly) {
+  const std::string text = R"({"collection":"c","id":"a","actor":"x","content":{"b":1}})";
+  const auto id = [](const std::string& line, int64_t number) {
+    return ImportRequestId(ParseVersionLine(line).value(), number);
+  };
+  const std::string one = id(text, 7);
+  EXPECT_TRUE(one.starts_with("import-"));
+  EXPECT_TRUE(one.ends_with("-7"));
+  EXPECT_EQ(one, id(R"({ "actor":"x", "id":"a","collection":"c", "content":{"b": 1}})", 7));
+  EXPECT_EQ(one, id(R"({"collection":"c","id":"a","actor":"x","evidence":{"version":7},)"
+                    R"("content":{"b":1}})",
+                    7));
+  EXPECT_NE(one, id(text, 8));
+  for (const std::string other :
+       {R"({"collection":"d","id":"a","actor":"x","content":{"b":1}})",
+        R"({"collection":"c","id":"b","actor":"x","content":{"b":1}})",
+        R"({"collection":"c","id":"a","reason":"x","content":{"b":1}})",
+        R"({"collection":"c","id":"a","actor":"x","content":{"b":1.0}})",
+        R"({"collection":"c","id":"a","actor":"x","deleted":true})",
+        R"({"collection":"c","id":"a","actor":"x","labels":{"b":""},"content":{"b":1}})"}) {
+    EXPECT_NE(one, id(other, 7)) << other;
+  }
+  EXPECT_LE(id(text, INT64_MAX).size(), 128u);
 }
 
 std::vector<std::string> ReadLines(const std::string& bytes) {
@@ -66,6 +84,45 @@ std::vector<std::string> ReadLines(const std::string& bytes) {
     lines.push_back(line);
   }
   return lines;
+}
+
+// Gives out a few bytes at a time, as a pipe does.
+class Trickle : public std::streambuf {
+ public:
+  Trickle(std::string text, size_t at_once) : text_(std::move(text)), at_once_(at_once) {}
+
+ protected:
+  int_type underflow() override {
+    if (at_ == text_.size()) return traits_type::eof();
+    const size_t count = std::min(at_once_, text_.size() - at_);
+    setg(text_.data() + at_, text_.data() + at_, text_.data() + at_ + count);
+    at_ += count;
+    return traits_type::to_int_type(*gptr());
+  }
+
+ private:
+  std::string text_;
+  const size_t at_once_;
+  size_t at_ = 0;
+};
+
+// So that a line is read when it is there, and not when a block of them is.
+TEST(LineReader, TakesNoMoreThanThereIs) {
+  Trickle bytes("a\nb\nc", 4);
+  std::istream in(&bytes);
+  LineReader reader(in);
+  std::string line;
+  EXPECT_TRUE(reader.needs_input());
+  ASSERT_TRUE(reader.Next(line).value());
+  EXPECT_EQ(reader.bytes_read(), 4);
+  EXPECT_FALSE(reader.needs_input());
+  ASSERT_TRUE(reader.Next(line).value());
+  EXPECT_EQ(line, "b");
+  EXPECT_TRUE(reader.needs_input());
+  ASSERT_TRUE(reader.Next(line).value());
+  EXPECT_EQ(line, "c");
+  EXPECT_FALSE(reader.Next(line).value());
+  EXPECT_FALSE(reader.needs_input());
 }
 
 TEST(LineReader, TakesEveryEnd) {
@@ -102,6 +159,14 @@ TEST(LineStream, WhatIsWrittenIsRead) {
   const std::string compressed = WriteLines(lines, true);
   EXPECT_EQ(ReadLines(compressed), lines);
   EXPECT_EQ(ReadLines(WriteLines({}, true)), (std::vector<std::string>{}));
+  // Byte by byte, the mark of zstd too.
+  Trickle bytes(compressed, 1);
+  std::istream in(&bytes);
+  LineReader reader(in);
+  std::string line;
+  size_t read = 0;
+  while (reader.Next(line).value_or(false)) EXPECT_EQ(line, lines[read++]);
+  EXPECT_EQ(read, lines.size());
   // Frames one after the other, as concatenated files have them.
   EXPECT_EQ(ReadLines(WriteLines({"a"}, true) + WriteLines({"b"}, true)),
             (std::vector<std::string>{"a", "b"}));

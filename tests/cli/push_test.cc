@@ -6,7 +6,7 @@
 #include <string>
 
 #include "clients/cli/pusher.h"
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 #include "tests/cli/command_line.h"
 #include "tests/cli/status_of.h"
 #include "tests/support/temporary_directory.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 #include "google/protobuf/util/json_util.h"
 #include "tests/cli/command_line.h"
 #include "tests/cli/status_of.h"

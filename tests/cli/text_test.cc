@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "clients/client/extended_json.h"
-#include "clients/client/printable.h"
-#include "clients/client/time_text.h"
+#include "clients/cpp/extended_json.h"
+#include "clients/cpp/printable.h"
+#include "clients/cpp/time_text.h"
 
 namespace strata::client {
 namespace {
@@ -47,6 +47,34 @@ TEST(Time, IsWrittenAsItIsRead) {
     EXPECT_EQ(FormatTime(Parsed(text)), text);
   }
   EXPECT_EQ(FormatTimeShort({kNoon, 5}), "2026-01-31 12:00:00");
+  EXPECT_EQ(FormatTimeMicros({kNoon, 250'999}), "2026-01-31 12:00:00.000250");
+  EXPECT_EQ(Parsed(FormatTimeMicros({kNoon, 123'456'000})), (Instant{kNoon, 123'456'000}));
+}
+
+TEST(Time, MayBeCountedFromNow) {
+  const Instant now{kNoon, 250'000'000};
+  const auto counted = [&](const std::string& text) {
+    const auto time = ParseTimeFrom(text, now);
+    EXPECT_TRUE(time.ok()) << text;
+    return time.value_or(Instant{});
+  };
+  EXPECT_EQ(counted("now"), now);
+  EXPECT_EQ(counted("5m ago"), (Instant{kNoon - 300, 250'000'000}));
+  EXPECT_EQ(counted(" 5 minutes ago "), (Instant{kNoon - 300, 250'000'000}));
+  EXPECT_EQ(counted("1 minute ago"), (Instant{kNoon - 60, 250'000'000}));
+  EXPECT_EQ(counted("1h30m ago"), (Instant{kNoon - 5400, 250'000'000}));
+  EXPECT_EQ(counted("1 day 2 hours ago"), (Instant{kNoon - 93'600, 250'000'000}));
+  EXPECT_EQ(counted("2w ago"), (Instant{kNoon - 1'209'600, 250'000'000}));
+  EXPECT_EQ(counted("500ms ago"), (Instant{kNoon - 1, 750'000'000}));
+  EXPECT_EQ(counted("1.5s ago"), (Instant{kNoon - 2, 750'000'000}));
+  EXPECT_EQ(counted("in 900ms"), (Instant{kNoon + 1, 150'000'000}));
+  EXPECT_EQ(counted("in 2 hours"), (Instant{kNoon + 7200, 250'000'000}));
+  EXPECT_EQ(counted("2026-01-31"), Parsed("2026-01-31"));
+  for (const std::string text :
+       {"ago", "5 ago", "m ago", "five minutes ago", "-5m ago", "5m", "5x ago", "in", "in 5",
+        "in 5m ago", "11000d ago", "nan s ago", "inf s ago", "5ms s ago", "", "Now"}) {
+    EXPECT_FALSE(ParseTimeFrom(text, now).ok()) << text;
+  }
 }
 
 TEST(Duration, HasUnits) {

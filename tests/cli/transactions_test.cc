@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 #include "google/protobuf/util/json_util.h"
 #include "tests/cli/command_line.h"
 #include "tests/cli/status_of.h"

@@ -58,7 +58,7 @@ TEST_F(WatchCommand, PrintsALineAnEventAndWhereToGoOn) {
   feed().streams = {{{Events("", 7), Events(Event(8, 0, "a") + "," + Event(8, 1, "b"), 8)}, {}}};
   const Outcome outcome = Run({"watch", "--count", "2"});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("  8.1  2026-01-31 12:00:00  books       b "));
+  EXPECT_THAT(outcome.out, HasSubstr("  8.1  2026-01-31 12:00:00.000000  books       b "));
   EXPECT_EQ(outcome.err, "go on with: --from 8\n");
 }
 

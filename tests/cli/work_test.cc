@@ -3,10 +3,11 @@
 #include <signal.h>
 
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 #include "tests/cli/command_line.h"
 #include "tests/support/temporary_directory.h"
 
@@ -31,8 +32,10 @@ v1::ReceiveResponse Messages(const std::vector<std::string>& names, int tries = 
   return response;
 }
 
-v1::ApplyError Error(const std::string& reason) {
+v1::ApplyError Error(const std::string& reason,
+                     const std::map<std::string, std::string>& metadata = {}) {
   v1::ApplyError error;
+  error.mutable_metadata()->insert(metadata.begin(), metadata.end());
   error.set_code(grpc::StatusCode::FAILED_PRECONDITION);
   error.set_reason(reason);
   error.set_message("why");
@@ -145,12 +148,15 @@ TEST_F(WorkCommand, ExtendsWhileACommandRuns) {
 }
 
 TEST_F(WorkCommand, SaysWhichReservationsAreLost) {
-  fake().streams = {{{Messages({"a"}), kSomethingSaid, Messages({"b"})}, {}}};
-  fake().refused["t-a"] = Error("RESERVATION_LOST");
-  fake().refused["t-b"] = Error("MESSAGE_NOT_FOUND");  // The command did it itself.
-  const Outcome outcome = RunScript("true", {"--count", "2"});
+  fake().streams = {
+      {{Messages({"a"}), kSomethingSaid, Messages({"b"}), kSomethingSaid, Messages({"c"})}, {}}};
+  fake().refused["t-a"] = Error("RESERVATION_LOST", {{"delivery", "5"}, {"actual", "6"}});
+  // What the command did itself: it acknowledged the one, and moved the other.
+  fake().refused["t-b"] = Error("MESSAGE_NOT_FOUND");
+  fake().refused["t-c"] = Error("RESERVATION_LOST", {{"delivery", "5"}, {"actual", "5"}});
+  const Outcome outcome = RunScript("true", {"--count", "3"});
   EXPECT_EQ(outcome.status, kExitOk);
-  EXPECT_EQ(outcome.err, "message id-a: RESERVATION_LOST: why\n");
+  EXPECT_EQ(outcome.err, "message id-a: RESERVATION_LOST: why (actual=6 delivery=5)\n");
 }
 
 TEST_F(WorkCommand, GoesOnWhenTheStreamBreaks) {

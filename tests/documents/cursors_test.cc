@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <future>
 #include <memory>
@@ -184,16 +185,58 @@ TEST_P(CursorsTest, AnAuditGoesOnWithTheRowThatWasNotTaken) {
   }
 }
 
+// Whatever is asked for, in whatever pages.
+TEST_P(CursorsTest, AnAuditNewestFirstIsTheSameBackward) {
+  ASSERT_NO_FATAL_FAILURE(Write());
+  const bool ledger = world->documents().capabilities().commit_positions;
+  const UnixMicros now = world.clock().Now();
+  const UnixMicros middle = then_ + (now - then_) / 2;
+  std::vector<AuditQuery> queries;
+  for (const bool changes : {false, true}) {
+    for (const char* id : {"a", "f", ""}) {
+      if (*id == 0 && !ledger) continue;
+      for (const auto start :
+           {std::optional<UnixMicros>(), std::optional(then_), std::optional(middle)}) {
+        for (const auto end :
+             {std::optional<UnixMicros>(), std::optional(middle + 1), std::optional(now)}) {
+          AuditQuery query;
+          query.collection = *id == 0 ? "" : "things";
+          query.id = id;
+          query.start_time = start;
+          query.end_time = end;
+          query.include_changes = changes;
+          queries.push_back(query);
+        }
+      }
+      AuditQuery deletions;
+      deletions.collection = "things";
+      deletions.id = id;
+      deletions.kinds = {VersionKind::kDeleted};
+      queries.push_back(deletions);
+    }
+  }
+  size_t rows = 0;
+  for (AuditQuery& query : queries) {
+    std::vector<std::string> whole = Audit(query, kAll);
+    rows += whole.size();
+    std::reverse(whole.begin(), whole.end());
+    query.newest_first = true;
+    for (const int page : {1, 2, 7, kAll}) EXPECT_EQ(Audit(query, page), whole) << page;
+  }
+  EXPECT_GT(rows, 100u);
+}
+
 // What was done to a document outlives its collection.
 TEST_P(CursorsTest, AnAuditGoesOnInTheLedgerWhenItsCollectionIsGone) {
-  for (const int page : {1, 4, 10}) {
+  for (const int page : {1, -1, 4, -4, 10, -10}) {
     ASSERT_NO_FATAL_FAILURE(Write());
     AuditQuery query;
+    query.newest_first = page < 0;
     query.collection = "things";
     query.id = "a";
     std::vector<int64_t> versions;
     AuditCursor before = world->documents().Audit(query);
-    for (int taken = 0; before.Next() && taken < page; ++taken) {
+    for (int taken = 0; before.Next() && taken < std::abs(page); ++taken) {
       versions.push_back(before.row().version.header.version);
     }
     ASSERT_TRUE(before.resume_at());
@@ -209,6 +252,12 @@ TEST_P(CursorsTest, AnAuditGoesOnInTheLedgerWhenItsCollectionIsGone) {
       continue;
     }
     EXPECT_THAT(after.status(), IsOk());
+    if (query.newest_first) {
+      // Then come those of the collections of that name before.
+      ASSERT_GE(versions.size(), 11u);
+      versions.resize(11);
+      std::reverse(versions.begin(), versions.end());
+    }
     EXPECT_THAT(versions, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
   }
 }

@@ -7,7 +7,7 @@
 #include <functional>
 #include <random>
 
-#include "clients/client/refusal.h"
+#include "clients/cpp/refusal.h"
 
 namespace strata::fault {
 namespace {

@@ -72,20 +72,30 @@ constexpr Rule kRules[] = {
      "service/rpc/handlers "
      "service/security"},
 
+    // HTTP ends here: the port knows calls and descriptors, no handler and no store.
+    {"service/http",
+     ". absl/ google/protobuf/ google/rpc/ grpcpp/ httplib.h openssl/ posix strata/v1/ "
+     "schemas/base "
+     "service/observability service/security service/server/introduction.h "
+     "service/server/listener.h service/server/status_mapping.h service/server/tls_credentials.h"},
+
     {"service/observability", ". absl/ posix spdlog/ schemas/base"},
     {"service/app",
      ". absl/ CLI/ grpc/ grpcpp/ posix spdlog/ schemas/base schemas/document schemas/store "
      "schemas/versioning schemas/enrollment schemas/transaction schemas/lease schemas/feed "
-     "schemas/queue service/engines service/observability service/rpc service/security "
-     "service/server"},
+     "schemas/queue service/engines service/http service/observability service/rpc "
+     "service/security service/server"},
 
     // A client knows the contract and nothing of the server. The rules of Extended JSON are part of
     // the contract, and only its JSON needs them.
-    {"clients/client",
-     ". absl/ bson/ google/ grpc/ grpcpp/ openssl/ posix strata/v1/ schemas/document/extended_json "
-     "schemas/document/bson_view.h"},
+    {"clients/cpp",
+     ". absl/ bson/ google/ grpc/ grpcpp/ openssl/ posix strata/v1/ strata/client/ "
+     "schemas/document/extended_json schemas/document/bson_view.h"},
+    // What is installed: whoever includes it needs neither Protobuf nor gRPC.
+    {"clients/cpp/include/strata/client", "absl/ strata/client/"},
     {"clients/cli",
-     ". absl/ bson/ CLI/ google/ grpc/ grpcpp/ openssl/ posix strata/v1/ zstd.h clients/client"},
+     ". absl/ bson/ CLI/ google/ grpc/ grpcpp/ openssl/ posix strata/v1/ strata/client/ zstd.h "
+     "clients/cpp"},
 };
 
 // May include everything.
@@ -202,11 +212,18 @@ TEST(IncludeRules, WhatTheyPreventIsSeen) {
       {"service/rpc/handlers/document", "rocksdb/db.h"},
       {"service/rpc/handlers/document", "schemas/store/store.h"},
       {"service/rpc", "schemas/store/store.h"},
+      {"service/http", "service/server/event_queue.h"},
+      {"service/http", "service/rpc/registry.h"},
+      {"service/http", "schemas/versioning/documents.h"},
+      {"service/server", "httplib.h"},
       {"service/observability", "strata/v1/document.pb.h"},
       {"service/app", "tests/support/manual_clock.h"},
       {"clients/cli", "schemas/document/content.h"},
       {"clients/cli", "schemas/document/extended_json/wrapper.h"},
-      {"clients/client", "schemas/document/content.h"},
+      {"clients/cpp", "schemas/document/content.h"},
+      {"clients/cpp/include/strata/client", "strata/v1/document.pb.h"},
+      {"clients/cpp/include/strata/client", "grpcpp/grpcpp.h"},
+      {"clients/cpp/include/strata/client", "clients/cpp/core.h"},
       {"clients/cli", "strata/wire/v1/document.pb.h"},
   };
   for (const auto& [folder, header] : forbidden) {

@@ -2,7 +2,7 @@
 // write and read again to the byte, and that the server reads alike as a Struct.
 #include <string>
 
-#include "clients/client/extended_json.h"
+#include "clients/cpp/extended_json.h"
 #include "schemas/document/content.h"
 #include "schemas/document/struct_codec.h"
 #include "tests/fuzz/input.h"

@@ -406,6 +406,25 @@ TEST_F(Swept, EachHourAgain) {
   EXPECT_THAT(leases.Names(), IsEmpty());
 }
 
+// Each lease that is asked for by its key takes a place in an engine's cache.
+TEST_F(Swept, LeasesThatStayAreNotAskedForOneByOne) {
+  for (const char* const name : {"a", "b", "c"}) ASSERT_THAT(leases.Acquire(name, "x"), IsOk());
+  AcquireAndRelease("d");
+  test_support::HookedStore hooked(world->store());
+  int gets = 0;
+  test_support::StoreHooks hooks;
+  hooks.before_get = [&](store::Keyspace, std::string_view) { ++gets; };
+  hooked.set_hooks(std::move(hooks));
+  LeasingProcess sweeping(hooked, world.clock());
+  sweeping->StartSweeping();
+  sweeping.executor().RunDue();
+  EXPECT_EQ(gets, 0);
+  world.clock().Advance(kKept);
+  sweeping.executor().RunDue();
+  EXPECT_GT(gets, 0);
+  EXPECT_THAT(leases.Names(), ElementsAre("a", "b", "c"));
+}
+
 TEST_F(Swept, TokensGrowPastWhatWasForgotten) {
   const store::Stamp former = AcquireAndRelease("a");
   world.clock().Advance(kKept);

@@ -23,12 +23,11 @@
 #include "strata/v1/document_service.grpc.pb.h"
 #include "strata/v1/enrollment_service.grpc.pb.h"
 #include "tests/fault/server_process.h"
+#include "tests/long/storm_messages.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::fault {
 namespace {
-
-constexpr int kClasses = 12;
 
 struct Options {
   int64_t messages = 1'000'000;
@@ -36,45 +35,6 @@ struct Options {
   std::vector<int> streams;
   bool kill = false;
 };
-
-struct StormMessage {
-  int32_t student = 0;
-  int32_t class_number = 0;
-  int64_t sequence_number = 0;
-  bool enroll = false;
-};
-
-std::string StudentId(int64_t student) { return std::to_string(student); }
-std::string ClassName(int64_t number) { return "CS " + std::to_string(101 + number); }
-
-// Each student's messages are numbered from 1 in the order in which they are meant; three of ten
-// come twice; the order in which they are sent is chance.
-std::vector<StormMessage> MakeMessages(const Options& options, std::mt19937_64& random) {
-  std::vector<StormMessage> messages;
-  messages.reserve(static_cast<size_t>(options.messages));
-  for (int64_t number = 1; static_cast<int64_t>(messages.size()) < options.messages; ++number) {
-    for (int64_t student = 0; student < options.students; ++student) {
-      if (static_cast<int64_t>(messages.size()) >= options.messages) break;
-      messages.push_back({static_cast<int32_t>(student), static_cast<int32_t>(random() % kClasses),
-                          number, random() % 2 == 0});
-      if (random() % 10 < 3) messages.push_back(messages.back());
-    }
-  }
-  std::shuffle(messages.begin(), messages.end(), random);
-  return messages;
-}
-
-// The last message about each class of each student, by its number.
-using Oracle = std::vector<std::map<std::string, StormMessage>>;
-Oracle MakeOracle(const Options& options, const std::vector<StormMessage>& messages) {
-  Oracle oracle(static_cast<size_t>(options.students));
-  for (const StormMessage& message : messages) {
-    StormMessage& last =
-        oracle[static_cast<size_t>(message.student)][ClassName(message.class_number)];
-    if (message.sequence_number > last.sequence_number) last = message;
-  }
-  return oracle;
-}
 
 struct Answers {
   std::atomic<int64_t> received = 0;
@@ -119,7 +79,8 @@ void RunStream(const std::shared_ptr<grpc::Channel>& channel,
 
 class Storm {
  public:
-  Storm(const Options& options, const std::vector<StormMessage>& messages, const Oracle& oracle)
+  Storm(const Options& options, const std::vector<StormMessage>& messages,
+        const StormOracle& oracle)
       : options_(options), messages_(messages), oracle_(oracle) {}
 
   bool Run(int streams) {
@@ -249,7 +210,7 @@ class Storm {
 
   const Options& options_;
   const std::vector<StormMessage>& messages_;
-  const Oracle& oracle_;
+  const StormOracle& oracle_;
   test_support::TemporaryDirectory directory_;
   ServerSettings settings_{directory_.Join("data"), directory_.Join("log"), "127.0.0.1:0", {}};
   bool equal_ = true;
@@ -291,8 +252,9 @@ int Main(const std::vector<std::string>& arguments) {
   const uint64_t seed =
       given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
   std::mt19937_64 random(seed);
-  const std::vector<StormMessage> messages = MakeMessages(*options, random);
-  const Oracle oracle = MakeOracle(*options, messages);
+  const std::vector<StormMessage> messages =
+      MakeStormMessages(options->messages, options->students, random);
+  const StormOracle oracle = MakeStormOracle(options->students, messages);
   std::printf("%lld students, seed %llu%s\n", static_cast<long long>(options->students),
               static_cast<unsigned long long>(seed), options->kill ? ", killed in the midst" : "");
   std::printf("%7s %10s %12s %10s %10s %12s\n", "streams", "messages", "before kill", "versions",

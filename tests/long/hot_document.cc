@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "clients/client/refusal.h"
+#include "clients/cpp/refusal.h"
 #include "strata/v1/document_service.grpc.pb.h"
 #include "tests/fault/server_process.h"
 #include "tests/support/temporary_directory.h"

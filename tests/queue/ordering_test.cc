@@ -6,6 +6,7 @@
 #include "schemas/queue/queues.h"
 #include "schemas/transaction/transactions.h"
 #include "tests/queue/queues_world.h"
+#include "tests/support/hooked_store.h"
 
 namespace strata::queue::testing {
 namespace {
@@ -13,16 +14,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-std::vector<std::string> NumbersOf(const QueueProcess::Messages& messages) {
-  std::vector<std::string> numbers;
-  EXPECT_THAT(messages, IsOk());
-  if (!messages.ok()) return numbers;
-  for (const MessageView& view : *messages) {
-    numbers.push_back(ToHeaders(view.message.payload)->at("number"));
-  }
-  return numbers;
-}
 
 PushedMessage Keyed(int number, std::string key) {
   PushedMessage message = Numbered(number);
@@ -179,6 +170,113 @@ TEST_P(RecurringMessages, AreReplacedAndDeletedWhileTheyFire) {
   EXPECT_THAT(queues.Await(again), HasReason(ErrorReason::kScheduleNotFound));
 }
 
+// Each of them holds a payload, and all together may be a gigabyte.
+TEST_P(RecurringMessages, AreNotReadWholeToBeMadeOrToFire) {
+  test_support::HookedStore hooked(world->store());
+  QueueProcess process(hooked, world.clock(), 2);
+  int scans = 0;
+  int schedules_read = 0;
+  test_support::StoreHooks hooks;
+  hooks.before_scan = [&](store::Keyspace keyspace, const store::Range& range) {
+    // One that begins at the first schedule passes over the rest.
+    if (keyspace == store::Keyspace::kQueues && range.begin < "jobs") ++scans;
+  };
+  hooks.before_get = [&](store::Keyspace keyspace, std::string_view key) {
+    if (keyspace == store::Keyspace::kQueues && key.find('\0') != key.npos) ++schedules_read;
+  };
+  hooked.set_hooks(hooks);
+  ASSERT_THAT(process.Create("jobs"), IsOk());
+  process->StartBackground();
+  process.executor().RunDue();
+  Schedule schedule;
+  schedule.queue = "jobs";
+  schedule.cron = "30 2 * * *";
+  schedule.message = Numbered(7);
+  constexpr int kSchedules = 20;
+  const int scans_before = scans;
+  for (int i = 0; i < kSchedules; ++i) {
+    schedule.name = "nightly-" + std::to_string(i);
+    ASSERT_THAT(process.CreateSchedule(schedule), IsOk());
+    process.executor().RunDue();
+  }
+  // The background looks at the queues each time, not at the schedules of others.
+  EXPECT_LE(scans - scans_before, kSchedules + 1);
+  EXPECT_LE(schedules_read, 3 * kSchedules);
+  schedules_read = 0;
+  for (int i = 0; i < 100; ++i) {
+    world.clock().Advance(seconds(10));
+    process.executor().RunDue();
+  }
+  EXPECT_EQ(schedules_read, 0);
+  hooked.set_hooks({});
+}
+
+TEST_P(RecurringMessages, AreAThousandOfAQueueAtMost) {
+  if (GetParam().name != "memory") GTEST_SKIP() << "each of them waits for the disk";
+  ASSERT_THAT(queues.Create("jobs"), IsOk());
+  ASSERT_THAT(queues.Create("other"), IsOk());
+  Schedule schedule;
+  schedule.queue = "jobs";
+  schedule.cron = "30 2 * * *";
+  for (size_t i = 0; i < kSchedulesMax; ++i) {
+    schedule.name = "s" + std::to_string(i);
+    ASSERT_THAT(queues.CreateSchedule(schedule), IsOk());
+  }
+  ASSERT_THAT(queues.CreateSchedule(schedule), IsOk());  // one of them anew
+  schedule.name = "another";
+  EXPECT_THAT(queues.CreateSchedule(schedule), HasReason(ErrorReason::kQueueLimit));
+  // Another server deletes one.
+  QueueProcess other(world->store(), world.clock(), 2);
+  Answer<absl::Status> deleted;
+  other->DeleteSchedule("jobs", "s7", deleted.Callback());
+  ASSERT_THAT(other.Await(deleted), IsOk());
+  EXPECT_THAT(queues.CreateSchedule(schedule), IsOk());
+  schedule.queue = "other";
+  EXPECT_THAT(queues.CreateSchedule(schedule), IsOk());
+}
+
+// Within a minute, whoever has made it.
+TEST_P(RecurringMessages, AreFiredByAServerThatDidNotMakeThem) {
+  ASSERT_THAT(queues.Create("jobs"), IsOk());
+  queues->StartBackground();
+  queues.executor().RunDue();
+  {
+    QueueProcess other(world->store(), world.clock(), 2);
+    Schedule schedule;
+    schedule.queue = "jobs";
+    schedule.name = "often";
+    schedule.every = seconds(30);
+    schedule.message = Numbered(7);
+    ASSERT_THAT(other.CreateSchedule(schedule), IsOk());
+  }
+  for (int i = 0; i < 8; ++i) {
+    world.clock().Advance(seconds(10));
+    queues.executor().RunDue();
+  }
+  EXPECT_THAT(NumbersOf(queues.Pop("jobs", 10)), ElementsAre("7"));
+}
+
+TEST_P(RecurringMessages, ComeAsOftenAsEachSecond) {
+  ASSERT_THAT(queues.Create("jobs"), IsOk());
+  queues->StartBackground();
+  Schedule schedule;
+  schedule.queue = "jobs";
+  schedule.name = "often";
+  schedule.every = seconds(1);
+  schedule.message = Numbered(7);
+  ASSERT_THAT(queues.CreateSchedule(schedule), IsOk());
+  size_t fired = 0;
+  for (int tenth = 0; tenth < 300; ++tenth) {
+    world.clock().Advance(microseconds(100'000));
+    queues.executor().RunDue();
+    const auto popped = queues.Pop("jobs", 10);
+    ASSERT_THAT(popped, IsOk());
+    fired += popped->size();
+  }
+  EXPECT_GE(fired, 28u);
+  EXPECT_LE(fired, 30u);
+}
+
 class Units : public QueuesTest {
  protected:
   absl::StatusOr<transaction::Committed> Commit(transaction::CommitRequest request,
@@ -244,6 +342,18 @@ TEST_P(Units, ALostReservationRefusesAllOfIt) {
   ASSERT_THAT(Commit(Update("apples"), **steps), IsOk());
   auto again = queues->PlanUnit({second->front().token}, {});
   EXPECT_THAT(Commit(Update("apples"), **again), HasReason(ErrorReason::kAlreadyAcknowledged));
+}
+
+TEST_P(Units, CountAPushOnceHoweverOftenItIsRepeated) {
+  ASSERT_THAT(queues.Create("bills"), IsOk());
+  PushedMessage message = Numbered(1);
+  message.request_id = "bill-1";
+  for (int i = 0; i < 3; ++i) {
+    auto steps = queues->PlanUnit({}, {{"bills", message}});
+    ASSERT_THAT(steps, IsOk());
+    ASSERT_THAT(Commit(Update("apples" + std::to_string(i)), **steps), IsOk());
+  }
+  EXPECT_EQ(queues->Counts("bills")->pushed, 1);
 }
 
 TEST_P(Units, APushWakesWhoeverWaits) {

@@ -10,18 +10,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-std::vector<std::string> NumbersOf(const QueueProcess::Messages& messages) {
-  std::vector<std::string> numbers;
-  EXPECT_THAT(messages, IsOk());
-  if (!messages.ok()) return numbers;
-  for (const MessageView& view : *messages) {
-    const auto members = ToHeaders(view.message.payload);
-    EXPECT_THAT(members, IsOk());
-    numbers.push_back(members.ok() ? members->at("number") : "?");
-  }
-  return numbers;
-}
-
 class CallsOfQueues : public QueuesTest {};
 INSTANTIATE_TEST_SUITE_P(Engines, CallsOfQueues, ::testing::ValuesIn(kEngines), EngineName);
 
@@ -201,6 +189,98 @@ TEST_P(CallsOfQueues, TriesThatAreUsedUpEndInTheDeadLetterQueue) {
   EXPECT_EQ(headers->at("dead_letter_queue"), "mails");
   EXPECT_EQ(headers->at("dead_letter_reason"), "TRIES");
   EXPECT_EQ(headers->at("dead_letter_tries"), "2");
+}
+
+TEST_P(CallsOfQueues, ARefusedMessageKeepsWhatWasSaidOfItBesideTheCause) {
+  ASSERT_THAT(queues.Create("dead"), IsOk());
+  QueueSettings settings;
+  settings.dead_letter_queue = "dead";
+  ASSERT_THAT(queues.Create("mails", settings), IsOk());
+  ASSERT_THAT(queues.Push("mails", Numbered(1)), IsOk());
+  RollbackRequest refusal;
+  refusal.tokens = {queues.Reserve("mails")->front().token};
+  refusal.dead = true;
+  refusal.reason = "no such address";
+  ASSERT_THAT(queues.Rollback(refusal), IsOk());
+  const auto dead = queues.Reserve("dead");
+  ASSERT_THAT(*dead, SizeIs(1));
+  EXPECT_EQ(ToHeaders(dead->front().message.headers)->at("dead_letter_reason"), "REFUSED");
+  EXPECT_EQ(dead->front().message.reason, "no such address");
+}
+
+TEST_P(CallsOfQueues, WhatDiesInARingOfDeadLetterQueuesStaysDeadTheSecondTime) {
+  const std::string names[] = {"a", "b", "c"};
+  for (int i = 0; i < 3; ++i) {
+    QueueSettings settings;
+    settings.dead_letter_queue = names[(i + 1) % 3];
+    ASSERT_THAT(queues.Create(names[i], settings), IsOk());
+  }
+  ASSERT_THAT(queues.Push("a", Numbered(1)), IsOk());
+  int deaths = 0;
+  for (int round = 0; round < 4; ++round) {
+    for (const std::string& name : names) {
+      const auto reserved = queues.Reserve(name);
+      ASSERT_THAT(reserved, IsOk());
+      if (reserved->empty()) continue;
+      RollbackRequest refusal;
+      refusal.tokens = {reserved->front().token};
+      refusal.dead = true;
+      refusal.reason = "no such address";
+      ASSERT_THAT(queues.Rollback(refusal), IsOk());
+      ++deaths;
+    }
+  }
+  EXPECT_EQ(deaths, 2);
+  const auto dead = queues->ListMessages({"b", State::kDead, ""}, 10);
+  ASSERT_THAT(dead, IsOk());
+  ASSERT_THAT(dead->messages, SizeIs(1));
+  EXPECT_EQ(dead->messages.front().message.reason, "no such address");
+}
+
+TEST_P(CallsOfQueues, NoWaitForTheNextTryIsLongerThanTheLongest) {
+  QueueSettings settings;
+  settings.retry_delay = seconds(100);
+  settings.retry_delay_max = seconds(100);
+  ASSERT_THAT(queues.Create("mails", settings), IsOk());
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_THAT(queues.Push("mails", Numbered(i)), IsOk());
+    const auto reserved = queues.Reserve("mails");
+    ASSERT_THAT(*reserved, SizeIs(1));
+    ASSERT_THAT(queues.Rollback(reserved->front().token), IsOk());
+    const auto view = queues->GetMessage("mails", reserved->front().id.ToText());
+    ASSERT_THAT(view, IsOk());
+    const UnixMicros wait = view->message.time - world.clock().Now();
+    EXPECT_LE(wait, microseconds(seconds(100)).count());
+    EXPECT_GE(wait, microseconds(seconds(89)).count());
+  }
+}
+
+TEST_P(CallsOfQueues, AMessageThatIsHandedBackUntriedKeepsTheReasonThatItHad) {
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  ASSERT_THAT(queues.Push("mails", Numbered(1)), IsOk());
+  const auto roll_back = [&](bool not_counted, const std::string& reason) {
+    RollbackRequest rollback;
+    rollback.tokens = {queues.Reserve("mails")->front().token};
+    rollback.delay = seconds(0);
+    rollback.not_counted = not_counted;
+    rollback.reason = reason;
+    EXPECT_THAT(queues.Rollback(rollback), IsOk());
+    world.clock().Advance(seconds(1));
+  };
+  const auto reason = [&] {
+    const auto reserved = queues.Reserve("mails");
+    EXPECT_THAT(*reserved, SizeIs(1));
+    EXPECT_THAT(queues.Rollback(reserved->front().token, seconds(0)), IsOk());
+    world.clock().Advance(seconds(1));
+    return reserved->front().message.reason;
+  };
+  roll_back(false, "killed by signal 9");
+  roll_back(true, "");
+  EXPECT_EQ(reason(), "killed by signal 9");
+  // Nobody said anything of a try that counts.
+  EXPECT_EQ(reason(), "");
+  roll_back(true, "shutting down");
+  EXPECT_EQ(reason(), "shutting down");
 }
 
 TEST_P(CallsOfQueues, APushIsRememberedByItsRequest) {

@@ -180,6 +180,17 @@ class QueueProcess {
     queues_->Purge(std::move(request), answer.Callback());
     return Await(answer);
   }
+  // Runs all that is due now, until nothing of this queue is under way. RocksDB commits in a thread
+  // of its own.
+  void Settle(const std::string& queue) {
+    for (int i = 0; i < 3; ++i) {
+      executor_.RunDue();
+      // A call that goes through the queue's dispatcher ends behind what was under way.
+      EXPECT_THAT(Extend(Token{queue, MessageId(), 1, 0}.ToText()),
+                  HasReason(ErrorReason::kMessageNotFound));
+    }
+    executor_.RunDue();
+  }
   absl::StatusOr<Schedule> CreateSchedule(Schedule schedule) {
     Answer<absl::StatusOr<Schedule>> answer;
     queues_->CreateSchedule(std::move(schedule), answer.Callback());
@@ -191,6 +202,17 @@ class QueueProcess {
   test_support::ManualExecutor executor_;
   std::unique_ptr<Queues> queues_;
 };
+
+// Those of Numbered.
+inline std::vector<std::string> NumbersOf(const QueueProcess::Messages& messages) {
+  std::vector<std::string> numbers;
+  EXPECT_THAT(messages, IsOk());
+  if (!messages.ok()) return numbers;
+  for (const MessageView& view : *messages) {
+    numbers.push_back(ToHeaders(view.message.payload)->at("number"));
+  }
+  return numbers;
+}
 
 // Where a test runs.
 struct Engine {

@@ -58,16 +58,7 @@ class Streams : public QueuesTest {
     Settle();
     return stream;
   }
-  // Runs all that is due now. RocksDB commits in a thread of its own.
-  void Settle() {
-    for (int i = 0; i < 3; ++i) {
-      queues.executor().RunDue();
-      // A call that goes through the queue's dispatcher ends behind what was under way.
-      EXPECT_THAT(queues.Extend(Token{"mails", MessageId(), 1, 0}.ToText()),
-                  HasReason(ErrorReason::kMessageNotFound));
-    }
-    queues.executor().RunDue();
-  }
+  void Settle() { queues.Settle("mails"); }
   void Push(int from, int to) {
     for (int i = from; i <= to; ++i) ASSERT_THAT(queues.Push("mails", Numbered(i)), IsOk());
     Settle();
@@ -144,6 +135,66 @@ TEST_P(Streams, OneThatBreaksLeavesSuspectsOfWhichAStreamHoldsOne) {
   EXPECT_THAT(stream.sink->Numbers(), ElementsAre("1", "4", "5", "3"));
 }
 
+TEST_P(Streams, GetACreditBackForEachMessageWhoseReservationRunsOut) {
+  MakeQueue();
+  Push(1, 3);
+  Stream stream = Open(1);
+  EXPECT_THAT(stream.sink->Numbers(), ElementsAre("1"));
+  // Nobody else asks for anything: what comes, comes by the queue's own timer.
+  world.clock().Advance(seconds(29));
+  queues.executor().RunDue();
+  EXPECT_THAT(stream.sink->Numbers(), ElementsAre("1"));
+  world.clock().Advance(seconds(2));
+  Settle();
+  EXPECT_THAT(stream.sink->Numbers(), SizeIs(2));
+  world.clock().Advance(seconds(31));
+  Settle();
+  EXPECT_THAT(stream.sink->Numbers(), SizeIs(3));
+  // It comes again, to the only stream that there is.
+  const auto again = [&] { return std::ranges::count(stream.sink->Numbers(), "1"); };
+  for (int i = 0; i < 4 && again() < 2; ++i) {
+    world.clock().Advance(seconds(31));
+    Settle();
+  }
+  EXPECT_GE(again(), 2);
+}
+
+TEST_P(Streams, KeepTheCreditOfAMessageWhoseReservationTheyExtend) {
+  MakeQueue();
+  Push(1, 2);
+  Stream stream = Open(1);
+  ASSERT_THAT(stream.sink->all, SizeIs(1));
+  for (int i = 0; i < 3; ++i) {
+    world.clock().Advance(seconds(20));
+    stream.receiver->Extend({stream.sink->all[0].token}, std::nullopt);
+    Settle();
+    ASSERT_THAT(stream.sink->Numbers(), ElementsAre("1"));
+  }
+  world.clock().Advance(seconds(31));
+  Settle();
+  EXPECT_THAT(stream.sink->Numbers(), SizeIs(2));
+}
+
+TEST_P(Streams, MayAcknowledgeLateWhatNobodyElseHas) {
+  MakeQueue();
+  Push(1, 1);
+  Stream stream = Open(1);
+  ASSERT_THAT(stream.sink->all, SizeIs(1));
+  ASSERT_THAT(queues.Update("mails",
+                            [](QueueSettings& settings) {
+                              settings.paused = true;
+                              return absl::OkStatus();
+                            }),
+              IsOk());
+  world.clock().Advance(seconds(31));
+  Settle();
+  ASSERT_THAT(stream.sink->all, SizeIs(1));
+  stream.receiver->Acknowledge({stream.sink->all[0].token});
+  Settle();
+  ASSERT_THAT(stream.sink->results, SizeIs(1));
+  EXPECT_THAT(stream.sink->results[0], IsOk());
+}
+
 TEST_P(Streams, OneThatIsFullGetsNothingUntilItIsReady) {
   MakeQueue();
   Stream stream = Open(5);
@@ -178,6 +229,17 @@ TEST_P(Streams, EndWithTheServerWithoutCostingATry) {
   ASSERT_THAT(view, IsOk());
   EXPECT_EQ(view->message.tries, 0);
   EXPECT_EQ(view->state, State::kReady);
+}
+
+TEST_P(Streams, ThatLeaveBeforeTheyAreTakenUpAreForgotten) {
+  MakeQueue();
+  auto sink = std::make_shared<Sink>();
+  const std::weak_ptr<Sink> left = sink;
+  auto receiver = queues->Receive({"mails", 2, std::nullopt}, std::move(sink));
+  ASSERT_THAT(receiver, IsOk());
+  receiver->reset();
+  Settle();
+  EXPECT_TRUE(left.expired());
 }
 
 }  // namespace

@@ -27,6 +27,7 @@
 #include "strata/v1/feed_service.pb.h"
 #include "strata/v1/lease_service.pb.h"
 #include "strata/v1/queue_service.pb.h"
+#include "strata/v1/server_service.pb.h"
 #include "strata/v1/transaction_service.pb.h"
 #include "tests/rpc/secured_server.h"
 #include "tests/rpc/test_server.h"
@@ -250,6 +251,7 @@ constexpr Asked kAsked[] = {
     {"strata.v1.QueueService/PurgeMessages", Permission::kManage,
      R"({"queue": "$C", "states": ["MESSAGE_STATE_READY"]})", kQueue},
     {"strata.v1.QueueService/DeleteQueue", Permission::kManage, R"({"name": "$C"})", kQueue},
+    {"strata.v1.ServerService/GetServerInfo", Permission::kPrincipal, "{}"},
     {"grpc.health.v1.Health/Check", Permission::kOpen, "{}"},
     {"grpc.health.v1.Health/Watch", Permission::kOpen, "{}"},
     {"grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Permission::kOpen,

@@ -19,6 +19,7 @@
 #include "strata/v1/feed_service.pb.h"
 #include "strata/v1/lease_service.pb.h"
 #include "strata/v1/queue_service.pb.h"
+#include "strata/v1/server_service.pb.h"
 #include "strata/v1/transaction_service.pb.h"
 #include "strata/wire/v1/collection_service.pb.h"
 #include "strata/wire/v1/document_service.pb.h"
@@ -26,6 +27,7 @@
 #include "strata/wire/v1/feed_service.pb.h"
 #include "strata/wire/v1/lease_service.pb.h"
 #include "strata/wire/v1/queue_service.pb.h"
+#include "strata/wire/v1/server_service.pb.h"
 #include "strata/wire/v1/transaction_service.pb.h"
 #include "tests/rpc/handlers.h"
 
@@ -40,7 +42,8 @@ const FileDescriptor* const kPublicFiles[] = {
     v1::GetRequest::descriptor()->file(),    v1::Collection::descriptor()->file(),
     v1::EnrollRequest::descriptor()->file(), v1::CommitRequest::descriptor()->file(),
     v1::Lease::descriptor()->file(),         v1::Event::descriptor()->file(),
-    v1::Queue::descriptor()->file(),         v1::Document::descriptor()->file()};
+    v1::Queue::descriptor()->file(),         v1::ServerLimits::descriptor()->file(),
+    v1::Document::descriptor()->file()};
 
 const FileDescriptor* WireFileOf(const FileDescriptor* file) {
   wire::v1::GetRequest::descriptor();  // so that the linker keeps it
@@ -49,6 +52,7 @@ const FileDescriptor* WireFileOf(const FileDescriptor* file) {
   wire::v1::CommitRequest::descriptor();
   wire::v1::Lease::descriptor();
   wire::v1::Event::descriptor();
+  wire::v1::ServerLimits::descriptor();
   wire::v1::Queue::descriptor();
   std::string name = file->name();
   name.replace(name.find("strata/v1/"), 10, "strata/wire/v1/");

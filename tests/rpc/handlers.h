@@ -35,6 +35,7 @@ struct Handlers {
   observability::Health health{{}};
   const rpc::Reflection reflection{{}};
   security::Access access;
+  const rpc::ServerInfo info{};
   const rpc::Services services{world->documents(),
                                enrollments,
                                transactions,
@@ -46,6 +47,7 @@ struct Handlers {
                                health,
                                reflection,
                                access,
+                               info,
                                std::chrono::milliseconds(1000)};
   const std::vector<server::Method> methods = rpc::AllMethods(services);
 

@@ -91,12 +91,13 @@ void ExpectReflection(const std::shared_ptr<grpc::Channel>& channel) {
   for (const auto& service : listed.list_services_response().service()) {
     services.insert(service.name());
   }
-  EXPECT_EQ(services, (std::set<std::string>{
-                          "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
-                          "grpc.reflection.v1alpha.ServerReflection", "strata.v1.CollectionService",
-                          "strata.v1.DocumentService", "strata.v1.EnrollmentService",
-                          "strata.v1.FeedService", "strata.v1.LeaseService",
-                          "strata.v1.QueueService", "strata.v1.TransactionService"}));
+  EXPECT_EQ(services,
+            (std::set<std::string>{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
+                                   "grpc.reflection.v1alpha.ServerReflection",
+                                   "strata.v1.CollectionService", "strata.v1.DocumentService",
+                                   "strata.v1.EnrollmentService", "strata.v1.FeedService",
+                                   "strata.v1.LeaseService", "strata.v1.QueueService",
+                                   "strata.v1.ServerService", "strata.v1.TransactionService"}));
   for (const std::string& symbol : services) {
     Request ask;
     ask.set_file_containing_symbol(symbol);

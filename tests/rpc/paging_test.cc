@@ -104,6 +104,15 @@ TEST_F(Paging, OfTheLedgerIsExact) {
           });
       if (whole.empty()) whole = entries;
       EXPECT_EQ(entries, whole) << page_size;
+      std::vector<std::string> backward;
+      AllPages(
+          std::string(scope) + R"(, "newest_first": true)", page_size,
+          [&](const std::string& json) { return server_.Audit(json); },
+          [&](const v1::AuditResponse& page) {
+            for (const auto& entry : page.entries()) backward.push_back(entry.SerializeAsString());
+          });
+      std::reverse(backward.begin(), backward.end());
+      EXPECT_EQ(backward, whole) << page_size;
     }
     EXPECT_GE(whole.size(), static_cast<size_t>(kItems));
   }

@@ -149,6 +149,23 @@ TEST_F(QueueCalls, ACommitAcknowledgesWritesAndPushesOn) {
   EXPECT_EQ(server_.Commit(commit).details().reason, "MESSAGE_NOT_FOUND");
 }
 
+TEST_F(QueueCalls, ARepeatedCommitNamesTheMessagesThatTheFirstOnePushed) {
+  Push("{}");
+  const std::string commit = R"({"request_id": "order-1", "acknowledge": [")" + Reserve().token() +
+                             R"("], "pushes": [{"queue": "mails", "message": {}},
+                                               {"queue": "mails", "message": {}}]})";
+  const auto committed = server_.Commit(commit);
+  Must(committed);
+  ASSERT_EQ(committed.response.message_ids_size(), 2);
+  const auto again = server_.Commit(commit);
+  Must(again);
+  EXPECT_TRUE(again.response.replayed());
+  ASSERT_EQ(again.response.message_ids_size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(again.response.message_ids(i), committed.response.message_ids(i));
+  }
+}
+
 TEST_F(QueueCalls, APurgeOfTombstonesStaysBelowWhatIsStillToCome) {
   Push(R"({"sequence_number": 5})");
   Must(server_.Commit(R"({"writes": [{"unenroll": {"student_id": "s", "class_name": "c",

@@ -331,6 +331,8 @@ TEST_F(QueueInput, SettingsHaveLimits) {
   Settings(R"("enrollments": {"collection": ""})", "enrollments.collection", "is empty", kName);
   Settings(R"("enrollments": {"collection": "students", "max_in_flight": 1001})",
            "enrollments.max_in_flight", "1 to 1000");
+  Settings(R"("enrollments": {"collection": "students", "set": "\n"})", "enrollments.set",
+           "1 to 64");
   Check({{"CreateQueue", R"({"name": "new", "settings": {"dead_letter_queue": "new"}})", kField,
           "settings.dead_letter_queue", "itself"},
          {"UpdateQueue",
@@ -339,7 +341,7 @@ TEST_F(QueueInput, SettingsHaveLimits) {
           kField, "settings.dead_letter_queue", "itself"},
          {"CreateQueue",
           R"({"name": "new", "settings": {"retry_delay": "2s", "retry_delay_max": "1s"}})", kField,
-          "settings.retry_delay", "retry_delay_max"}});
+          "settings.retry_delay", "settings.retry_delay is 2 s"}});
 }
 
 TEST_F(QueueInput, AMaskNamesMembersOfTheSettings) {
@@ -645,6 +647,59 @@ TEST(QueueAccess, SettingsReachNoFurtherThanTheirAuthor) {
   EXPECT_EQ(call("Replay", R"({"queue": "own", "target_queue": "other",
                                "states": ["MESSAGE_STATE_DEAD"]})"),
             denied);
+}
+
+// Nor further than that of whoever changes them last, whatever others have set before.
+TEST(QueueAccess, WhoeverChangesAQueueAnswersForAllThatItReaches) {
+  const SecuredServer server(
+      R"({"principals": ["user:anna"], "role": "admin", "resources": ["queue/*", "collection/*"]},
+         {"principals": ["user:ben"], "role": "admin", "resources": ["queue/own"]},
+         {"principals": ["user:eve"], "role": "admin", "resources": ["queue/own"]},
+         {"principals": ["user:eve"], "role": "writer",
+          "resources": ["queue/dead", "collection/students"]})",
+      {"anna", "ben", "eve"});
+  const auto call = [&](const std::string& user, std::string_view method, const std::string& json) {
+    const auto [channel, authorization] = server.Dial(server.User(user));
+    const grpc::Status status =
+        CallAnything(channel, "strata.v1.QueueService/" + std::string(method), json, authorization)
+            .status;
+    return status.ok() ? std::string("OK") : DetailsOf(status).reason;
+  };
+  const std::string reaching = R"("dead_letter_queue": "dead")";
+  const std::string applying = R"("enrollments": {"collection": "students"})";
+  struct Change {
+    std::string set;     // by anna
+    std::string change;  // settings and mask
+    std::string ben;     // may manage the queue
+    std::string eve;     // and write what it reaches
+  };
+  const std::string ok = "OK";
+  const std::string denied = "PERMISSION_DENIED";
+  const std::string tries = R"("settings": {"max_tries": 1}, "update_mask": "maxTries")";
+  const std::string pause = R"("settings": {"paused": true}, "update_mask": "paused")";
+  const std::string detach =
+      R"("settings": {}, "update_mask": "deadLetterQueue,enrollments,maxTries")";
+  const std::string half = R"("settings": {}, "update_mask": "deadLetterQueue")";
+  const Change changes[] = {
+      {"", tries, ok, ok},
+      {reaching, tries, denied, ok},
+      {reaching, pause, denied, ok},
+      {applying, tries, denied, ok},
+      {applying, pause, denied, ok},
+      {reaching + ", " + applying, half, denied, ok},  // the collection is still reached
+      {reaching + ", " + applying, detach, ok, ok},
+      {reaching, half, ok, ok},
+  };
+  const std::string name = R"("name": "own")";
+  for (const Change& row : changes) {
+    for (const auto& [user, expected] : {std::pair("ben", row.ben), std::pair("eve", row.eve)}) {
+      SCOPED_TRACE(user + (", set " + row.set) + ", changed " + row.change);
+      ASSERT_EQ(call("anna", "CreateQueue", "{" + name + R"(, "settings": {)" + row.set + "}}"),
+                ok);
+      EXPECT_EQ(call(user, "UpdateQueue", "{" + name + ", " + row.change + "}"), expected);
+      ASSERT_EQ(call("anna", "DeleteQueue", "{" + name + R"(, "force": true})"), ok);
+    }
+  }
 }
 
 }  // namespace

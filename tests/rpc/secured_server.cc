@@ -85,7 +85,8 @@ Answered CallAnything(const std::shared_ptr<grpc::Channel>& channel, std::string
 }
 
 SecuredServer::SecuredServer(std::string_view grants, const std::vector<std::string>& users,
-                             std::string_view quotas, int loops, bool single_record) {
+                             std::string_view quotas, int loops, bool single_record,
+                             const std::function<void(app::ServerOptions&)>& change) {
   const auto file = [this](const char* name, std::string_view text, mode_t mode = 0600) {
     WriteFile(directory_.Join(name), text, mode);
     return directory_.Join(name);
@@ -118,6 +119,7 @@ SecuredServer::SecuredServer(std::string_view grants, const std::vector<std::str
                                        "acts_for": ["*"]})") +
                (grants.empty() ? "" : ", ") + std::string(grants) + R"(], "quotas": [)" +
                std::string(quotas) + "]}");
+  if (change != nullptr) change(options);
   engines::OpenOptions open;
   open.clock = options.clock;
   auto store = engines::OpenEngine("memory", open);

@@ -4,6 +4,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,8 +44,10 @@ class SecuredServer {
  public:
   // `grants` and `quotas` are the policy's others, as JSON without the brackets around; each user
   // gets a token ("user:NAME"). `single_record`: over an engine without atomic batches.
+  // `change` sees the options last.
   explicit SecuredServer(std::string_view grants, const std::vector<std::string>& users = {},
-                         std::string_view quotas = "", int loops = 1, bool single_record = false);
+                         std::string_view quotas = "", int loops = 1, bool single_record = false,
+                         const std::function<void(app::ServerOptions&)>& change = nullptr);
 
   app::Server& server() { return *server_; }
   const test_support::TestCa& ca() const { return ca_; }
@@ -68,6 +71,9 @@ class SecuredServer {
   Dialled Dial(const Presented& presented) const {
     return {Connect(presented), presented.authorization};
   }
+
+  // A file of what it is served by: "server.pem", "server.key", "tokens", "policy.json".
+  std::string Path(const std::string& name) const { return directory_.Join(name); }
 
   // All records, keys and values.
   std::vector<std::string> StoredBytes() const;

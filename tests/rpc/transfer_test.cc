@@ -1,4 +1,5 @@
-// The transfers, the leases and the subscriptions of the README, run as somebody would paste them.
+// The transfers, the leases, the queues and the subscriptions of the README, run as somebody would
+// paste them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +45,7 @@ grpcurl() {
   strata commit - --timeout 10s <<< "$data"
 }
 sleep() {
+  if [ "$1" != 1 ]; then command sleep "$1"; return; fi
   until strata collections > listed 2>&1; do kill -0 $! && command sleep 0.1; done
 }
 # Each server takes a free port, and the tool finds it in what the server says.
@@ -118,6 +120,20 @@ TEST(Listener, GoesOnByTheCommandsThatAreWrittenDown) {
   ASSERT_EQ(finished.status, 0) << finished.output << errors;
   EXPECT_EQ(CountOf(finished.output, "moby        1  created"), 1) << finished.output;
   EXPECT_EQ(CountOf(finished.output, "moby        2  updated"), 1) << finished.output;
+}
+
+TEST(Queues, AreWorkedOnByTheCommandsThatAreWrittenDown) {
+  const auto [finished, errors] = Paste("### Queues", "strata-queues");
+  ASSERT_EQ(finished.status, 0) << finished.output << errors;
+  EXPECT_THAT(errors, HasSubstr("MESSAGE_NOT_FOUND"));
+  // At most that whose answer the kill may have cost; what a command moved itself is no news.
+  EXPECT_LE(CountOf(errors, "RESERVATION_LOST"), 1) << errors;
+  // The message that both tries were used up for, moved on; the sale and its bill.
+  EXPECT_EQ(CountOf(finished.output, " to mails\n"), 1) << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr("\"left\": 2"));
+  EXPECT_EQ(CountOf(finished.output, "{\"apples\":1}\n"), 1) << finished.output;
+  EXPECT_EQ(CountOf(finished.output, "INVALID_CONTENT"), 2) << finished.output;
+  EXPECT_GE(CountOf(finished.output, " to out\n"), 29) << finished.output;
 }
 
 TEST(Subscriptions, AreConsumedByTheCommandsThatAreWrittenDown) {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "clients/client/refusal.h"
+#include "clients/cpp/refusal.h"
 
 namespace strata::serial {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "clients/client/refusal.h"
+#include "clients/cpp/refusal.h"
 #include "tests/fault/server_process.h"
 #include "tests/serial/client.h"
 #include "tests/support/temporary_directory.h"

@@ -80,6 +80,12 @@ TEST(RecordCacheTest, KeyspacesAreApart) {
   RecordCache cache(kBytes);
   Write(cache, "a", Record(5, "head"));
   EXPECT_FALSE(cache.Find({Keyspace::kCollections, "a"}, kNewest));
+  const std::vector<Place> places = {{Keyspace::kCollections, "a"}};
+  cache.BeginWrite(places);
+  EXPECT_EQ(Known(cache, "a"), "head");
+  cache.EndWrite(places, {Record(6, "collection")});
+  EXPECT_EQ(*cache.Find({Keyspace::kCollections, "a"}, kNewest)->value, "collection");
+  EXPECT_EQ(Known(cache, "a"), "head");
 }
 
 TEST(RecordCacheTest, AMomentBeforeTheNewestRecordIsNotAnswered) {
@@ -136,6 +142,49 @@ TEST(RecordCacheTest, OfTwoWritesUnderOneKeyInAGroupTheLaterStays) {
   EXPECT_EQ(Known(cache, "a"), "second");
   cache.Learn({Keyspace::kHeads, "b"}, Record(1, "read"), 9);
   EXPECT_EQ(Known(cache, "b"), "read") << "no place is blocked any more";
+  cache.BeginWrite(places);
+  EXPECT_EQ(Known(cache, "a"), "?");
+  cache.EndWrite(places, {Record(7, "third"), Record(8, "fourth")});
+  EXPECT_EQ(Known(cache, "a"), "fourth");
+  // In one batch both have its position.
+  cache.BeginWrite(places);
+  cache.EndWrite(places, {Record(9, "fifth"), {9, nullptr}});
+  EXPECT_EQ(Known(cache, "a"), "(none)");
+}
+
+TEST(RecordCacheTest, ARecordThatIsWrittenAgainAndAgainTakesOneRecordsRoom) {
+  RecordCache cache(kBytes);
+  for (int i = 0; i < 100; ++i) Write(cache, "key " + std::to_string(i), Record(1, "beside it"));
+  for (int i = 0; i < 10'000; ++i) {
+    const auto bytes = static_cast<size_t>(i * 37 % 3'000);
+    Write(cache, "hot", Record(2 + i, std::string(bytes, 'x')));
+    ASSERT_EQ(Known(cache, "hot").size(), bytes);
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(Known(cache, "key " + std::to_string(i)), "beside it");
+}
+
+TEST(RecordCacheTest, RecordsThatGrowTakeMoreOfTheRoom) {
+  RecordCache cache(kBytes);
+  constexpr int kKeys = 2'000;
+  for (const size_t bytes : {size_t{10}, size_t{3'000}}) {
+    const auto position = static_cast<store::CommitPosition>(bytes);
+    for (int i = 0; i < kKeys; ++i) {
+      Write(cache, std::to_string(i), Record(position, std::string(bytes, 'x')));
+    }
+  }
+  size_t known = 0;
+  for (int i = 0; i < kKeys; ++i) known += Known(cache, std::to_string(i)).size() == 3'000 ? 1 : 0;
+  EXPECT_LE(known, kBytes / 3'000);
+  EXPECT_GE(known, kBytes / 3'000 / 2);
+}
+
+TEST(RecordCacheTest, ARecordThatHasGrownTooLargeIsForgotten) {
+  RecordCache cache(kBytes);
+  Write(cache, "a", Record(1, "small"));
+  Write(cache, "a", Record(2, std::string(kBytes / 200, 'x')));
+  EXPECT_EQ(Known(cache, "a"), "?");
+  Write(cache, "a", Record(3, "small again"));
+  EXPECT_EQ(Known(cache, "a"), "small again");
 }
 
 TEST(RecordCacheTest, ForgetsWhatWasUsedLeast) {

@@ -16,7 +16,7 @@ absl::StatusOr<std::unique_ptr<store::Store>> OpenRemote(const engines::OpenOpti
 const std::vector<engines::Engine>& TestedEngines() {
   static const auto* const all = [] {
     auto* const engines = new std::vector<engines::Engine>(engines::AllEngines());
-    engines->push_back({"remote", {}, &OpenRemote});
+    engines->push_back({"remote", {}, 0, &OpenRemote});
     return engines;
   }();
   return *all;

@@ -212,7 +212,8 @@ TEST_P(FormatsTest, GetsNoKeyspaceThatOlderBuildsDoNotKnow) {
   documents_->Create(request, Number(1), answer.Callback());
   ASSERT_THAT(answer.Wait(), IsOk());
   ASSERT_NO_FATAL_FAILURE(Open());
-  for (const Keyspace keyspace : {Keyspace::kTransactions, Keyspace::kLeases, Keyspace::kFeed}) {
+  for (const Keyspace keyspace : {Keyspace::kTransactions, Keyspace::kLeases, Keyspace::kFeed,
+                                  Keyspace::kQueues, Keyspace::kMessages, Keyspace::kQueueIndex}) {
     const bool used = keyspace == Keyspace::kTransactions && GetParam().of_transactions > 0;
     EXPECT_EQ(has(keyspace), used);
     store::WriteBatch batch;

@@ -38,6 +38,7 @@ TransactionRecord Whole() {
                          {{"books", "moby"}, 4, 7, 0, false, false, 0}};
   record.data = {"one", std::string("\0two", 4), ""};
   record.cause = "asked for";
+  record.joined_answer = std::string("\0ids", 4);
   record.stamp = 11;
   record.position = 12;
   return record;
@@ -57,6 +58,7 @@ void ExpectSame(const TransactionRecord& a, const TransactionRecord& b) {
   EXPECT_EQ(a.participants, b.participants);
   EXPECT_EQ(a.data, b.data);
   EXPECT_EQ(a.cause, b.cause);
+  EXPECT_EQ(a.joined_answer, b.joined_answer);
   EXPECT_EQ(a.stamp, b.stamp);
   EXPECT_EQ(a.position, b.position);
 }

@@ -96,5 +96,35 @@ TEST_F(Frames, OfCallsThatAreAllAnsweredWithAnErrorAreNoFlood) {
               testing::Not(testing::HasSubstr("connections were reset")));
 }
 
+// As those do who want to know whether the server is still there while nothing happens.
+TEST_F(Frames, OfPingsEveryFewSecondsBesideASilentStreamAreNoFlood) {
+  constexpr int kPings = 5;  // gRPC's own limit forgives two
+  Start({"--engine=memory"});
+  RawConnection connection({.port = port_});
+  const uint32_t watch = connection.Begin(CallHeaders("/strata.v1.FeedService/Watch"), "");
+  ASSERT_TRUE(AdvanceUntil({&connection}, kPatience,
+                           [&] { return connection.outcome(watch) == Outcome::kAnswered; }));
+  for (int i = 0; i < kPings; ++i) {
+    const Clock::time_point next = Clock::now() + milliseconds(2'100);
+    AdvanceUntil({&connection}, seconds(10), [&] { return Clock::now() >= next; });
+    connection.Send(Frame(FrameType::kPing, 0, 0, "whatever"));
+  }
+  const uint32_t get = connection.Begin(CallHeaders(kGetMethod), GetMessage("small", "missing"));
+  ASSERT_TRUE(AdvanceUntil({&connection}, kPatience, [&] { return connection.over(get); }));
+  EXPECT_EQ(connection.outcome(get), Outcome::kRefused);  // NOT_FOUND, not reset
+  EXPECT_FALSE(connection.over(watch));
+}
+
+TEST_F(Frames, OfPingsWithoutPauseEndTheirConnection) {
+  Start({"--engine=memory"});
+  RawConnection connection({.port = port_});
+  const Clock::time_point end = Clock::now() + kPatience;
+  while (!connection.closed()) {
+    ASSERT_LT(Clock::now(), end);
+    if (connection.unsent() == 0) connection.Send(Frame(FrameType::kPing, 0, 0, "whatever"));
+    Advance({&connection}, milliseconds(1));
+  }
+}
+
 }  // namespace
 }  // namespace strata::withstand

@@ -253,7 +253,7 @@ void MemoryStore::DropExpired(State& state, UnixMicros now) {
 
 Engine MemoryEngine(std::string_view name) {
   return {
-      name, {}, [](const OpenOptions& options) -> absl::StatusOr<std::unique_ptr<store::Store>> {
+      name, {}, 0, [](const OpenOptions& options) -> absl::StatusOr<std::unique_ptr<store::Store>> {
         return std::make_unique<memory::MemoryStore>(*options.clock);
       }};
 }

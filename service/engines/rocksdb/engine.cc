@@ -6,6 +6,7 @@
 #include <string>
 
 #include "service/engines/engines.h"
+#include "service/engines/rocksdb/format.h"
 #include "service/engines/rocksdb/rocksdb_store.h"
 
 namespace strata::engines {
@@ -67,6 +68,8 @@ absl::StatusOr<std::unique_ptr<store::Store>> Open(const OpenOptions& options) {
 
 }  // namespace
 
-Engine RocksDbEngine(std::string_view name) { return {name, kOptions, &Open}; }
+Engine RocksDbEngine(std::string_view name) {
+  return {name, kOptions, rocks::kFormatNumber, &Open};
+}
 
 }  // namespace strata::engines

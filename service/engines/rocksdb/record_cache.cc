@@ -22,10 +22,11 @@ std::optional<RecordCache::Entry> RecordCache::Find(const Place& place,
   const size_t hash = HashOf(place);
   Shard& shard = ShardOf(hash);
   const std::lock_guard lock(shard.mutex);
-  const auto found = shard.by_place.find(place, hash);
-  if (found == shard.by_place.end()) return std::nullopt;
+  ByKey& map = shard.map_of(place.keyspace);
+  const auto found = map.find(place.key, hash);
+  if (found == map.end()) return std::nullopt;
   Node& node = *found->second;
-  if (node.entry.position > as_of) return std::nullopt;
+  if (node.writes > 0 || node.entry.position > as_of) return std::nullopt;
   node.used = true;
   return node.entry;
 }
@@ -37,14 +38,15 @@ void RecordCache::Prefetch(std::span<const Place> places) {
     const size_t hash = HashOf(place);
     Shard& shard = ShardOf(hash);
     const std::lock_guard lock(shard.mutex);
-    shard.by_place.prefetch(place);
+    shard.map_of(place.keyspace).prefetch(place.key);
   }
   for (const Place& place : places) {
     const size_t hash = HashOf(place);
     Shard& shard = ShardOf(hash);
     const std::lock_guard lock(shard.mutex);
-    const auto found = shard.by_place.find(place, hash);
-    if (found == shard.by_place.end()) continue;
+    const ByKey& map = shard.map_of(place.keyspace);
+    const auto found = map.find(place.key, hash);
+    if (found == map.end()) continue;
     const std::string* const value = found->second->entry.value.get();
     __builtin_prefetch(value);
   }
@@ -66,20 +68,46 @@ void RecordCache::BeginWrite(const std::vector<Place>& places) {
     Shard& shard = ShardOf(hash);
     const std::lock_guard lock(shard.mutex);
     ++shard.writes;
-    Erase(shard, place, hash);
+    ByKey& map = shard.map_of(place.keyspace);
+    const auto found = map.find(place.key, hash);
+    if (found != map.end()) ++found->second->writes;
   }
 }
 
+// The other way round, for a place that was written twice: nobody sees what was there between.
 void RecordCache::EndWrite(const std::vector<Place>& places, std::vector<Entry> entries) {
-  for (size_t i = 0; i < places.size(); ++i) {
+  for (size_t i = places.size(); i-- > 0;) {
     const size_t hash = HashOf(places[i]);
     Shard& shard = ShardOf(hash);
     const std::lock_guard lock(shard.mutex);
     --shard.writes;
-    if (entries.empty()) continue;
+    ByKey& map = shard.map_of(places[i].keyspace);
+    const auto found = map.find(places[i].key, hash);
+    if (entries.empty()) {
+      if (found != map.end()) Erase(shard, found);
+      continue;
+    }
     shard.last_written = std::max(shard.last_written, entries[i].position);
-    Put(shard, places[i], hash, std::move(entries[i]));
+    if (found != map.end()) {
+      Replace(shard, found, std::move(entries[i]));
+    } else {
+      Put(shard, places[i], hash, std::move(entries[i]));
+    }
   }
+}
+
+// In its place: whoever takes a node out of the list goes to its neighbours' memory, and these are
+// any two records.
+void RecordCache::Replace(Shard& shard, ByKey::iterator found, Entry entry) {
+  Node& node = *found->second;
+  node.writes -= node.writes > 0 ? 1 : 0;  // none, if it left the cache and has come back since
+  if (node.entry.position >= entry.position) return;
+  shard.bytes -= node.bytes();
+  node.entry = std::move(entry);
+  shard.bytes += node.bytes();
+  node.used = true;
+  if (node.bytes() + kNodeBytes > shard_bytes_max_ / 16) return Erase(shard, found);
+  MakeRoom(shard, 0);
 }
 
 void RecordCache::Put(Shard& shard, const Place& place, size_t hash, Entry entry) {
@@ -91,7 +119,7 @@ void RecordCache::Put(Shard& shard, const Place& place, size_t hash, Entry entry
   if (bytes > shard_bytes_max_ / 16) return;
   MakeRoom(shard, bytes);
   shard.nodes.push_front(std::move(node));
-  shard.by_place.emplace(shard.nodes.front().place(), shard.nodes.begin());
+  shard.map_of(place.keyspace).emplace(shard.nodes.front().key_view(), shard.nodes.begin());
   shard.bytes += bytes;
 }
 
@@ -101,20 +129,21 @@ void RecordCache::MakeRoom(Shard& shard, size_t bytes) const {
     if (std::exchange(last->used, false)) {
       shard.nodes.splice(shard.nodes.begin(), shard.nodes, last);
     } else {
-      Erase(shard, shard.by_place.find(last->place()));
+      Erase(shard, shard.map_of(last->keyspace).find(last->key_view()));
     }
   }
 }
 
 void RecordCache::Erase(Shard& shard, const Place& place, size_t hash) {
-  const auto found = shard.by_place.find(place, hash);
-  if (found != shard.by_place.end()) Erase(shard, found);
+  ByKey& map = shard.map_of(place.keyspace);
+  const auto found = map.find(place.key, hash);
+  if (found != map.end()) Erase(shard, found);
 }
 
-void RecordCache::Erase(Shard& shard, ByPlace::iterator found) {
+void RecordCache::Erase(Shard& shard, ByKey::iterator found) {
   const Nodes::iterator node = found->second;
   shard.bytes -= node->bytes() + kNodeBytes;
-  shard.by_place.erase(found);
+  shard.map_of(node->keyspace).erase(found);
   shard.nodes.erase(node);
 }
 

@@ -73,35 +73,40 @@ class RecordCache {
  private:
   struct Node {
     store::Keyspace keyspace;
-    bool used = false;  // since it came to the front
+    bool used = false;    // since it came to the front
+    uint32_t writes = 0;  // between BeginWrite and EndWrite
     Entry entry;
     // Beside the entry: each piece of memory that a lookup goes to is one more that no cache of the
     // processor has.
     absl::InlinedVector<char, kInlineKeyBytes> key;
-    Place place() const { return {keyspace, {key.data(), key.size()}}; }
+    std::string_view key_view() const { return {key.data(), key.size()}; }
     size_t bytes() const { return key.size() + (entry.value == nullptr ? 0 : entry.value->size()); }
   };
   using Nodes = std::list<Node>;
-  using ByPlace = absl::flat_hash_map<Place, Nodes::iterator>;
+  using ByKey = absl::flat_hash_map<std::string_view, Nodes::iterator>;
   struct Shard {
     std::mutex mutex;
     // Those that came last in front. One that was used goes to the front when its turn to leave has
     // come, and not each time it is used: that would touch three nodes where one is asked for.
     Nodes nodes;
-    ByPlace by_place;
+    // By keyspace: where one has few records, the processor's caches go on holding its map, however
+    // many records the others have.
+    std::array<ByKey, store::kAllKeyspaces.size()> by_key;
     size_t bytes = 0;
     int writes = 0;                          // places between BeginWrite and EndWrite
     store::CommitPosition last_written = 0;  // of the newest entry that a commit left
+    ByKey& map_of(store::Keyspace keyspace) { return by_key[static_cast<size_t>(keyspace)]; }
   };
   static constexpr size_t kShards = 16;
 
-  // Of which the map of the place's shard, too, makes its own.
-  static size_t HashOf(const Place& place) { return absl::Hash<Place>()(place); }
+  // As the maps have it.
+  static size_t HashOf(const Place& place) { return ByKey::hasher()(place.key); }
   Shard& ShardOf(size_t hash);
   void Put(Shard& shard, const Place& place, size_t hash, Entry entry);
+  void Replace(Shard& shard, ByKey::iterator found, Entry entry);
   void MakeRoom(Shard& shard, size_t bytes) const;
   static void Erase(Shard& shard, const Place& place, size_t hash);
-  static void Erase(Shard& shard, ByPlace::iterator found);
+  static void Erase(Shard& shard, ByKey::iterator found);
 
   const size_t shard_bytes_max_;
   std::array<Shard, kShards> shards_;

@@ -12,19 +12,23 @@ namespace {
 class RocksDbCursor final : public store::Cursor {
  public:
   RocksDbCursor(rocksdb::DB& database, rocksdb::ColumnFamilyHandle* keyspace,
-                const rocksdb::Snapshot* snapshot, const store::Range& range)
-      : range_(range), begin_(ToSlice(range_.begin)), end_(ToSlice(range_.end)) {
+                const rocksdb::Snapshot* snapshot, const store::Range& range, size_t cached_max)
+      : database_(database),
+        keyspace_(keyspace),
+        cached_left_(cached_max),
+        range_(range),
+        begin_(ToSlice(range_.begin)),
+        end_(ToSlice(range_.end)) {
     if (keyspace == nullptr) return;
     // RocksDB does not define what bounds the wrong way round mean.
     if (!range_.end.empty() && range_.begin >= range_.end) return;
-    rocksdb::ReadOptions options;
-    options.snapshot = snapshot;
+    options_.snapshot = snapshot;
     // We delete no ranges. Where RocksDB 7.8 looks for them while it scans, it takes a file that it
     // cannot read for one that is empty: the scan ends early, and its status is OK.
-    options.ignore_range_deletions = true;
-    if (!range_.begin.empty()) options.iterate_lower_bound = &begin_;
-    if (!range_.end.empty()) options.iterate_upper_bound = &end_;
-    iterator_.reset(database.NewIterator(options, keyspace));
+    options_.ignore_range_deletions = true;
+    if (!range_.begin.empty()) options_.iterate_lower_bound = &begin_;
+    if (!range_.end.empty()) options_.iterate_upper_bound = &end_;
+    iterator_.reset(database.NewIterator(options_, keyspace));
     if (range_.reverse) {
       iterator_->SeekToLast();
     } else {
@@ -45,6 +49,7 @@ class RocksDbCursor final : public store::Cursor {
     } else {
       iterator_->Next();
     }
+    if (cached_left_ > 0 && --cached_left_ == 0) ReadPastCache();
     Settle();
   }
 
@@ -61,6 +66,19 @@ class RocksDbCursor final : public store::Cursor {
   absl::Status status() const override { return status_; }
 
  private:
+  // Whether what is read is kept an iterator is told when it is made.
+  void ReadPastCache() {
+    if (!iterator_->Valid()) return;
+    const std::string key = iterator_->key().ToString();
+    options_.fill_cache = false;
+    iterator_.reset(database_.NewIterator(options_, keyspace_));
+    if (range_.reverse) {
+      iterator_->SeekForPrev(key);
+    } else {
+      iterator_->Seek(key);
+    }
+  }
+
   void Settle() {
     valid_ = false;
     status_ = absl::OkStatus();
@@ -77,6 +95,10 @@ class RocksDbCursor final : public store::Cursor {
     valid_ = true;
   }
 
+  rocksdb::DB& database_;
+  rocksdb::ColumnFamilyHandle* const keyspace_;
+  size_t cached_left_;
+  rocksdb::ReadOptions options_;
   // The iterator holds on to the slices, and they to the range.
   const store::Range range_;
   const rocksdb::Slice begin_;
@@ -108,8 +130,8 @@ absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
 std::unique_ptr<store::Cursor> ScanRecords(rocksdb::DB& database,
                                            rocksdb::ColumnFamilyHandle* keyspace,
                                            const rocksdb::Snapshot* snapshot,
-                                           const store::Range& range) {
-  return std::make_unique<RocksDbCursor>(database, keyspace, snapshot, range);
+                                           const store::Range& range, size_t cached_max) {
+  return std::make_unique<RocksDbCursor>(database, keyspace, snapshot, range, cached_max);
 }
 
 }  // namespace strata::engines::rocks

@@ -3,6 +3,8 @@
 
 #include <rocksdb/db.h>
 
+#include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -18,9 +20,12 @@ absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
                                                        rocksdb::ColumnFamilyHandle* keyspace,
                                                        const rocksdb::Snapshot* snapshot,
                                                        std::string_view key);
+// What a walk reads behind the first `cached_max` records is not kept in the block cache. Without a
+// snapshot the walk goes on from there as of then.
 std::unique_ptr<store::Cursor> ScanRecords(rocksdb::DB& database,
                                            rocksdb::ColumnFamilyHandle* keyspace,
                                            const rocksdb::Snapshot* snapshot,
-                                           const store::Range& range);
+                                           const store::Range& range,
+                                           size_t cached_max = std::numeric_limits<size_t>::max());
 
 }  // namespace strata::engines::rocks

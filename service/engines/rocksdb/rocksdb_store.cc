@@ -27,6 +27,7 @@
 #include "service/engines/rocksdb/driver.h"
 #include "service/engines/rocksdb/record_cache.h"
 #include "service/engines/rocksdb/rocksdb_reader.h"
+#include "service/engines/rocksdb/tuning.h"
 #include "service/observability/log.h"
 
 namespace strata::engines {
@@ -93,7 +94,8 @@ class RocksDbSnapshot final : public store::Reader {
     reads_.cache().Prefetch(keys);
   }
   std::unique_ptr<store::Cursor> Scan(Keyspace keyspace, const store::Range& range) const override {
-    return ScanRecords(database_.db(), database_.keyspace(keyspace), snapshot_, range);
+    return ScanRecords(database_.db(), database_.keyspace(keyspace), snapshot_, range,
+                       CachedOfWalk(keyspace));
   }
 
  private:
@@ -181,7 +183,8 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
     return reads_.Get(keyspace, key, nullptr, RecordCache::kNewest);
   }
   std::unique_ptr<store::Cursor> Scan(Keyspace keyspace, const store::Range& range) const override {
-    return ScanRecords(database_->db(), database_->keyspace(keyspace), nullptr, range);
+    return ScanRecords(database_->db(), database_->keyspace(keyspace), nullptr, range,
+                       CachedOfWalk(keyspace));
   }
   std::unique_ptr<store::Reader> Snapshot() const override {
     return std::make_unique<RocksDbSnapshot>(*database_, reads_);

@@ -6,6 +6,8 @@
 #include <rocksdb/table.h>
 #include <rocksdb/write_buffer_manager.h>
 
+#include <limits>
+
 namespace strata::engines::rocks {
 namespace {
 
@@ -41,8 +43,26 @@ size_t WriteBufferBytes(store::Volume volume) {
   return 2 * kMiB;
 }
 
+// Small blocks of much make an index that has no room in the cache as a whole, and would be read
+// and unpacked for each record. In pieces, those stay that are used.
+bool HasIndexInPieces(const store::KeyspaceEntry& entry) {
+  return entry.neighbours == store::Neighbours::kUnlike && entry.volume != store::Volume::kLow;
+}
+
+// Of keys with the same first bytes each is looked for in the memtable from where the last one
+// went; 0: there, keys that come one after the other are not near each other.
+size_t NeighboursPrefixBytes(store::Keyspace keyspace, const store::KeyspaceEntry& entry) {
+  // They only grow.
+  if (entry.traits.append_only) return 1;
+  // Messages that came together are handed out and acknowledged together. Their ids begin with the
+  // time; hints with their queue, and within it with the time or what comes to the same.
+  if (keyspace == store::Keyspace::kMessages) return 1;
+  if (keyspace == store::Keyspace::kQueueIndex) return sizeof(int64_t);
+  return 0;
+}
+
 rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>& cache,
-                                           size_t block_bytes) {
+                                           size_t block_bytes, bool index_in_pieces = false) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
   table.block_size = block_bytes;
@@ -54,6 +74,11 @@ rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>
   // Most guards ask for what is not there: the next version, a new request.
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   table.optimize_filters_for_memory = true;
+  if (index_in_pieces) {
+    table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+    table.partition_filters = true;
+    table.pin_top_level_index_and_filter = true;
+  }
 
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
@@ -109,16 +134,17 @@ rocksdb::ColumnFamilyOptions KeyspaceOptions(store::Keyspace keyspace,
                                              const std::shared_ptr<rocksdb::Cache>& cache,
                                              const rocksdb::CompactionFilter* expiry) {
   const store::KeyspaceEntry& entry = store::EntryOf(keyspace);
-  rocksdb::ColumnFamilyOptions options = CommonOptions(cache, BlockBytes(entry.neighbours));
+  rocksdb::ColumnFamilyOptions options =
+      CommonOptions(cache, BlockBytes(entry.neighbours), HasIndexInPieces(entry));
   options.write_buffer_size = WriteBufferBytes(entry.volume);
   if (entry.traits.absence_asked) {
     // Guards that ask for what is not there need not search the memtable either.
     options.memtable_whole_key_filtering = true;
     options.memtable_prefix_bloom_size_ratio = 0.02;
   }
-  if (entry.traits.append_only) {
-    // Its keys only grow, so each is looked for from where the last one went.
-    options.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(1));
+  if (const size_t bytes = NeighboursPrefixBytes(keyspace, entry); bytes > 0) {
+    options.memtable_insert_with_hint_prefix_extractor.reset(
+        rocksdb::NewFixedPrefixTransform(bytes));
   }
   // Also where nothing expires: without a filter, compacting everything moves files instead of
   // rewriting them, a way that is not tried beside a failing disk.
@@ -126,6 +152,13 @@ rocksdb::ColumnFamilyOptions KeyspaceOptions(store::Keyspace keyspace,
   // What expires lives for a day; files that no write touches would else keep it for ever.
   if (entry.traits.expires) options.periodic_compaction_seconds = kDaySeconds;
   return options;
+}
+
+// Long walks over the index of queues count it, or fetch what is handed out next: neither comes by
+// again soon. Of 10^6 messages that wait it would take 46 MiB.
+size_t CachedOfWalk(store::Keyspace keyspace) {
+  constexpr size_t kFirst = 64;
+  return keyspace == store::Keyspace::kQueueIndex ? kFirst : std::numeric_limits<size_t>::max();
 }
 
 rocksdb::ColumnFamilyOptions DefaultOptions(const std::shared_ptr<rocksdb::Cache>& cache) {

@@ -6,6 +6,7 @@
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/options.h>
 
+#include <cstddef>
 #include <memory>
 
 #include "schemas/store/record.h"
@@ -19,6 +20,9 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env, const std::shared_ptr<rock
 rocksdb::ColumnFamilyOptions KeyspaceOptions(store::Keyspace keyspace,
                                              const std::shared_ptr<rocksdb::Cache>& cache,
                                              const rocksdb::CompactionFilter* expiry);
+
+// How many records of a walk over the keyspace are kept in the cache (ScanRecords).
+size_t CachedOfWalk(store::Keyspace keyspace);
 
 // For the engine's own few keys.
 rocksdb::ColumnFamilyOptions DefaultOptions(const std::shared_ptr<rocksdb::Cache>& cache);

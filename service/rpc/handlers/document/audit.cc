@@ -53,6 +53,7 @@ absl::StatusOr<versioning::AuditQuery> ToQuery(const wire::AuditRequest& request
   query.actor = request.actor();
   query.request_id = request.request_id();
   query.transaction_id = request.transaction_id();
+  query.newest_first = request.newest_first();
   query.include_changes = request.include_changes();
   RETURN_IF_ERROR(FillFilter(request, query));
   RETURN_IF_ERROR(FillPlace(request, query));

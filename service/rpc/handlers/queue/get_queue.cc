@@ -9,8 +9,10 @@ absl::Status GetQueue(const Context& context, const wire::GetQueueRequest& reque
   ASSIGN_OR_RETURN(const queue::Queue queue, context.services.queues.Get(request.name()));
   ASSIGN_OR_RETURN(const queue::QueueStatistics statistics,
                    context.services.queues.Statistics(request.name()));
+  ASSIGN_OR_RETURN(const queue::QueueCounts counts, context.services.queues.Counts(request.name()));
   FillQueue(queue, *response.mutable_queue());
   FillStatistics(statistics, *response.mutable_queue()->mutable_statistics());
+  FillCounts(counts, *response.mutable_queue()->mutable_counts());
   return absl::OkStatus();
 }
 

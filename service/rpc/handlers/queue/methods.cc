@@ -45,7 +45,7 @@ std::vector<server::Method> Methods(Rows rows) {
   rows.Scan("ListMessages", Permission::kRead, ListMessages);
   rows.ScanAndWrite("Replay", Permission::kManage, Replay);
   rows.ScanAndWrite("PurgeMessages", Permission::kManage, PurgeMessages);
-  rows.Write("CreateSchedule", Permission::kManage, CreateSchedule);
+  rows.ScanAndWrite("CreateSchedule", Permission::kManage, CreateSchedule);
   rows.Scan("ListSchedules", Permission::kRead, ListSchedules);
   rows.Write("DeleteSchedule", Permission::kManage, DeleteSchedule);
   return rows.Take();

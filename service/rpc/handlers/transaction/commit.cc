@@ -218,10 +218,11 @@ absl::StatusOr<StepsPtr> JoinSteps(const wire::CommitRequest& request, const Con
   }
   ASSIGN_OR_RETURN(std::vector<queue::Queues::UnitPush> pushes, ToPushes(request));
   std::vector<std::string> tokens(request.acknowledge().begin(), request.acknowledge().end());
-  commit.joined_fingerprint = FingerprintOf(tokens, pushes);
+  if (!request.request_id().empty()) commit.joined_fingerprint = FingerprintOf(tokens, pushes);
   ASSIGN_OR_RETURN(StepsPtr steps,
                    context.services.queues.PlanUnit(std::move(tokens), std::move(pushes)));
   commit.joined.push_back(steps->plan());
+  for (const queue::MessageId& id : steps->pushed()) commit.joined_answer += id.bytes();
   return steps;
 }
 
@@ -294,8 +295,12 @@ void FillCommitted(const transaction::Committed& committed, const wire::CommitRe
   response.set_replayed(committed.replayed);
 }
 
-void FillPushed(const queue::UnitSteps& steps, wire::CommitResponse& response) {
-  for (const queue::MessageId& id : steps.pushed()) response.add_message_ids(id.ToText());
+// `ids` is what JoinSteps has had remembered.
+void FillPushed(std::string_view ids, wire::CommitResponse& response) {
+  constexpr size_t kBytes = queue::MessageId::kBytes;
+  for (; ids.size() >= kBytes; ids.remove_prefix(kBytes)) {
+    response.add_message_ids(queue::MessageId::FromBytes(ids.substr(0, kBytes))->ToText());
+  }
 }
 
 }  // namespace
@@ -305,14 +310,18 @@ absl::Status Commit(const Context& context, const wire::CommitRequest& request,
   if (IsTwoPhase(request, context)) RETURN_IF_ERROR(AuthorizeHeldReads(request, context));
   ASSIGN_OR_RETURN(transaction::CommitRequest commit, ToCommit(request, context));
   ASSIGN_OR_RETURN(StepsPtr steps, JoinSteps(request, context, commit));
+  std::string pushed = commit.joined_answer;
   context.services.transactions.Commit(
-      std::move(commit), [reply = std::move(reply), &request, steps = std::move(steps)](
-                             const absl::StatusOr<transaction::Committed>& result) {
+      std::move(commit),
+      [reply = std::move(reply), &request, steps = std::move(steps),
+       pushed = std::move(pushed)](const absl::StatusOr<transaction::Committed>& result) {
         if (!result.ok()) return reply.Fail(result.status());
         FillCommitted(*result, request, reply.response());
-        if (steps != nullptr && !result->replayed && !request.validate_only()) {
+        if (result->replayed) {
+          FillPushed(result->joined_answer, reply.response());
+        } else if (steps != nullptr && !request.validate_only()) {
           steps->Committed(result->position);
-          FillPushed(*steps, reply.response());
+          FillPushed(pushed, reply.response());
         }
         reply.Ok();
       });

@@ -1,0 +1,62 @@
+// The attempts of one call: whether another one is to be made, when, and what is told in the end.
+// The rules are those of clients/README.md, and refusal.h knows them; here is where they are kept.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "clients/cpp/refusal.h"
+#include "clients/cpp/repetition.h"
+
+namespace strata::client {
+
+// What it means to make a call twice.
+struct CallKind {
+  bool writes = false;
+  bool harmful_twice = false;
+};
+inline constexpr CallKind kReads{.writes = false, .harmful_twice = false};
+// With a request id, or harmless when it is done twice.
+inline constexpr CallKind kWrites{.writes = true, .harmful_twice = false};
+// A second call would take, hand out or delete anew, perhaps what others have made since.
+inline constexpr CallKind kWritesOnce{.writes = true, .harmful_twice = true};
+
+// As an absl::Status that ErrorOf understands.
+absl::Status StatusOf(const Refusal& refusal, bool outcome_unknown = false,
+                      const std::string& request_id = "");
+
+class Attempts {
+ public:
+  using Clock = Repetition::Clock;
+
+  // Begins with the first attempt.
+  Attempts(CallKind kind, int64_t retry_ms)
+      : kind_(kind), retry_ms_(retry_ms), first_(Clock::now()) {}
+
+  // The attempt failed. When to make the next one; unset: not any more.
+  std::optional<Clock::time_point> Failed(Refusal refusal);
+
+  // REQUIRES: Failed was called. Why the call failed.
+  absl::Status status(const std::string& request_id) const;
+
+  // Something came of it after all: what was counted so far counts no more. For streams.
+  void Succeeded() {
+    failures_ = 0;
+    settled_ = true;
+  }
+
+ private:
+  const CallKind kind_;
+  const int64_t retry_ms_;
+  Clock::time_point first_;
+  // Made when it is needed: most calls do not fail.
+  std::optional<Repetition> repetition_;
+  int failures_ = 0;
+  bool settled_ = false;  // the failures before concern nobody any more
+  bool unknown_before_ = false;
+  Refusal refusal_;
+};
+
+}  // namespace strata::client
