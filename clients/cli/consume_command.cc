@@ -39,6 +39,7 @@ struct ConsumeOptions {
   bool changes = false;
   int64_t count = 0;  // 0: for ever
   std::string retry_for = "60s";
+  bool waits_for_server = false;
 };
 
 std::string ThisProcess() {
@@ -69,14 +70,15 @@ class Consuming {
         left_(options.count),
         endless_(options.count == 0),
         repetition_(retry_ms),
-        table_(session) {
+        table_(session),
+        tries_again_(options.waits_for_server) {
     if (!options.command.empty()) command_.emplace(options.command, session.err());
   }
 
   int Run() {
     const Interruption interruption([this](int) { Interrupt(); });
     grpc::Status status = OneStream();
-    while (!deliveries_.stopped() && IsBroken(status) && heard_ && AwaitNextTry(status)) {
+    while (!deliveries_.stopped() && IsBroken(status) && tries_again_ && AwaitNextTry(status)) {
       status = OneStream();
     }
     if (!failure_.empty()) return session_.Fail(failure_);
@@ -139,7 +141,7 @@ class Consuming {
     while (stream.Read(&response)) {
       {
         const std::lock_guard lock(mutex_);
-        heard_ = true;
+        tries_again_ = true;
         attempts_ = 0;
       }
       deliveries_.Add(response);
@@ -244,9 +246,9 @@ class Consuming {
   std::atomic<int> interruptions_ = 0;
   client::Repetition::Clock::time_point trouble_since_;
 
-  std::mutex mutex_;                        // guards what follows, while a stream is open
-  bool heard_ = false;                      // the server is there: it answered something
-  int attempts_ = 0;                        // since the last message
+  std::mutex mutex_;  // guards what follows, while a stream is open
+  bool tries_again_;  // the server is there, as it answered something, or will be
+  int attempts_ = 0;  // since the last message
   grpc::ClientContext* context_ = nullptr;  // of the stream that is open
 };
 
@@ -280,8 +282,11 @@ void AddConsumeCommand(CLI::App& app, Session& session) {
       ->check(WholeNumber(1))
       ->type_name("N");
   command
-      .add_option("--retry-for", options->retry_for,
-                  "How long to try to go on when the stream breaks; 60s unless given")
+      .add_option(
+          "--retry-for", options->retry_for,
+          "How long to try to go on when the stream breaks, 60s unless given; if given, also\n"
+          "to reach a server that is not there yet")
+      ->each([options](const std::string&) { options->waits_for_server = true; })
       ->type_name("TIME");
   command.footer(
       "COMMAND gets the event as one line of JSON, and in its environment STRATA_ATTEMPT, from 1,\n"

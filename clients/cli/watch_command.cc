@@ -25,6 +25,7 @@ struct WatchOptions {
   bool changes = false;
   int64_t count = 0;  // 0: for ever
   std::string retry_for = "60s";
+  bool waits_for_server = false;
 };
 
 absl::Status FillRequest(const WatchOptions& options, v1::WatchRequest& request) {
@@ -40,18 +41,22 @@ absl::Status FillRequest(const WatchOptions& options, v1::WatchRequest& request)
 // A watch over as many streams as it takes: each goes on where the one before broke off.
 class Watching {
  public:
-  Watching(Session& session, v1::WatchRequest request, int64_t count, int64_t retry_ms)
+  Watching(Session& session, v1::WatchRequest request, int64_t count, int64_t retry_ms,
+           bool waits_for_server)
       : session_(session),
         request_(std::move(request)),
         left_(count),
         endless_(count == 0),
         repetition_(retry_ms),
+        waits_for_server_(waits_for_server),
         table_(session) {}
 
   int Run() {
     const Interruption interruption([this](int) { Interrupt(); });
     grpc::Status status = OneStream();
-    while (!Done() && IsBroken(status) && heard_ && AwaitNextTry(status)) status = OneStream();
+    while (!Done() && IsBroken(status) && (heard_ || waits_for_server_) && AwaitNextTry(status)) {
+      status = OneStream();
+    }
     const bool done = Done();
     const int exit = done || status.ok() ? kExitOk : session_.Refuse(status);
     // Of what nobody read it is not known how far that came.
@@ -159,6 +164,7 @@ class Watching {
   int64_t left_;  // lines, unless endless
   const bool endless_;
   client::Repetition repetition_;
+  const bool waits_for_server_;
   EventTable table_;
   std::pair<int64_t, int32_t> shown_{0, -1};  // the last event
   bool heard_ = false;                        // the server is there: it answered something
@@ -179,7 +185,8 @@ int RunWatch(Session& session, const WatchOptions& options) {
   v1::WatchRequest request;
   const absl::Status filled = FillRequest(options, request);
   if (!filled.ok()) return session.Usage(filled);
-  return Watching(session, std::move(request), options.count, *retry_ms).Run();
+  return Watching(session, std::move(request), options.count, *retry_ms, options.waits_for_server)
+      .Run();
 }
 
 }  // namespace
@@ -198,8 +205,11 @@ void AddWatchCommand(CLI::App& app, Session& session) {
       ->check(WholeNumber(1))
       ->type_name("N");
   command
-      .add_option("--retry-for", options->retry_for,
-                  "How long to try to go on when the stream breaks; 60s unless given")
+      .add_option(
+          "--retry-for", options->retry_for,
+          "How long to try to go on when the stream breaks, 60s unless given; if given, also\n"
+          "to reach a server that is not there yet")
+      ->each([options](const std::string&) { options->waits_for_server = true; })
       ->type_name("TIME");
   command.footer(
       std::string("Begins now unless told otherwise, and goes on until Ctrl-C, over a new stream\n"

@@ -39,6 +39,7 @@ struct WorkOptions {
   std::string timeout = "30s";
   int64_t count = 0;  // 0: for ever
   std::string retry_for = "60s";
+  bool waits_for_server = false;
 };
 
 // Whether what was refused is no news: the message is gone, or the command that ended well has
@@ -66,7 +67,8 @@ class Working {
         again_repetition_(retry_ms),
         command_(options.command, session.err()),
         left_(options.count),
-        endless_(options.count == 0) {
+        endless_(options.count == 0),
+        tries_again_(options.waits_for_server) {
     v1::ReceiveRequest::Open& open = *open_.mutable_open();
     open.set_queue(options.queue);
     open.set_credits(static_cast<int32_t>(
@@ -177,7 +179,7 @@ class Working {
     v1::ReceiveResponse response;
     while (stream.Read(&response)) {
       const std::lock_guard lock(mutex_);
-      heard_ = true;
+      tries_again_ = true;
       attempts_ = 0;
       if (response.has_messages()) TakeLocked(*response.mutable_messages());
       if (response.has_results()) LearnLocked(response.results());
@@ -205,7 +207,7 @@ class Working {
   // False: it has been tried for long enough without hearing anything, or nobody wants more.
   bool AwaitNextTry(const grpc::Status& status) {
     std::unique_lock lock(mutex_);
-    if (stopped_ || !heard_) return false;
+    if (stopped_ || !tries_again_) return false;
     if (attempts_++ == 0) trouble_since_ = Clock::now();
     const auto next = repetition_.Next(client::RefusalOf(status), attempts_, trouble_since_);
     if (!next) return false;
@@ -511,8 +513,8 @@ class Working {
   bool over_ = false;     // workers end
   std::string failure_;   // of a command, before it began
   int interruptions_ = 0;
-  bool heard_ = false;  // the server is there: it answered something
-  int attempts_ = 0;    // since the last message
+  bool tries_again_;  // the server is there, as it answered something, or will be
+  int attempts_ = 0;  // since the last message
   Clock::time_point trouble_since_;
   int stream_number_ = 0;
   grpc::ClientContext* context_ = nullptr;  // of the stream that is open
@@ -554,8 +556,11 @@ void AddWorkCommand(CLI::App& app, Session& session) {
       ->check(WholeNumber(1))
       ->type_name("N");
   command
-      .add_option("--retry-for", options->retry_for,
-                  "How long to try to go on when the stream breaks; 60s unless given")
+      .add_option(
+          "--retry-for", options->retry_for,
+          "How long to try to go on when the stream breaks, 60s unless given; if given, also\n"
+          "to reach a server that is not there yet")
+      ->each([options](const std::string&) { options->waits_for_server = true; })
       ->type_name("TIME");
   command.footer(
       "COMMAND gets the payload as one line of JSON, and in its environment STRATA_MESSAGE_ID,\n"

@@ -204,6 +204,15 @@ TEST_F(ConsumeCommand, GoesOnWhenTheStreamBreaks) {
   EXPECT_THAT(Written(), HasSubstr("2\n"));
 }
 
+TEST_F(ConsumeCommand, WaitsForAServerThatIsNotThereYetIfToldForHowLong) {
+  const grpc::Status not_yet(grpc::StatusCode::UNAVAILABLE, "not yet");
+  feed().deliveries = {
+      {{}, not_yet}, {{}, not_yet}, {{Assigned(0), Deliveries(0, Delivery(7, "a"))}, {}}};
+  EXPECT_EQ(Run({"consume", "mail", "--count", "1"}).status, kExitRefused);
+  EXPECT_THAT(Said(), ElementsAre("open mail"));
+  EXPECT_EQ(Run({"consume", "mail", "--count", "1", "--retry-for", "60s"}).status, kExitOk);
+}
+
 TEST_F(ConsumeCommand, SaysWhyTheServerRefuses) {
   feed().deliveries = {{{}, {grpc::StatusCode::NOT_FOUND, "no such subscription"}}};
   const Outcome outcome = Run({"consume", "mail"});
