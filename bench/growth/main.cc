@@ -21,10 +21,9 @@ struct Part {
   void (*measure)(const GrowthSettings&, FigureLines&);
 };
 // Starts come after documents, whose directory they use.
-constexpr Part kParts[] = {{"versions", MeasureVersions},
-                           {"idle", MeasureIdle},
-                           {"bursts", MeasureBursts},
-                           {"documents", MeasureDocuments},
+constexpr Part kParts[] = {{"versions", MeasureVersions},   {"idle", MeasureIdle},
+                           {"bursts", MeasureBursts},       {"scale", MeasureScale},
+                           {"sustained", MeasureSustained}, {"documents", MeasureDocuments},
                            {"starts", MeasureStarts}};
 
 void Measure(const GrowthSettings& settings, const std::vector<std::string>& parts,
@@ -50,6 +49,7 @@ int Main(int argc, char** argv) {
       "megabyte, and at their start"};
   app.add_flag("--full", settings.full,
                "up to a million documents, a start on 1 GB, longer rounds: some eight minutes");
+  app.add_flag("--long", settings.longest, "scale: 10^7 documents instead of 10^6");
   app.add_option("--part", parts, "what to measure")
       ->check(CLI::IsMember(names))
       ->capture_default_str();

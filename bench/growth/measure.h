@@ -11,10 +11,17 @@ namespace strata::bench {
 struct GrowthSettings {
   std::string folder;  // for data and logs
   bool full = false;
+  bool longest = false;
 };
 
 // Fills one collection further and further and leaves its data in `folder`/documents.
 void MeasureDocuments(const GrowthSettings& settings, FigureLines& lines);
+
+// Holds what calls cost with 10^4 documents against what they cost with 10^6, or 10^7.
+void MeasureScale(const GrowthSettings& settings, FigureLines& lines);
+
+// What updates write to the disk while they go on for a minute, or for ten.
+void MeasureSustained(const GrowthSettings& settings, FigureLines& lines);
 
 void MeasureVersions(const GrowthSettings& settings, FigureLines& lines);
 void MeasureIdle(const GrowthSettings& settings, FigureLines& lines);

@@ -281,9 +281,11 @@ class GetWorkload final : public Workload {
     requests_.push_back({request_.SerializeAsString(), version});
   }
 
+  // Nine of ten calls are for the first of each hundred that were added.
+  void FavourFew() { favours_few_ = true; }
+
   bool Next(int slot, std::string& request) override {
-    std::uniform_int_distribution<size_t> all(0, requests_.size() - 1);
-    const Request& chosen = requests_[all(random_)];
+    const Request& chosen = requests_[Choose()];
     if (slots_.size() <= static_cast<size_t>(slot)) slots_.resize(static_cast<size_t>(slot) + 1);
     slots_[static_cast<size_t>(slot)] = chosen.version;
     request = chosen.bytes;
@@ -303,8 +305,19 @@ class GetWorkload final : public Workload {
     int64_t version = 0;
   };
 
+  size_t Choose() {
+    constexpr size_t kHundred = 100;
+    if (favours_few_ && random_() % 10 != 0) {
+      std::uniform_int_distribution<size_t> few(0, (requests_.size() - 1) / kHundred);
+      return few(random_) * kHundred;
+    }
+    std::uniform_int_distribution<size_t> all(0, requests_.size() - 1);
+    return all(random_);
+  }
+
   const std::string name_;
   std::mt19937_64 random_;
+  bool favours_few_ = false;
   v1::GetRequest request_;
   wire::v1::GetResponse response_;
   std::vector<Request> requests_;
@@ -400,12 +413,26 @@ std::unique_ptr<Workload> UpdateHotCompareAndSwap(const std::string& collection,
   return std::make_unique<HotCompareAndSwap>(collection, id);
 }
 
-std::unique_ptr<Workload> GetAtRandom(const Population& population, uint64_t seed) {
-  auto workload =
-      std::make_unique<GetWorkload>("W3 get", population.collection, population.form, seed);
+namespace {
+
+std::unique_ptr<GetWorkload> GetCurrent(const std::string& name, const Population& population,
+                                        uint64_t seed) {
+  auto workload = std::make_unique<GetWorkload>(name, population.collection, population.form, seed);
   for (size_t i = 0; i < population.versions.size(); ++i) {
     workload->Add(std::to_string(i), population.versions[i], false);
   }
+  return workload;
+}
+
+}  // namespace
+
+std::unique_ptr<Workload> GetAtRandom(const Population& population, uint64_t seed) {
+  return GetCurrent("W3 get", population, seed);
+}
+
+std::unique_ptr<Workload> GetMostlyFew(const Population& population, uint64_t seed) {
+  auto workload = GetCurrent("W3 get, 90 % of 1 %", population, seed);
+  workload->FavourFew();
   return workload;
 }
 

@@ -59,6 +59,9 @@ std::unique_ptr<Workload> UpdateHotCompareAndSwap(const std::string& collection,
 // W3: documents at random as they are now.
 std::unique_ptr<Workload> GetAtRandom(const Population& population, uint64_t seed);
 
+// The same, but nine of ten calls are for one of a hundred documents.
+std::unique_ptr<Workload> GetMostlyFew(const Population& population, uint64_t seed);
+
 // W4: versions at random of one document of `depth` versions, the newest left out.
 std::unique_ptr<Workload> GetOldVersion(const std::string& collection, const std::string& id,
                                         const Form& form, int64_t depth, uint64_t seed);

@@ -180,7 +180,12 @@ bool RunDocuments(const Settings& settings, FigureLines& lines) {
   return RunEach<Peer>(
       Chosen(Systems(), settings.peers), lines, [&](const std::string& system, Peer& peer) {
         int64_t failures = 0;
-        RunWorkloads(system, peer, settings.workloads, [&](const Measurement& measured) {
+        // Another system, for whoever holds it against others.
+        const std::string name =
+            settings.workloads.documents == WorkloadSettings().documents
+                ? system
+                : system + ", " + std::to_string(settings.workloads.documents) + " documents";
+        RunWorkloads(name, peer, settings.workloads, [&](const Measurement& measured) {
           Write(ParametersOf(measured), measured, lines);
           failures += measured.failures;
           std::cerr << "." << std::flush;

@@ -348,13 +348,13 @@ class Transfer final : public Workload {
   int64_t acknowledged_ = 0;
 };
 
-class GetAtRandom final : public Workload {
+class GetAtRandom : public Workload {
  public:
   GetAtRandom(const Population& population, uint64_t seed)
       : population_(population), random_(seed), documents_(0, population.versions.size() - 1) {}
   std::string name() const override { return "W3 get"; }
   bool Next(int slot, Call& call) override {
-    const size_t document = documents_(random_);
+    const size_t document = Choose();
     slots_[static_cast<size_t>(slot)] = document;
     call = {Operation::kGet, static_cast<int64_t>(document), 0, {}};
     return true;
@@ -363,11 +363,30 @@ class GetAtRandom final : public Workload {
     return RightIf(IsVersion(answer, population_.versions[slots_[static_cast<size_t>(slot)]]));
   }
 
- private:
+ protected:
+  virtual size_t Choose() { return documents_(random_); }
+
   const Population& population_;
   std::mt19937_64 random_;
+
+ private:
   std::uniform_int_distribution<size_t> documents_;
   std::array<size_t, kSlots> slots_{};
+};
+
+// Nine of ten calls are for one of a hundred documents.
+class GetMostlyFew final : public GetAtRandom {
+ public:
+  using GetAtRandom::GetAtRandom;
+  std::string name() const override { return "W3 get, 90 % of 1 %"; }
+
+ protected:
+  size_t Choose() override {
+    constexpr size_t kHundred = 100;
+    if (random_() % 10 == 0) return GetAtRandom::Choose();
+    std::uniform_int_distribution<size_t> few(0, (population_.versions.size() - 1) / kHundred);
+    return few(random_) * kHundred;
+  }
 };
 
 class GetOldVersion final : public Workload {
@@ -613,6 +632,8 @@ void RunWorkloads(const std::string& system, Peer& peer, const WorkloadSettings&
 
   GetAtRandom gets(population, settings.seed);
   take(measure(gets, kSlots));
+  GetMostlyFew mostly_few(population, settings.seed);
+  take(measure(mostly_few, kSlots));
   for (size_t i = 0; i < kDepths.size(); ++i) {
     GetOldVersion old(DeepDocumentOf(settings, i), kDepths[i], settings.seed);
     take(measure(old, kSlots));

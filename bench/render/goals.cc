@@ -339,9 +339,10 @@ std::vector<Goal> Starts() {
 
 std::vector<Goal> AllGoals() {
   std::vector<Goal> all;
-  for (const auto some : {Gets, Updates, OldVersions, AgainstBaseline, Transactions, BesideWatchers,
-                          Following, FollowingOthers, LeasesAndSubscriptions, FeedGrowth,
-                          QueueGoals, HttpGoals, Storage, Versions, Idle, Bursts, Starts}) {
+  for (const auto some :
+       {Gets, Updates, OldVersions, AgainstBaseline, Transactions, BesideWatchers, Following,
+        FollowingOthers, LeasesAndSubscriptions, FeedGrowth, QueueGoals, HttpGoals, ScaleGoals,
+        Storage, Versions, Idle, Bursts, Starts}) {
     for (Goal& goal : some()) all.push_back(std::move(goal));
   }
   return all;

@@ -33,6 +33,8 @@ struct Goal {
 std::vector<Goal> AllGoals();
 // Those of queues among them.
 std::vector<Goal> QueueGoals();
+// Those of cost against the number of documents.
+std::vector<Goal> ScaleGoals();
 // Those of the port for people.
 std::vector<Goal> HttpGoals();
 

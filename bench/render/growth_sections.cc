@@ -62,6 +62,43 @@ void AddDocuments(const Figures& figures, std::vector<Section>& sections) {
       sections);
 }
 
+void AddScale(const Figures& figures, std::vector<Section>& sections) {
+  Section section;
+  section.title = "With ten thousand documents, and with many more";
+  section.words =
+      "The same calls on two servers in turns, 64 in flight; what an update costs is all that "
+      "comes "
+      "of it, until the last compaction has ended.";
+  Section sustained;
+  sustained.title = "Updates that go on and on";
+  sustained.words =
+      "Of a million documents at random. Bytes that went to the disk for each byte of new content, "
+      "and the room that the directory took at most and once all was compacted.";
+  Add(std::move(section),
+      {MakeTable(figures, {.keys = {{"of", "calls"}, {"to", "held against"}},
+                           .columns = {{"server CPU", "server_cpu_ratio"},
+                                       {"calls/s", "calls_ratio"},
+                                       {"p99", "latency_p99_ratio"}}})},
+      sections);
+  Add(std::move(sustained),
+      {MakeTable(
+           figures,
+           {.keys = {{"sustained", "call"}},
+            .columns =
+                {{"calls/s", "calls_per_second"},
+                 {.heading = "server us/call",
+                  .figure = "server_cpu",
+                  .shown = Shown::kMicroseconds},
+                 {.heading = "p99 ms", .figure = "latency_p99", .shown = Shown::kMilliseconds},
+                 {.heading = "longest ms", .figure = "latency_max", .shown = Shown::kMilliseconds},
+                 {"room at most", "disk_most"},
+                 {"compacted", "disk_compacted"},
+                 {"memory", "resident_memory"}}}),
+       MakeTable(figures, {.keys = {{"what", "written"}},
+                           .columns = {{"for a byte of content", "written_per_byte"}}})},
+      sections);
+}
+
 void AddVersions(const Figures& figures, std::vector<Section>& sections) {
   Section section;
   section.title = "With the number of versions";
@@ -177,7 +214,7 @@ void AddStarts(const Figures& figures, std::vector<Section>& sections) {
 
 std::vector<Section> GrowthSections(const Figures& figures) {
   std::vector<Section> sections;
-  for (const auto add : {AddDocuments, AddVersions, AddIdle, AddBursts, AddStarts}) {
+  for (const auto add : {AddDocuments, AddScale, AddVersions, AddIdle, AddBursts, AddStarts}) {
     add(figures, sections);
   }
   return sections;

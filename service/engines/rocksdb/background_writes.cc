@@ -26,6 +26,11 @@ void BackgroundWrites::Limit(uint64_t free_bytes, uint64_t kept_bytes) {
   table_files_->SetMaxAllowedSpaceUsage(table_files_->GetTotalSize() + left + slack);
 }
 
+std::map<std::string, TableBytes> BackgroundWrites::Written() const {
+  const std::lock_guard lock(mutex_);
+  return written_;
+}
+
 void BackgroundWrites::OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/,
                                             rocksdb::Status /*error*/, bool* auto_recovery) {
   if (!recovers_) *auto_recovery = false;
@@ -51,6 +56,9 @@ void BackgroundWrites::OnCompactionBegin(rocksdb::DB* /*database*/,
 
 void BackgroundWrites::OnTableFileCreated(const rocksdb::TableFileCreationInfo& table) {
   const std::lock_guard lock(mutex_);
+  TableBytes& written = written_[table.cf_name];
+  const bool compacted = table.reason == rocksdb::TableFileCreationReason::kCompaction;
+  (compacted ? written.compacted : written.flushed) += table.file_size;
   const auto found = bytes_by_job_.find(table.job_id);  // not of a flush
   if (found != bytes_by_job_.end()) found->second -= std::min(found->second, table.file_size);
   Add();

@@ -13,8 +13,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 
 namespace strata::engines::rocks {
+
+// What went into tables of one keyspace.
+struct TableBytes {
+  uint64_t flushed = 0;    // out of memory
+  uint64_t compacted = 0;  // written anew
+};
 
 // Thread-safe.
 class BackgroundWrites final : public rocksdb::EventListener {
@@ -28,6 +35,9 @@ class BackgroundWrites final : public rocksdb::EventListener {
   uint64_t MemoryBytes() const { return memory_->memory_usage(); }
   // The same, and by compactions that are under way.
   uint64_t Outstanding() const { return compactions_bytes_ + MemoryBytes(); }
+
+  // Since the database was opened, by keyspace.
+  std::map<std::string, TableBytes> Written() const;
 
   // From now on a compaction is begun only if it, and what memory holds, leave `kept_bytes` of the
   // `free_bytes` that there are; to be said again whenever that changes. Never said: all are begun.
@@ -55,8 +65,9 @@ class BackgroundWrites final : public rocksdb::EventListener {
   std::atomic<bool> recovering_ = false;
   std::atomic<bool> recovers_ = true;
 
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::map<int, uint64_t> bytes_by_job_;
+  std::map<std::string, TableBytes> written_;
 };
 
 }  // namespace strata::engines::rocks

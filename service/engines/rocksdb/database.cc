@@ -230,8 +230,19 @@ void Database::BeginFlush() {
   }
 }
 
+void Database::LogWritten() const {
+  if (background_writes_ == nullptr) return;
+  for (const auto& [keyspace, bytes] : background_writes_->Written()) {
+    Log(LogLevel::kInfo, "tables written",
+        {{"keyspace", keyspace},
+         {"flushed_bytes", static_cast<int64_t>(bytes.flushed)},
+         {"compacted_bytes", static_cast<int64_t>(bytes.compacted)}});
+  }
+}
+
 void Database::CloseFiles() {
   if (db_ == nullptr) return;
+  LogWritten();
   for (rocksdb::ColumnFamilyHandle* handle : Families()) db_->DestroyColumnFamilyHandle(handle);
   for (const Keyspace each : store::kAllKeyspaces) keyspaces_.Set(each, nullptr);
   const rocksdb::Status closed = db_->Close();

@@ -80,6 +80,8 @@ class Database {
   absl::Status CheckReached(store::CommitPosition position) const;
   absl::Status ReplaceLostBeacon(const RocksDbOptions& options);
   void CloseFiles();
+  // What each keyspace had written to the disk besides the log: its part of write amplification.
+  void LogWritten() const;
   absl::Status CheckKeyspaces(const RocksDbOptions& options);
   absl::StatusOr<Format> ReadFormat() const;
   absl::StatusOr<store::CommitPosition> RecoverPosition() const;
