@@ -27,6 +27,7 @@ enum class Volume : uint8_t {
 enum class Neighbours : uint8_t {
   kUnlike,
   kAlike,         // much of the same, such as the versions of one document; also read alone
+  kReadAlone,     // the same, and each is read by itself, those around it hardly ever then
   kReadTogether,  // the same, and hardly ever is one read without those around it
 };
 

@@ -23,6 +23,9 @@ size_t BlockBytes(store::Neighbours neighbours) {
       // Versions of one document, lines of one form: the more of them share a block, the less zstd
       // leaves of each, and the more of others a point read has to unpack.
       return 16 * kKiB;
+    case store::Neighbours::kReadAlone:
+      // A whole block is unpacked for each record.
+      return 4 * kKiB;
     case store::Neighbours::kReadTogether:
       // Nobody unpacks in vain: of the ledger 67 bytes a version are left instead of 72
       // (bench/README.md).
@@ -49,6 +52,12 @@ bool HasIndexInPieces(const store::KeyspaceEntry& entry) {
   return entry.neighbours == store::Neighbours::kUnlike && entry.volume != store::Volume::kLow;
 }
 
+// Where a block is unpacked for one record, zstd costs more than the rest of the read, and there is
+// less alike in a small block for it to find (bench/README.md).
+rocksdb::CompressionType Compression(store::Neighbours neighbours) {
+  return neighbours == store::Neighbours::kReadAlone ? rocksdb::kLZ4Compression : rocksdb::kZSTD;
+}
+
 // Of keys with the same first bytes each is looked for in the memtable from where the last one
 // went; 0: there, keys that come one after the other are not near each other.
 size_t NeighboursPrefixBytes(store::Keyspace keyspace, const store::KeyspaceEntry& entry) {
@@ -62,7 +71,8 @@ size_t NeighboursPrefixBytes(store::Keyspace keyspace, const store::KeyspaceEntr
 }
 
 rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>& cache,
-                                           size_t block_bytes, bool index_in_pieces = false) {
+                                           size_t block_bytes, bool index_in_pieces = false,
+                                           rocksdb::CompressionType compression = rocksdb::kZSTD) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
   table.block_size = block_bytes;
@@ -83,7 +93,7 @@ rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   // What has just been flushed is soon rewritten: there, speed counts.
-  options.compression_per_level = {rocksdb::kLZ4Compression, rocksdb::kZSTD};
+  options.compression_per_level = {rocksdb::kLZ4Compression, compression};
   options.level_compaction_dynamic_level_bytes = true;
   options.memtable_protection_bytes_per_key = 8;
   // Without an expiry filter there is nothing that rewriting old files for their age would gain.
@@ -134,8 +144,8 @@ rocksdb::ColumnFamilyOptions KeyspaceOptions(store::Keyspace keyspace,
                                              const std::shared_ptr<rocksdb::Cache>& cache,
                                              const rocksdb::CompactionFilter* expiry) {
   const store::KeyspaceEntry& entry = store::EntryOf(keyspace);
-  rocksdb::ColumnFamilyOptions options =
-      CommonOptions(cache, BlockBytes(entry.neighbours), HasIndexInPieces(entry));
+  rocksdb::ColumnFamilyOptions options = CommonOptions(
+      cache, BlockBytes(entry.neighbours), HasIndexInPieces(entry), Compression(entry.neighbours));
   options.write_buffer_size = WriteBufferBytes(entry.volume);
   if (entry.traits.absence_asked) {
     // Guards that ask for what is not there need not search the memtable either.
