@@ -79,6 +79,11 @@ for (const [name, [hash, wanted]] of Object.entries(VIEWS)) {
 
     await visit.look({ width: 400, height: 800, scheme: "dark" });
     assert.equal(await visit.scrollsSideways(), 0, "the page scrolls sideways at 400 px");
+    const unwrapped = await visit.page.$$eval(
+      ".rows td",
+      (cells) => cells.filter((cell) => getComputedStyle(cell, "::before").whiteSpace === "nowrap").length,
+    );
+    assert.equal(unwrapped, 0, "labels of cards run into their values");
     await shot(name, 400, "dark");
     assert.deepEqual(await visit.axe(), [], "axe, dark, 400 px");
     if (SCREENSHOTS) {
