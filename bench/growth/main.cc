@@ -48,7 +48,8 @@ int Main(int argc, char** argv) {
       "of documents and versions, with idle connections and streams, in a burst of updates of a\n"
       "megabyte, and at their start"};
   app.add_flag("--full", settings.full,
-               "up to a million documents, a start on 1 GB, longer rounds: some eight minutes");
+               "up to a million documents, ten minutes of updates, a start on 1 GB, longer rounds: "
+               "half an hour");
   app.add_flag("--long", settings.longest, "scale: 10^7 documents instead of 10^6");
   app.add_option("--part", parts, "what to measure")
       ->check(CLI::IsMember(names))
