@@ -196,9 +196,10 @@ TEST_F(ConsumeKill, EachEffectTakesPlaceOnceAndInOrder) {
   KillServer();
   EXPECT_GE(take_overs_, 10);
   // Asked to end, each ends well.
-  for (const auto& consumer : consumers_) {
-    consumer->Signal(SIGTERM);
-    EXPECT_EQ(consumer->Wait(), 0);
+  for (int number = 0; number < kConsumers; ++number) {
+    consumers_[number]->Signal(SIGTERM);
+    EXPECT_EQ(consumers_[number]->Wait(), 0)
+        << ReadFile(directory_.Join("consumer-" + std::to_string(number)));
   }
   EXPECT_EQ(CountedOfAll(), updates);
   EXPECT_EQ(server_->Stop(), 0);
