@@ -421,9 +421,10 @@ void Server::Parts::Drain() {
     queues->StopWaiting();
     subscriptions->StopConsumers();
     loop->Shutdown(options.grace, [this] {
-      if (http_port != nullptr) http_port->AwaitAnswers(kHttpEndPatience);
+      if (http_port == nullptr) return;
+      http_port->AwaitAnswers(kHttpEndPatience);
+      http_port->Stop();
     });
-    if (http_port != nullptr) http_port->Stop();
     if (!subscriptions->AwaitGone(kGiveBackPatience)) {
       Log(LogLevel::kWarning,
           "partitions of subscriptions are not given back; others wait for them");

@@ -96,7 +96,8 @@ class ServerLoop {
   // When it returns, no handler is called any more and late answers are dropped. Once.
   //
   // `before_cutting` is called when all that is left has been told to end, before connections are
-  // cut: over the channel below, gRPC cuts at once.
+  // cut. Over the channel below, gRPC cuts at once, and a call that begins after that would be one
+  // of nobody's, which ends the process: nobody begins one once `before_cutting` has returned.
   virtual void Shutdown(std::chrono::milliseconds grace,
                         const std::function<void()>& before_cutting = nullptr) = 0;
 
