@@ -6,6 +6,8 @@
 #include <rocksdb/table.h>
 #include <rocksdb/write_buffer_manager.h>
 
+#include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace strata::engines::rocks {
@@ -103,6 +105,17 @@ rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>
 }
 
 }  // namespace
+
+// In as many shards as there may be with 32 MiB each. By default each has some 3 MiB, of which half
+// is kept for indexes and filters, and a file of 64 MiB has about 1 MiB of each: those of large
+// files drive each other out, and are read and unpacked again for a single record.
+std::shared_ptr<rocksdb::Cache> BlockCache(size_t bytes) {
+  constexpr size_t kShardBytes = 32 * kMiB;
+  constexpr int kShardBitsMax = 6;
+  const size_t shards = std::max<size_t>(bytes / kShardBytes, 1);
+  const int bits = static_cast<int>(std::bit_width(shards)) - 1;
+  return rocksdb::NewLRUCache(bytes, std::min(bits, kShardBitsMax));
+}
 
 rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env, const std::shared_ptr<rocksdb::Cache>& cache,
                                    int open_files_max) {

@@ -13,6 +13,9 @@
 
 namespace strata::engines::rocks {
 
+// Of uncompressed blocks, indexes and filters.
+std::shared_ptr<rocksdb::Cache> BlockCache(size_t bytes);
+
 rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env, const std::shared_ptr<rocksdb::Cache>& cache,
                                    int open_files_max);
 
