@@ -60,6 +60,13 @@ rocksdb::CompressionType Compression(store::Neighbours neighbours) {
   return neighbours == store::Neighbours::kReadAlone ? rocksdb::kLZ4Compression : rocksdb::kZSTD;
 }
 
+// How many files of flushed records come together before they are merged with the rest. Documents'
+// records come at random places, so that each merge rewrites all of them.
+int FlushedFilesPerMerge(store::Keyspace keyspace) {
+  const bool random = keyspace == store::Keyspace::kHeads || keyspace == store::Keyspace::kVersions;
+  return random ? 8 : 4;
+}
+
 // Of keys with the same first bytes each is looked for in the memtable from where the last one
 // went; 0: there, keys that come one after the other are not near each other.
 size_t NeighboursPrefixBytes(store::Keyspace keyspace, const store::KeyspaceEntry& entry) {
@@ -160,6 +167,7 @@ rocksdb::ColumnFamilyOptions KeyspaceOptions(store::Keyspace keyspace,
   rocksdb::ColumnFamilyOptions options = CommonOptions(
       cache, BlockBytes(entry.neighbours), HasIndexInPieces(entry), Compression(entry.neighbours));
   options.write_buffer_size = WriteBufferBytes(entry.volume);
+  options.level0_file_num_compaction_trigger = FlushedFilesPerMerge(keyspace);
   if (entry.traits.absence_asked) {
     // Guards that ask for what is not there need not search the memtable either.
     options.memtable_whole_key_filtering = true;
