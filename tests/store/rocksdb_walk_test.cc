@@ -1,4 +1,4 @@
-// Walks over a keyspace, and what they leave in the block cache.
+// Reads and walks over a keyspace, and what they leave in the block cache.
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/table.h>
@@ -103,6 +103,21 @@ TEST_F(RocksDbWalk, LeavesLittleBehindTheFirstRecordsInTheCache) {
   const size_t kept = cache_->GetUsage() - before;
   EXPECT_GT(kept, size_t{kRecords} * 60);
   EXPECT_LT(past, kept / 50);
+}
+
+TEST_F(RocksDbWalk, AReadLeavesItsBlockInTheCacheOrNotAsToldTo) {
+  const auto get = [&](int number, FetchedBlocks blocks) {
+    const auto record =
+        GetRecord(*database_, database_->DefaultColumnFamily(), nullptr, KeyOf(number), blocks);
+    ASSERT_THAT(record.status(), test_support::IsOk());
+    EXPECT_TRUE(record->has_value());
+  };
+  get(0, FetchedBlocks::kDropped);  // the index may stay
+  const size_t before = cache_->GetUsage();
+  for (int i = 0; i < kRecords; i += kRecords / 20) get(i, FetchedBlocks::kDropped);
+  EXPECT_EQ(cache_->GetUsage(), before);
+  for (int i = 0; i < kRecords; i += kRecords / 20) get(i, FetchedBlocks::kKept);
+  EXPECT_GT(cache_->GetUsage(), before + 10 * 4096);
 }
 
 }  // namespace

@@ -114,10 +114,11 @@ class RocksDbCursor final : public store::Cursor {
 absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
                                                        rocksdb::ColumnFamilyHandle* keyspace,
                                                        const rocksdb::Snapshot* snapshot,
-                                                       std::string_view key) {
+                                                       std::string_view key, FetchedBlocks blocks) {
   if (keyspace == nullptr) return std::nullopt;
   rocksdb::ReadOptions options;
   options.snapshot = snapshot;
+  options.fill_cache = blocks == FetchedBlocks::kKept;
   rocksdb::PinnableSlice stored;
   const rocksdb::Status status = database.Get(options, keyspace, ToSlice(key), &stored);
   if (status.IsNotFound()) return std::nullopt;

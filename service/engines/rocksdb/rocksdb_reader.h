@@ -14,12 +14,16 @@
 
 namespace strata::engines::rocks {
 
+// Whether the block cache keeps the blocks that a read had to fetch.
+enum class FetchedBlocks { kKept, kDropped };
+
 // The port's Reader::Get and Reader::Scan on one column family (null: of a keyspace that is not
 // made), as of `snapshot` or, if that is null, of now.
 absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
                                                        rocksdb::ColumnFamilyHandle* keyspace,
                                                        const rocksdb::Snapshot* snapshot,
-                                                       std::string_view key);
+                                                       std::string_view key,
+                                                       FetchedBlocks blocks = FetchedBlocks::kKept);
 // What a walk reads behind the first `cached_max` records is not kept in the block cache. Without a
 // snapshot the walk goes on from there as of then.
 std::unique_ptr<store::Cursor> ScanRecords(rocksdb::DB& database,
