@@ -223,6 +223,24 @@ TEST(RecordCacheTest, WhereAllWereUsedThereIsRoomForNewOnes) {
   }
 }
 
+TEST(RecordCacheTest, OnceFullLearnsWhatIsReadAgain) {
+  RecordCache cache(kBytes);
+  const std::string value(100, 'v');
+  for (int i = 0; i < 20'000; ++i) Write(cache, "old" + std::to_string(i), Record(1, value));
+  int once = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string key = "once" + std::to_string(i);
+    cache.Learn({Keyspace::kHeads, key}, Record(1, value), 1);
+    once += Known(cache, key) == value ? 1 : 0;
+  }
+  EXPECT_GT(once, 150);
+  EXPECT_LT(once, 400);
+  int tries = 0;
+  for (; Known(cache, "again") == "?" && tries < 10; ++tries)
+    cache.Learn({Keyspace::kHeads, "again"}, Record(1, value), 1);
+  EXPECT_LE(tries, 4);
+}
+
 TEST(RecordCacheTest, DoesNotKeepWhatWouldPushOutAllElse) {
   RecordCache cache(kBytes);
   Write(cache, "a", Record(1, "small"));

@@ -16,7 +16,7 @@ using rocks::RocksDbOptions;
 
 constexpr EngineOption kBlockCacheMib{
     "block-cache-mib", "MIB", "256",
-    "memory for uncompressed blocks, a quarter of it for\nsingle records",
+    "memory for uncompressed blocks, a third of it for\nsingle records",
     &ExpectedNumber<1, int64_t{1} << 20>};
 
 // "auto", or a number of MiB.

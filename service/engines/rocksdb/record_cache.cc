@@ -10,6 +10,11 @@ namespace {
 // What a node costs besides its bytes, about.
 constexpr size_t kNodeBytes = 160;
 
+// Once a shard is full, one of so many records that were read takes the place of another. What is
+// read again and again comes in soon; for what is read once, hardly any other is let go, which
+// costs the way to its memory besides.
+constexpr uint32_t kLearnedOnceFull = 4;
+
 }  // namespace
 
 RecordCache::RecordCache(size_t bytes_max) : shard_bytes_max_(bytes_max / kShards) {}
@@ -59,6 +64,9 @@ void RecordCache::Learn(const Place& place, Entry entry, store::CommitPosition r
   if (shard.writes > 0 || shard.last_written > read_at) return;
   // That there is no record is known from `read_at` on only.
   if (entry.value == nullptr) entry.position = std::max(entry.position, read_at);
+  const size_t bytes = place.key.size() + (entry.value == nullptr ? 0 : entry.value->size());
+  const bool full = shard.bytes + bytes + kNodeBytes > shard_bytes_max_;
+  if (full && ++shard.learned_full % kLearnedOnceFull != 0) return;
   Put(shard, place, hash, std::move(entry));
 }
 

@@ -1,4 +1,4 @@
-// The records that were written or read last, of heads and collections (the keyspaces whose point
+// The records that were written or read lately, of heads and collections (the keyspaces whose point
 // reads are cached): a point read of one of them costs no search through memtables and files, and
 // the committer, who reads the stamp of what it replaces, finds it here.
 //
@@ -27,7 +27,7 @@
 namespace strata::engines::rocks {
 
 // It takes this part of the bytes that are given for the block cache.
-inline constexpr size_t kRecordCacheShare = 4;
+inline constexpr size_t kRecordCacheShare = 3;
 
 class RecordCache {
  public:
@@ -62,7 +62,8 @@ class RecordCache {
   void Prefetch(std::span<const Place> places);
 
   // Keeps what a reader found in the database, if nothing was written beside it: `read_at` is the
-  // position of the last commit that was visible before it read.
+  // position of the last commit that was visible before it read. Where another record would have to
+  // go for it, it keeps only one of several that it is told.
   void Learn(const Place& place, Entry entry, store::CommitPosition read_at);
 
   // A commit is about to write these places; then EndWrite with the same. One commit at a time.
@@ -93,6 +94,7 @@ class RecordCache {
     // many records the others have.
     std::array<ByKey, store::kAllKeyspaces.size()> by_key;
     size_t bytes = 0;
+    uint32_t learned_full = 0;               // reads that found it full
     int writes = 0;                          // places between BeginWrite and EndWrite
     store::CommitPosition last_written = 0;  // of the newest entry that a commit left
     ByKey& map_of(store::Keyspace keyspace) { return by_key[static_cast<size_t>(keyspace)]; }

@@ -41,7 +41,7 @@ using DiskSpaceSource = std::function<absl::StatusOr<DiskSpace>()>;
 struct RocksDbOptions {
   std::string directory;
   const Clock* clock = &Clock::System();  // outlives the store
-  // For uncompressed blocks, and a quarter of it for single records (record_cache.h).
+  // For uncompressed blocks, and a third of it for single records (record_cache.h).
   size_t block_cache_bytes = size_t{256} << 20;
   // What may wait in the commit queue; a commit that finds more is refused with OVERLOADED.
   size_t queue_batches_max = 16'384;
