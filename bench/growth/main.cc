@@ -50,7 +50,8 @@ int Main(int argc, char** argv) {
   app.add_flag("--full", settings.full,
                "up to a million documents, ten minutes of updates, a start on 1 GB, longer rounds: "
                "half an hour");
-  app.add_flag("--long", settings.longest, "scale: 10^7 documents instead of 10^6");
+  app.add_flag("--long", settings.longest,
+               "scale: 10^7 documents instead of 10^6; sustained: ten minutes");
   app.add_option("--part", parts, "what to measure")
       ->check(CLI::IsMember(names))
       ->capture_default_str();

@@ -1,9 +1,11 @@
 // Whether calls cost more the more documents are stored: the same calls on a server with 10^4
-// documents and on one with a hundred times as many (a thousand times with --long), in turns.
+// documents and on one with a hundred times as many (a thousand times with --long), in turns; how
+// long the longest update took, the most memory, and a start after a kill -9.
+#include <algorithm>
 #include <chrono>
-#include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,10 +50,11 @@ class Crowd {
   Crowd(const GrowthSettings& settings, const Size& size, FigureLines& lines)
       : size_(size),
         lines_(lines),
-        served_(settings.folder + "/scale-" + size.name),
-        population_(served_.MakePopulation("documents", "deltas")) {
+        folder_(settings.folder + "/scale-" + size.name),
+        served_(folder_),
+        population_(served_->MakePopulation("documents", "deltas")) {
     population_.versions.resize(static_cast<size_t>(size.documents));
-    const Measurement filled = Prepare(served_.channel(), *Fill(population_));
+    const Measurement filled = Prepare(served_->channel(), *Fill(population_));
     lines_.Number("documents_filled_per_second", {{"documents", size.name}},
                   filled.calls_per_second(), Unit::kPerSecond);
     Population with_history = WithHistory();
@@ -65,15 +68,28 @@ class Crowd {
   }
 
   Measurement Measure(const std::string& call, uint64_t seed) {
-    AwaitQuiet(served_.pid(), kQuietMax);
-    if (call == kUpdate) return Update(*UpdateAtRandom(population_, seed), kUpdates);
-    return Checked(served_.Run(*Reads(call, seed), kInFlight, kReads));
+    AwaitQuiet(served_->pid(), kQuietMax);
+    Measurement measured = call == kUpdate
+                               ? Update(*UpdateAtRandom(population_, seed), kUpdates)
+                               : Checked(served_->Run(*Reads(call, seed), kInFlight, kReads));
+    if (call == kUpdate)
+      longest_update_ = std::max(longest_update_, measured.latencies.Quantile(1));
+    return measured;
   }
 
-  void Stop() {
-    lines_.Number("resident_memory", {{"scale_documents", size_.name}},
-                  static_cast<double>(served_.resident_bytes()), Unit::kBytes);
-    if (served_.Stop() != 0) lines_.Wrong("scale: the server did not end well");
+  // What the last updates left in the log is read again.
+  void KillAndStart() {
+    const int64_t resident = PeakResidentBytes(served_->pid());
+    served_->Kill();
+    served_.reset();
+    const auto start = std::chrono::steady_clock::now();
+    served_.emplace(folder_);
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+    Number("serving", took.count(), Unit::kMicroseconds);
+    Number("resident_memory", static_cast<double>(resident), Unit::kBytes);
+    Number("latency_max", std::chrono::duration<double, std::micro>(longest_update_).count(),
+           Unit::kMicroseconds);
+    if (served_->Stop() != 0) lines_.Wrong("scale: the server did not end well");
   }
 
  private:
@@ -88,15 +104,19 @@ class Crowd {
     return call == kGet ? GetAtRandom(population_, seed) : GetMostlyFew(population_, seed);
   }
 
+  void Number(const std::string& figure, double value, Unit unit) const {
+    lines_.Number(figure, {{"scale_documents", size_.name}}, value, unit);
+  }
+
   // Its CPU time is all that comes of the updates, until the last compaction has ended.
   Measurement Update(Workload& updates, int64_t calls) {
-    const auto before = CpuTime(served_.pid());
+    const auto before = CpuTime(served_->pid());
     LoopSettings loop;
     loop.in_flight = kInFlight;
     loop.calls_max = calls;
-    Measurement measured = RunLoop(served_.channel(), updates, loop);
-    AwaitQuiet(served_.pid(), kQuietMax);
-    measured.server_cpu = CpuTime(served_.pid()) - before;
+    Measurement measured = RunLoop(served_->channel(), updates, loop);
+    AwaitQuiet(served_->pid(), kQuietMax);
+    measured.server_cpu = CpuTime(served_->pid()) - before;
     return Checked(std::move(measured));
   }
 
@@ -108,8 +128,10 @@ class Crowd {
 
   const Size size_;
   FigureLines& lines_;
-  Served served_;
+  const std::string folder_;
+  std::optional<Served> served_;
   Population population_;
+  std::chrono::nanoseconds longest_update_{0};
 };
 
 std::string Name(const std::string& call, const Size& size) {
@@ -136,8 +158,8 @@ void MeasureScale(const GrowthSettings& settings, FigureLines& lines) {
     WriteCalls(Name(call, kFew), std::move(of_few), lines);
     WriteCalls(Name(call, size), std::move(of_many), lines);
   }
-  few.Stop();
-  many.Stop();
+  few.KillAndStart();
+  many.KillAndStart();
 }
 
 }  // namespace strata::bench

@@ -126,7 +126,7 @@ void MeasureSustained(const GrowthSettings& settings, FigureLines& lines) {
   LoopSettings loop;
   loop.in_flight = kInFlight;
   loop.warm_up = std::chrono::milliseconds(0);
-  loop.duration = settings.full ? kFull : kBrief;
+  loop.duration = settings.full || settings.longest ? kFull : kBrief;
   loop.server = served.pid();
   Measurement measured = RunLoop(served.channel(), *UpdateAtRandom(population, 1), loop);
   Check(measured, "sustained", lines);

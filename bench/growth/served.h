@@ -33,6 +33,7 @@ class Served {
 
   Measurement Run(Workload& workload, int in_flight, std::chrono::milliseconds duration);
   int Stop() { return server_.Stop(); }
+  void Kill() { server_.Kill(); }
 
  private:
   fault::ServerProcess server_;

@@ -78,7 +78,15 @@ void AddScale(const Figures& figures, std::vector<Section>& sections) {
       {MakeTable(figures, {.keys = {{"of", "calls"}, {"to", "held against"}},
                            .columns = {{"server CPU", "server_cpu_ratio"},
                                        {"calls/s", "calls_ratio"},
-                                       {"p99", "latency_p99_ratio"}}})},
+                                       {"p99", "latency_p99_ratio"}}}),
+       MakeTable(figures, {.keys = {{"scale_documents", "documents"}},
+                           .columns = {{.heading = "longest update ms",
+                                        .figure = "latency_max",
+                                        .shown = Shown::kMilliseconds},
+                                       {"memory at most", "resident_memory"},
+                                       {.heading = "serving after a kill -9, ms",
+                                        .figure = "serving",
+                                        .shown = Shown::kMilliseconds}}})},
       sections);
   Add(std::move(sustained),
       {MakeTable(

@@ -38,7 +38,18 @@ std::vector<Goal> Million() {
       CpuGrowth("History, newest ten", "10^6", 1.3)};
 }
 
-std::vector<Goal> TenMillion() { return {CpuGrowth("Update", "10^7", 2.5)}; }
+std::vector<Goal> TenMillion() {
+  constexpr double kBlockCache =
+      256 * kMebibyte;  // --block-cache-mib, as servers have it by default
+  const Where most = {{"scale_documents", "10^7"}};
+  return {CpuGrowth("Update", "10^7", 2.5),
+          AtMost("Update: longest with 10^7 documents", 100 * kMillisecond, Unit::kMicroseconds,
+                 {"latency_max", most}),
+          AtMost("memory with 10^7 documents", 1.25 * kBlockCache, Unit::kBytes,
+                 {"resident_memory", most}),
+          AtMost("serving after a kill -9 with 10^7 documents", 3000 * kMillisecond,
+                 Unit::kMicroseconds, {"serving", most})};
+}
 
 std::vector<Goal> Sustained() {
   const Where all = {{"sustained", "Update"}, {"what", "all"}};

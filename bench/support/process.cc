@@ -73,6 +73,15 @@ int64_t ResidentBytes(pid_t process) {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
+int64_t PeakResidentBytes(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  int64_t kibibytes = 0;
+  for (std::string name; status >> name;) {
+    if (name == "VmHWM:") status >> kibibytes;
+  }
+  return kibibytes * 1024;
+}
+
 int64_t OpenFiles(pid_t process) {
   std::error_code error;
   const std::filesystem::directory_iterator files("/proc/" + std::to_string(process) + "/fd",

@@ -27,6 +27,7 @@ std::vector<pid_t> FamilyOf(pid_t process);
 void AwaitQuiet(pid_t process, std::chrono::seconds at_most);
 
 int64_t ResidentBytes(pid_t process);
+int64_t PeakResidentBytes(pid_t process);  // since it began
 int64_t OpenFiles(pid_t process);
 
 }  // namespace strata::bench
