@@ -4,7 +4,8 @@
 //   heads    (id)    = version, with
 //                        delta: document        from the version before to this one; absent for
 //                                               the first version, a deletion, the one after a
-//                                               deletion, and where it would outgrow the content
+//                                               deletion, and where it says little less than the
+//                                               content
 //                        chain_length: int64    deltas stored in a row right below this version
 //                        chain_bytes: int64     … and their size; both absent: 0
 //   versions (id, v) = keyframe | delta
@@ -62,7 +63,9 @@ constexpr StrategyOption kKeyframeInterval{
 std::string DeltaBetween(const StoredVersion& base, const StoredVersion& next) {
   if (!base.content || !next.content) return "";
   std::string delta = document::EncodeDelta(*base.content, *next.content);
-  if (delta.size() > next.content->size()) return "";
+  // The head holds it beside the content, and no two so large follow each other below: of two
+  // versions one would be whole anyhow. So one that is nearly as large costs more than it saves.
+  if (delta.size() > next.content->size() * 2 / 3) return "";
   return delta;
 }
 

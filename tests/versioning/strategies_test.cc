@@ -51,6 +51,17 @@ class StrategiesTest : public testing::Test {
     }
   }
 
+  // Makes versions `first` to `last` by new values of `member`, 150 characters of some 400 or,
+  // where they replace the text, of some 200.
+  void Rewrite(StrategySubject& subject, const std::string& id, const std::string& member,
+               int first, int last) {
+    for (int version = first; version <= last; ++version) {
+      const std::string value(150, static_cast<char>('a' + version));
+      Write(subject, id,
+            Set("set " + std::to_string(version), "{\"" + member + "\": \"" + value + "\"}"));
+    }
+  }
+
   std::optional<VersionRecord> RecordOf(const std::string& id, int64_t version,
                                         std::string& bytes) {
     const auto record =
@@ -100,14 +111,21 @@ TEST_F(StrategiesTest, AnIntervalOfOneStoresEachVersionWhole) {
 TEST_F(StrategiesTest, DeltasThatOutgrowTheContentMakeAKeyframe) {
   const auto subject = Open("deltas", 100);
   Update(*subject, "document", 1, 1);
-  for (int i = 2; i <= 8; ++i) {
-    Write(*subject, "document",
-          Set("set " + std::to_string(i),
-              "{\"text\": \"" + std::string(150, static_cast<char>('a' + i)) + "\"}"));
-  }
+  Rewrite(*subject, "document", "note", 2, 10);
   Layout("document", keyframes_, deltas_);
-  EXPECT_THAT(keyframes_, ElementsAre(1, 3, 5, 7));
-  EXPECT_THAT(deltas_, ElementsAre(2, 4, 6));
+  EXPECT_THAT(keyframes_, ElementsAre(1, 4, 7));
+  EXPECT_THAT(deltas_, ElementsAre(2, 3, 5, 6, 8, 9));
+}
+
+TEST_F(StrategiesTest, ADeltaThatIsNearlyAsLargeAsTheContentIsNotStored) {
+  const auto subject = Open("deltas", 100);
+  Update(*subject, "document", 1, 1);
+  Rewrite(*subject, "document", "text", 2, 8);
+  Layout("document", keyframes_, deltas_);
+  EXPECT_THAT(keyframes_, ElementsAre(1, 2, 3, 4, 5, 6, 7));
+  const auto head = *store_->Get(Keyspace::kHeads, store::HeadKey(kIncarnation, "document"));
+  ASSERT_TRUE(head.has_value());
+  EXPECT_EQ(std::string_view(head->value).find("=/text"), std::string_view::npos);
 }
 
 TEST_F(StrategiesTest, AroundADeletionVersionsAreStoredWhole) {
