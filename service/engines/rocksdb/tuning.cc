@@ -64,7 +64,13 @@ rocksdb::CompressionType Compression(store::Neighbours neighbours) {
 // records come at random places, so that each merge rewrites all of them.
 int FlushedFilesPerMerge(store::Keyspace keyspace) {
   const bool random = keyspace == store::Keyspace::kHeads || keyspace == store::Keyspace::kVersions;
-  return random ? 8 : 4;
+  return random ? 12 : 4;
+}
+
+// What has just been flushed is soon rewritten: there, speed counts. But many files of flushed
+// versions come together, and they are the most of what is flushed.
+rocksdb::CompressionType FlushCompression(store::Keyspace keyspace) {
+  return keyspace == store::Keyspace::kVersions ? rocksdb::kZSTD : rocksdb::kLZ4Compression;
 }
 
 // Of keys with the same first bytes each is looked for in the memtable from where the last one
@@ -101,7 +107,6 @@ rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>
 
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  // What has just been flushed is soon rewritten: there, speed counts.
   options.compression_per_level = {rocksdb::kLZ4Compression, compression};
   options.level_compaction_dynamic_level_bytes = true;
   options.memtable_protection_bytes_per_key = 8;
@@ -168,6 +173,10 @@ rocksdb::ColumnFamilyOptions KeyspaceOptions(store::Keyspace keyspace,
       cache, BlockBytes(entry.neighbours), HasIndexInPieces(entry), Compression(entry.neighbours));
   options.write_buffer_size = WriteBufferBytes(entry.volume);
   options.level0_file_num_compaction_trigger = FlushedFilesPerMerge(keyspace);
+  options.compression_per_level[0] = FlushCompression(keyspace);
+  // Of files that wait to be merged, twice as many may come before writers are held back.
+  options.level0_slowdown_writes_trigger = std::max(20, 2 * FlushedFilesPerMerge(keyspace));
+  options.level0_stop_writes_trigger = std::max(36, 3 * FlushedFilesPerMerge(keyspace));
   // Most of what is asked for is not in the memtable: guards ask for what is nowhere, and a
   // document that is not in the record cache was hardly written lately. What a filter of hashes
   // says of it comes from one place of memory, a search from a dozen.
