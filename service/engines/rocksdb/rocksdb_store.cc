@@ -63,7 +63,8 @@ class CachedReads {
           store::Record{store::Bytes(cached->value), cached->position, cached->position});
     }
     const store::CommitPosition read_at = std::min(as_of, last_position());
-    // The record is kept here; of what lies around it nobody is likely to ask for any.
+    // What is asked for again comes into this cache, if it is not too large; of what lies around it
+    // nobody is likely to ask for any.
     auto record = GetRecord(database_.db(), database_.keyspace(keyspace), snapshot, key,
                             FetchedBlocks::kDropped);
     if (!record.ok()) return record;

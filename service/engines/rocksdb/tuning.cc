@@ -67,8 +67,8 @@ int FlushedFilesPerMerge(store::Keyspace keyspace) {
   return random ? 12 : 4;
 }
 
-// What has just been flushed is soon rewritten: there, speed counts. But many files of flushed
-// versions come together, and they are the most of what is flushed.
+// What has just been flushed is soon rewritten, and heads are read from there: speed counts. Of
+// versions hardly one is read so soon, and packed as they are below they are fewer bytes to write.
 rocksdb::CompressionType FlushCompression(store::Keyspace keyspace) {
   return keyspace == store::Keyspace::kVersions ? rocksdb::kZSTD : rocksdb::kLZ4Compression;
 }
