@@ -105,18 +105,18 @@ TEST_F(RocksDbWalk, LeavesLittleBehindTheFirstRecordsInTheCache) {
   EXPECT_LT(past, kept / 50);
 }
 
-TEST_F(RocksDbWalk, AReadLeavesItsBlockInTheCacheOrNotAsToldTo) {
-  const auto get = [&](int number, FetchedBlocks blocks) {
+TEST_F(RocksDbWalk, AReadLeavesTheBlocksOfLargeRecordsInTheCache) {
+  const auto get = [&](int number, size_t kept_from) {
     const auto record =
-        GetRecord(*database_, database_->DefaultColumnFamily(), nullptr, KeyOf(number), blocks);
+        GetRecord(*database_, database_->DefaultColumnFamily(), nullptr, KeyOf(number), kept_from);
     ASSERT_THAT(record.status(), test_support::IsOk());
     EXPECT_TRUE(record->has_value());
   };
-  get(0, FetchedBlocks::kDropped);  // the index may stay
+  get(0, 1000);  // the index may stay
   const size_t before = cache_->GetUsage();
-  for (int i = 0; i < kRecords; i += kRecords / 20) get(i, FetchedBlocks::kDropped);
+  for (int i = 0; i < kRecords; i += kRecords / 20) get(i, 1000);
   EXPECT_EQ(cache_->GetUsage(), before);
-  for (int i = 0; i < kRecords; i += kRecords / 20) get(i, FetchedBlocks::kKept);
+  for (int i = 0; i < kRecords; i += kRecords / 20) get(i, 50);
   EXPECT_GT(cache_->GetUsage(), before + 10 * 4096);
 }
 

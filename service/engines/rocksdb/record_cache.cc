@@ -114,7 +114,7 @@ void RecordCache::Replace(Shard& shard, ByKey::iterator found, Entry entry) {
   node.entry = std::move(entry);
   shard.bytes += node.bytes();
   node.used = true;
-  if (node.bytes() + kNodeBytes > shard_bytes_max_ / 16) return Erase(shard, found);
+  if (node.bytes() + kNodeBytes > record_bytes_max()) return Erase(shard, found);
   MakeRoom(shard, 0);
 }
 
@@ -124,7 +124,7 @@ void RecordCache::Put(Shard& shard, const Place& place, size_t hash, Entry entry
             .entry = std::move(entry),
             .key = {place.key.begin(), place.key.end()}};
   const size_t bytes = node.bytes() + kNodeBytes;
-  if (bytes > shard_bytes_max_ / 16) return;
+  if (bytes > record_bytes_max()) return;
   MakeRoom(shard, bytes);
   shard.nodes.push_front(std::move(node));
   shard.map_of(place.keyspace).emplace(shard.nodes.front().key_view(), shard.nodes.begin());

@@ -50,6 +50,9 @@ class RecordCache {
   // Keys and values together; entries over 1/256 of it are not kept.
   explicit RecordCache(size_t bytes_max);
 
+  // Entries of more bytes are not kept.
+  size_t record_bytes_max() const { return shard_bytes_max_ / 16; }
+
   // Whether records of the keyspace are kept.
   static bool Keeps(store::Keyspace keyspace) {
     return store::TraitsOf(keyspace).point_reads_cached;

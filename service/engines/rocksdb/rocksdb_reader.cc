@@ -114,17 +114,23 @@ class RocksDbCursor final : public store::Cursor {
 absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
                                                        rocksdb::ColumnFamilyHandle* keyspace,
                                                        const rocksdb::Snapshot* snapshot,
-                                                       std::string_view key, FetchedBlocks blocks) {
+                                                       std::string_view key, size_t kept_from) {
   if (keyspace == nullptr) return std::nullopt;
   rocksdb::ReadOptions options;
   options.snapshot = snapshot;
-  options.fill_cache = blocks == FetchedBlocks::kKept;
+  options.fill_cache = kept_from == 0;
   rocksdb::PinnableSlice stored;
   const rocksdb::Status status = database.Get(options, keyspace, ToSlice(key), &stored);
   if (status.IsNotFound()) return std::nullopt;
   if (!status.ok()) return Translate(status, "reading a record");
   const std::optional<StoredRecord> record = ParseRecord(ToView(stored));
   if (!record) return UnreadableRecord();
+  if (!options.fill_cache && stored.size() >= kept_from) {
+    // How large it is, is known only now. Where the cache has it already this costs a look.
+    options.fill_cache = true;
+    rocksdb::PinnableSlice kept;
+    (void)database.Get(options, keyspace, ToSlice(key), &kept);
+  }
   return store::Record{std::string(record->value), record->position, record->position};
 }
 

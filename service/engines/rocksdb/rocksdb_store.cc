@@ -63,10 +63,10 @@ class CachedReads {
           store::Record{store::Bytes(cached->value), cached->position, cached->position});
     }
     const store::CommitPosition read_at = std::min(as_of, last_position());
-    // What is asked for again comes into this cache, if it is not too large; of what lies around it
-    // nobody is likely to ask for any.
+    // What is asked for again comes into this cache, and of what lies around it nobody is likely to
+    // ask for any. But what is too large for it the block cache has to keep.
     auto record = GetRecord(database_.db(), database_.keyspace(keyspace), snapshot, key,
-                            FetchedBlocks::kDropped);
+                            cache_.record_bytes_max());
     if (!record.ok()) return record;
     RecordCache::Entry entry;
     if (*record) entry = {(*record)->position, (*record)->value.shared()};
