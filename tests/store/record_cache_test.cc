@@ -241,6 +241,44 @@ TEST(RecordCacheTest, OnceFullLearnsWhatIsReadAgain) {
   EXPECT_LE(tries, 4);
 }
 
+TEST(RecordCacheTest, KeepsTheNewestWhenItIsMadeSmallerAndGrowsAgain) {
+  RecordCache cache(kBytes);
+  const std::string value(1000, 'x');
+  const auto write = [&](int from, int to) {
+    for (int i = from; i < to; ++i) Write(cache, "key " + std::to_string(i), Record(1 + i, value));
+  };
+  const auto known = [&](int from, int to) {
+    int count = 0;
+    for (int i = from; i < to; ++i) count += Known(cache, "key " + std::to_string(i)) == value;
+    return count;
+  };
+  write(0, 600);
+  ASSERT_GT(known(0, 600), 550);
+  cache.Resize(kBytes / 4);
+  EXPECT_LT(known(0, 600), 256);
+  EXPECT_GT(known(0, 600), 100);
+  write(600, 700);
+  EXPECT_LT(known(0, 700), 256);
+  cache.Resize(kBytes);
+  write(700, 1100);
+  EXPECT_GT(known(700, 1100), 350);
+}
+
+// Of a value that stays for being used there is another copy in the end, beside those that are
+// written now, and who holds the first one goes on holding it.
+TEST(RecordCacheTest, WhatStaysForBeingUsedMovesToWhereNewValuesAre) {
+  RecordCache cache(kBytes);
+  const std::string value(1000, 'x');
+  Write(cache, "used", Record(1, value));
+  const auto held = cache.Find({Keyspace::kHeads, "used"}, kNewest)->value;
+  for (int i = 0; i < 10'000; ++i) {
+    Write(cache, "key " + std::to_string(i), Record(2 + i, value));
+    ASSERT_EQ(Known(cache, "used"), value) << i;
+  }
+  EXPECT_NE(cache.Find({Keyspace::kHeads, "used"}, kNewest)->value, held);
+  EXPECT_EQ(*held, value);
+}
+
 TEST(RecordCacheTest, DoesNotKeepWhatWouldPushOutAllElse) {
   RecordCache cache(kBytes);
   Write(cache, "a", Record(1, "small"));

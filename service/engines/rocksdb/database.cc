@@ -81,7 +81,7 @@ Database::~Database() { CloseFiles(); }
 
 absl::Status Database::OpenFiles(const RocksDbOptions& options) {
   env_ = rocksdb::NewCompositeEnv(files_);
-  cache_ = BlockCache(options.block_cache_bytes - options.block_cache_bytes / kRecordCacheShare);
+  cache_ = BlockCache(BlockCacheShare(options.block_cache_bytes));
   RETURN_IF_ERROR(CheckKeyspaces(options));
   rocksdb::Status status = OpenWith(options, WalMode::kAbsoluteConsistency, false);
   if (status.IsCorruption()) {

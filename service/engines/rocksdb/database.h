@@ -59,6 +59,8 @@ class Database {
   store::CommitPosition recovered_position() const { return recovered_position_; }
   // Where its ledger ends.
   const store::LedgerTail& recovered_ledger() const { return recovered_ledger_; }
+  // From now on the block cache takes at most so many. What is beyond and not in use goes at once.
+  void ResizeBlockCache(size_t bytes) { cache_->SetCapacity(bytes); }
   // Begins to write what memory holds into tables.
   void BeginFlush();
   // What the beacon may vouch for when the commits up to `position` are durable. On one thread.

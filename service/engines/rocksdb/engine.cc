@@ -7,6 +7,7 @@
 
 #include "service/engines/engines.h"
 #include "service/engines/rocksdb/format.h"
+#include "service/engines/rocksdb/memory_watch.h"
 #include "service/engines/rocksdb/rocksdb_store.h"
 
 namespace strata::engines {
@@ -14,10 +15,11 @@ namespace {
 
 using rocks::RocksDbOptions;
 
-constexpr EngineOption kBlockCacheMib{
-    "block-cache-mib", "MIB", "256",
-    "memory for uncompressed blocks, a third of it for\nsingle records",
-    &ExpectedNumber<1, int64_t{1} << 20>};
+constexpr EngineOption kBlockCacheMib{"block-cache-mib", "MIB", "256",
+                                      "memory for uncompressed blocks, a third of it for\nsingle "
+                                      "records; less, down to half, while the process\nhas an "
+                                      "eighth (at least 32 MiB) more than that",
+                                      &ExpectedNumber<1, int64_t{1} << 20>};
 
 // "auto", or a number of MiB.
 std::string ExpectedReserve(std::string_view value) {
@@ -56,6 +58,7 @@ absl::StatusOr<std::unique_ptr<store::Store>> Open(const OpenOptions& options) {
   engine_options.directory = options.directory;
   engine_options.clock = options.clock;
   engine_options.block_cache_bytes = MibOf(options, kBlockCacheMib);
+  engine_options.process_bytes = &rocks::ProcessBytes;
   engine_options.open_files_max = OpenFilesMax();
   engine_options.disk_reserve_bytes.reset();
   if (ValueOf(options.values, kDiskReserveMib) != kDiskReserveMib.default_value) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -27,7 +28,8 @@
 namespace strata::engines::rocks {
 
 // It takes this part of the bytes that are given for the block cache.
-inline constexpr size_t kRecordCacheShare = 3;
+inline constexpr size_t RecordCacheShare(size_t bytes) { return bytes / 3; }
+inline constexpr size_t BlockCacheShare(size_t bytes) { return bytes - RecordCacheShare(bytes); }
 
 class RecordCache {
  public:
@@ -50,8 +52,11 @@ class RecordCache {
   // Keys and values together; entries over 1/256 of it are not kept.
   explicit RecordCache(size_t bytes_max);
 
+  // From now on it takes at most so many. What is beyond goes at once.
+  void Resize(size_t bytes_max);
+
   // Entries of more bytes are not kept.
-  size_t record_bytes_max() const { return shard_bytes_max_ / 16; }
+  size_t record_bytes_max() const { return shard_bytes_max() / 16; }
 
   // Whether records of the keyspace are kept.
   static bool Keeps(store::Keyspace keyspace) {
@@ -110,10 +115,13 @@ class RecordCache {
   void Put(Shard& shard, const Place& place, size_t hash, Entry entry);
   void Replace(Shard& shard, ByKey::iterator found, Entry entry);
   void MakeRoom(Shard& shard, size_t bytes) const;
+  static void Relocate(Node& node);
   static void Erase(Shard& shard, const Place& place, size_t hash);
   static void Erase(Shard& shard, ByKey::iterator found);
 
-  const size_t shard_bytes_max_;
+  size_t shard_bytes_max() const { return shard_bytes_max_.load(std::memory_order_relaxed); }
+
+  std::atomic<size_t> shard_bytes_max_;
   std::array<Shard, kShards> shards_;
 };
 

@@ -25,6 +25,7 @@
 #include "service/engines/rocksdb/database.h"
 #include "service/engines/rocksdb/disk_watch.h"
 #include "service/engines/rocksdb/driver.h"
+#include "service/engines/rocksdb/memory_watch.h"
 #include "service/engines/rocksdb/record_cache.h"
 #include "service/engines/rocksdb/rocksdb_reader.h"
 #include "service/engines/rocksdb/tuning.h"
@@ -147,7 +148,7 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
         group_bytes_max_(options.group_bytes_max),
         cooperative_wait_max_(options.cooperative_wait_max),
         database_(std::move(database)),
-        reads_(*database_, options.block_cache_bytes / kRecordCacheShare),
+        reads_(*database_, RecordCacheShare(options.block_cache_bytes)),
         ledger_(database_->recovered_ledger()),
         committer_([this] { Run(); }) {}
 
@@ -160,6 +161,11 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
     ASSIGN_OR_RETURN(beacon_, CommitBeacon::Start(
                                   database_->files(), options.directory, options.beacon_behind_max,
                                   [this] { return database_->DurableAt(reads_.last_position()); }));
+    if (options.process_bytes) {
+      memory_ = std::make_unique<MemoryWatch>(options.block_cache_bytes, CacheBudget::kInterval,
+                                              options.process_bytes,
+                                              [this](uint64_t bytes) { ResizeCaches(bytes); });
+    }
     return absl::OkStatus();
   }
 
@@ -212,6 +218,10 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
   };
 
   void Run();
+  void ResizeCaches(uint64_t bytes) {
+    database_->ResizeBlockCache(BlockCacheShare(bytes));
+    reads_.cache().Resize(RecordCacheShare(bytes));
+  }
   void Refuse(absl::Status status, store::CommitCallback done);
   void CommitFromQueue(std::unique_lock<std::mutex> lock);
   std::vector<Waiting> TakeGroup();
@@ -247,7 +257,8 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
   PositionTeller teller_;
   std::unique_ptr<DiskWatch> disk_;
   std::unique_ptr<CommitBeacon> beacon_;
-  std::thread committer_;  // last: it uses all the others
+  std::unique_ptr<MemoryWatch> memory_;  // none where nobody says what the process has
+  std::thread committer_;                // last: it uses all the others
 };
 
 thread_local const CommittingStore* CommittingStore::joined_here = nullptr;

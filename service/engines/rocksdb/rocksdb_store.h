@@ -43,6 +43,9 @@ struct RocksDbOptions {
   const Clock* clock = &Clock::System();  // outlives the store
   // For uncompressed blocks, and a third of it for single records (record_cache.h).
   size_t block_cache_bytes = size_t{256} << 20;
+  // What the process has of the machine's memory: the caches make room for what else is in it
+  // (memory_watch.h). None: they do not.
+  std::function<uint64_t()> process_bytes;
   // What may wait in the commit queue; a commit that finds more is refused with OVERLOADED.
   size_t queue_batches_max = 16'384;
   size_t queue_bytes_max = size_t{64} << 20;
