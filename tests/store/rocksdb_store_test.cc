@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -128,6 +129,20 @@ void FlipBit(const fs::path& path, std::uintmax_t at) {
   file.seekp(static_cast<std::streamoff>(at));
   file.put(static_cast<char>(byte ^ 0x10));
   ASSERT_TRUE(file.good());
+}
+
+TEST_F(RocksDbStoreTest, ServesWhileItsCachesGiveWay) {
+  std::promise<void> looked;
+  options_.process_bytes = [&looked, looks = 0]() mutable {
+    if (++looks == 2) looked.set_value();  // the caches were told after the first
+    return uint64_t{1} << 40;
+  };
+  Open();
+  ASSERT_THAT(Put("key", "value").status, IsOk());
+  ASSERT_EQ(looked.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  EXPECT_EQ(ValueAt("key"), "value");
+  ASSERT_THAT(Put("another", "value").status, IsOk());
+  EXPECT_EQ(ValueAt("another"), "value");
 }
 
 TEST_F(RocksDbStoreTest, MakesItsDirectoryForItsOwnerOnly) {

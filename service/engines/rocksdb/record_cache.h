@@ -27,9 +27,9 @@
 
 namespace strata::engines::rocks {
 
-// It takes this part of the bytes that are given for the block cache.
-inline constexpr size_t RecordCacheShare(size_t bytes) { return bytes / 3; }
-inline constexpr size_t BlockCacheShare(size_t bytes) { return bytes - RecordCacheShare(bytes); }
+// Of the bytes that both caches are given: this one's, and the block cache's.
+constexpr size_t RecordCacheShare(size_t bytes) { return bytes / 3; }
+constexpr size_t BlockCacheShare(size_t bytes) { return bytes - RecordCacheShare(bytes); }
 
 class RecordCache {
  public:
