@@ -153,6 +153,8 @@ class QueueSchedule {
     if (how == 1) Thaw();
     ScheduledQueues fresh(*engine_, witness_, clock_, -1, options_.single, Fault::kNone,
                           dice_.Seed());
+    // As servers do: what others make of queues, and leave of deleted ones, is met by it alone.
+    fresh->StartBackground();
     MakeAll(fresh);
     if (how == 1) CheckLists(fresh);
     CheckNothingReadyWaits(fresh);
@@ -189,7 +191,6 @@ class QueueSchedule {
   // Whatever died between which two writes: once somebody has met each key of the index, none is
   // left that says nothing true.
   void CheckIndex(ScheduledQueues& fresh) {
-    fresh->StartBackground();  // for queues that were deleted
     // Behind the least of the sequence numbers nobody looks, before its message is gone.
     ++witness_.purging[fresh.number()];
     for (const std::string_view name : kScheduleQueues) {
