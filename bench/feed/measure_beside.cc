@@ -12,6 +12,7 @@ namespace strata::bench {
 namespace {
 
 constexpr int kInFlight = 64;
+constexpr int kTurns = 4;  // rounds in turns for each of other measurements: what is told is small
 constexpr int64_t kParked = 1'000;
 constexpr char kNobody[] = "W1 update, nobody follows";
 constexpr char kBaseline[] = "W1 update, the baseline";
@@ -42,7 +43,7 @@ void MeasureBeside(const FeedSettings& settings, FigureLines& lines) {
                               [&] { return server.Park(settings.Scaled(kParked)); }}};
   if (baseline) cases.push_back({kBaseline, &*baseline, nobody});
   // Each begins a round in its turn, as the first has the coldest caches.
-  for (int round = 0; round < settings.rounds; ++round) {
+  for (int round = 0; round < kTurns * settings.rounds; ++round) {
     for (size_t i = 0; i < cases.size(); ++i) {
       RunRound(cases[(static_cast<size_t>(round) + i) % cases.size()], settings.duration, lines);
     }

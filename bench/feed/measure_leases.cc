@@ -13,7 +13,10 @@ namespace strata::bench {
 namespace {
 
 constexpr int kInFlight = 64;
-constexpr int kTurns = 4;  // rounds in turns for each of other measurements: what is told is small
+// What is told is small beside what else the machine does: so many short rounds, in turns, for each
+// round of other measurements, so that those that are compared follow each other closely.
+constexpr int kTurns = 32;
+constexpr int kRoundsInOne = 4;
 constexpr char kPlain[] = "W1 update, not fenced";
 
 struct Case {
@@ -37,12 +40,13 @@ void MeasureLeases(const FeedSettings& settings, FigureLines& lines) {
        [&](uint64_t seed) { return Fenced(updates(seed), leases, Fence::kPlace); }},
       {"Renew", [&](uint64_t /*seed*/) { return RenewOwn(leases); }}};
   for (int round = 0; round < kTurns * settings.rounds; ++round) {
+    server.AwaitQuiet();
     for (size_t i = 0; i < cases.size(); ++i) {
       // Nobody always comes after the same other.
       Case& one = cases[(i + static_cast<size_t>(round)) % cases.size()];
-      server.AwaitQuiet();
       const std::unique_ptr<Workload> workload = one.make(static_cast<uint64_t>(round));
-      one.rounds.push_back(server.Run(*workload, kInFlight, settings.duration, lines));
+      one.rounds.push_back(
+          server.Run(*workload, kInFlight, settings.duration / kRoundsInOne, lines));
     }
   }
   for (const Case& one : cases) {
