@@ -30,6 +30,41 @@ absl::Status EventOutOfOrder(std::string_view name, const Place& after, const Pl
   return error;
 }
 
+// Whoever took the lease since then makes the guard fail; what it left is read then.
+void CheckOwner(std::string owner_key, const LeaseToken& token, store::WriteBatch& batch) {
+  batch.Check(Keyspace::kLeases, std::move(owner_key), token.token);
+}
+
+absl::Status JoinToken(const store::Reader& reader, const LeaseToken& token,
+                       store::WriteBatch& batch) {
+  std::string owner_key = OwnerKey(token.name);
+  ASSIGN_OR_RETURN(const bool held, IsHeldBy(reader, owner_key, token.token));
+  if (!held) {
+    ASSIGN_OR_RETURN(const StoredLease lease, ReadOwner(reader, token.name));
+    RETURN_IF_ERROR(CheckToken(token.name, lease, token.token));
+  }
+  CheckOwner(std::move(owner_key), token, batch);
+  return absl::OkStatus();
+}
+
+absl::Status JoinPlace(const store::Store& store, const store::Reader& reader,
+                       const LeaseToken& token, store::WriteBatch& batch) {
+  ASSIGN_OR_RETURN(const StoredLease lease, ReadLease(reader, token.name));
+  RETURN_IF_ERROR(CheckToken(token.name, lease, token.token));
+  CheckOwner(OwnerKey(token.name), token, batch);
+  RETURN_IF_ERROR(CheckPlaceExists(store, "lease.position", *token.place));
+  const Place& place = lease.state->place;
+  // Before it is judged: an event may stand in one round with the event before it.
+  State moved = *lease.state;
+  moved.place = *token.place;
+  batch.Replace(Keyspace::kLeases, StateKey(token.name), moved.Encode(), lease.state_stamp);
+  if (place >= *token.place) return AlreadyAcknowledged(token.name, *token.place, place);
+  if (token.after && place < *token.after) {
+    return EventOutOfOrder(token.name, *token.after, place);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status AlreadyAcknowledged(std::string_view name, const Place& place, const Place& stored) {
@@ -75,26 +110,11 @@ absl::Status CheckPlaceExists(const store::Store& store, std::string_view field,
 versioning::JoinedPlan MakeFence(const store::Store& store, std::shared_ptr<Counters> counters,
                                  LeaseToken token) {
   return [&store, counters = std::move(counters), token = std::move(token)](
-             const versioning::ReadContext& context, store::WriteBatch& batch) -> absl::Status {
-    ASSIGN_OR_RETURN(const StoredLease lease, token.place ? ReadLease(context.reader, token.name)
-                                                          : ReadOwner(context.reader, token.name));
-    if (absl::Status held = CheckToken(token.name, lease, token.token); !held.ok()) {
-      ++counters->lost;
-      return held;
-    }
-    // Whoever took the lease since then makes this guard fail; what it left is read then.
-    batch.Check(Keyspace::kLeases, OwnerKey(token.name), token.token);
-    if (!token.place) return absl::OkStatus();
-    RETURN_IF_ERROR(CheckPlaceExists(store, "lease.position", *token.place));
-    const Place& place = lease.state->place;
-    // Before it is judged: an event may stand in one round with the event before it.
-    State moved = *lease.state;
-    moved.place = *token.place;
-    batch.Replace(Keyspace::kLeases, StateKey(token.name), moved.Encode(), lease.state_stamp);
-    if (place >= *token.place) return AlreadyAcknowledged(token.name, *token.place, place);
-    if (token.after && place < *token.after)
-      return EventOutOfOrder(token.name, *token.after, place);
-    return absl::OkStatus();
+             const versioning::ReadContext& context, store::WriteBatch& batch) {
+    absl::Status joined = token.place ? JoinPlace(store, context.reader, token, batch)
+                                      : JoinToken(context.reader, token, batch);
+    if (ReasonOf(joined) == ErrorReason::kLeaseLost) ++counters->lost;
+    return joined;
   };
 }
 

@@ -132,6 +132,17 @@ absl::StatusOr<StoredLease> ReadOwner(const store::Reader& reader, std::string_v
   return lease;
 }
 
+absl::StatusOr<bool> IsHeldBy(const store::Reader& reader, std::string_view owner_key,
+                              store::Stamp shown) {
+  ASSIGN_OR_RETURN(const std::optional<store::Record> owner,
+                   reader.Get(Keyspace::kLeases, owner_key));
+  if (!owner || owner->stamp != shown) return false;
+  bool held = false;
+  BsonReader members(owner->value);
+  while (members.Next()) held = held || (members.name() == "holder" && !members.String().empty());
+  return held && !members.corrupt();
+}
+
 absl::StatusOr<StoredLease> ReadLease(const store::Reader& reader, std::string_view name) {
   ASSIGN_OR_RETURN(StoredLease lease, ReadOwner(reader, name));
   ASSIGN_OR_RETURN(const std::optional<store::Record> state,

@@ -87,5 +87,9 @@ absl::StatusOr<std::string_view> LeaseNameOf(std::string_view key);
 absl::StatusOr<StoredLease> ReadLease(const store::Reader& reader, std::string_view name);
 // As ReadLease, without the state: enough to tell whose a token is.
 absl::StatusOr<StoredLease> ReadOwner(const store::Reader& reader, std::string_view name);
+// Whether the owner under this key has this token, told without a copy of it: most fenced writes
+// ask for no more. False too where what is stored is no owner. STORE_UNAVAILABLE.
+absl::StatusOr<bool> IsHeldBy(const store::Reader& reader, std::string_view owner_key,
+                              store::Stamp shown);
 
 }  // namespace strata::lease
