@@ -15,8 +15,8 @@ namespace {
 constexpr int kInFlight = 64;
 // What is told is small beside what else the machine does: so many short rounds, in turns, for each
 // round of other measurements, so that those that are compared follow each other closely.
-constexpr int kTurns = 32;
-constexpr int kRoundsInOne = 4;
+constexpr int kTurns = 64;
+constexpr int kRoundsInOne = 8;
 constexpr char kPlain[] = "W1 update, not fenced";
 
 struct Case {
