@@ -139,7 +139,14 @@ absl::StatusOr<bool> IsHeldBy(const store::Reader& reader, std::string_view owne
   if (!owner || owner->stamp != shown) return false;
   bool held = false;
   BsonReader members(owner->value);
-  while (members.Next()) held = held || (members.name() == "holder" && !members.String().empty());
+  while (members.Next()) {
+    const std::string_view name = members.name();
+    if (name == "holder") {
+      held = !members.String().empty();
+    } else if (name != "metadata" && name != "acquired") {
+      return false;
+    }
+  }
   return held && !members.corrupt();
 }
 

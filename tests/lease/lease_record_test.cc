@@ -5,9 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "schemas/store/store.h"
 #include "schemas/versioning/record_codec.h"
 #include "tests/support/status_matchers.h"
 
@@ -17,6 +22,26 @@ namespace {
 using test_support::HasReason;
 using test_support::IsOkAndHolds;
 using ::testing::ElementsAre;
+
+// Of one lease, its owner's record alone.
+class OneOwner final : public store::Reader {
+ public:
+  OneOwner(std::string value, store::Stamp stamp) : value_(std::move(value)), stamp_(stamp) {}
+
+  absl::StatusOr<std::optional<store::Record>> Get(store::Keyspace keyspace,
+                                                   std::string_view key) const override {
+    if (keyspace != store::Keyspace::kLeases || key != OwnerKey("a")) return std::nullopt;
+    return store::Record{value_, stamp_, stamp_};
+  }
+  std::unique_ptr<store::Cursor> Scan(store::Keyspace /*keyspace*/,
+                                      const store::Range& /*range*/) const override {
+    return nullptr;
+  }
+
+ private:
+  const std::string value_;
+  const store::Stamp stamp_;
+};
 
 TEST(Place, AWholeCommitLiesBehindEachOfItsEvents) {
   const std::vector<Place> ordered = {{0, {}}, {4, 0}, {4, 1}, {4, INT32_MAX}, {4, {}}, {5, 0}};
@@ -33,6 +58,26 @@ TEST(LeaseRecord, AnOwnerIsReadAsItWasWritten) {
   const Owner released{"", {}, 17, 18};
   EXPECT_THAT(Owner::Decode(held.Encode()), IsOkAndHolds(held));
   EXPECT_THAT(Owner::Decode(released.Encode()), IsOkAndHolds(released));
+}
+
+TEST(LeaseRecord, AnOwnersTokenIsToldAsByTheWholeRecord) {
+  const std::string held = Owner{"worker-1", {{"released", "no"}}, 17, 0}.Encode();
+  const std::string cut = held.substr(0, held.size() - 1);
+  for (const std::string& value :
+       {held, cut, Owner{"", {}, 17, 18}.Encode(), std::string("none"),
+        versioning::BsonBuilder().Take(), versioning::BsonBuilder().Int64("holder", 1).Take(),
+        versioning::BsonBuilder().String("holder", "both").Int64("released", 1).Take(),
+        versioning::BsonBuilder().String("holder", "one").String("what", "else").Take()}) {
+    const OneOwner reader(value, 5);
+    for (const store::Stamp shown : {4, 5, 6}) {
+      const absl::StatusOr<StoredLease> whole = ReadOwner(reader, "a");
+      EXPECT_THAT(IsHeldBy(reader, OwnerKey("a"), shown),
+                  IsOkAndHolds(whole.ok() && whole->IsHeldBy(shown)))
+          << value << " " << shown;
+    }
+  }
+  EXPECT_THAT(IsHeldBy(OneOwner(held, 5), OwnerKey("a"), 5), IsOkAndHolds(true));
+  EXPECT_THAT(IsHeldBy(OneOwner(held, 5), OwnerKey("b"), 5), IsOkAndHolds(false));
 }
 
 TEST(LeaseRecord, AStateIsReadAsItWasWritten) {
