@@ -21,6 +21,8 @@ struct FeedSettings {
 
   // At least 100, so that all that is in flight finds a document of its own.
   int64_t Scaled(int64_t count) const;
+  // Where `turns` rounds are made for each of other measurements. A single one is none.
+  int Rounds(int turns) const { return rounds > 1 ? rounds * turns : 1; }
 };
 
 // W1 while nobody follows, one does, a thousand wait for something else; with a baseline, beside it

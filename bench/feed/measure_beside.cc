@@ -43,7 +43,7 @@ void MeasureBeside(const FeedSettings& settings, FigureLines& lines) {
                               [&] { return server.Park(settings.Scaled(kParked)); }}};
   if (baseline) cases.push_back({kBaseline, &*baseline, nobody});
   // Each begins a round in its turn, as the first has the coldest caches.
-  for (int round = 0; round < kTurns * settings.rounds; ++round) {
+  for (int round = 0; round < settings.Rounds(kTurns); ++round) {
     for (size_t i = 0; i < cases.size(); ++i) {
       RunRound(cases[(static_cast<size_t>(round) + i) % cases.size()], settings.duration, lines);
     }

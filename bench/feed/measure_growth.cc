@@ -36,8 +36,7 @@ constexpr int64_t kWarmUps = 100'000;
 // How often the same events are caught up with in a slice, as each costs so little.
 constexpr int64_t kCatchUps = 2;
 
-// Rounds for each that was asked for. A single one is no measurement.
-constexpr int kRounds = 2;
+constexpr int kRounds = 2;  // for each of other measurements
 
 // What a server has before anything is measured on it: versions of each of its 10,000 documents,
 // each an entry of the ledger, and leases. The last version is as far from its keyframe, which
@@ -308,8 +307,9 @@ void MeasureFeedGrowth(const FeedSettings& settings, FigureLines& lines) {
   const Ground brief(settings, kShort);
   const Ground longer(settings, size);
   Growth growth;
-  const int rounds = settings.rounds > 1 ? settings.rounds * kRounds : 1;
-  for (int round = 0; round < rounds; ++round) MeasureRound(brief, longer, round, growth, lines);
+  for (int round = 0; round < settings.Rounds(kRounds); ++round) {
+    MeasureRound(brief, longer, round, growth, lines);
+  }
   Write("server_cpu", kShort, growth.few, Unit::kMicroseconds, lines);
   Write("server_cpu", size, growth.many, Unit::kMicroseconds, lines);
   Write("growth_ratio", size, growth.ratios, Unit::kRatio, lines);

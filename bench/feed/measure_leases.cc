@@ -43,7 +43,7 @@ void MeasureLeases(const FeedSettings& settings, FigureLines& lines) {
   // What one has written is flushed and compacted while the next one runs, and a renewal writes
   // little: each comes as often after any other.
   std::vector<size_t> order = {0, 1, 2, 3};
-  for (int round = 0; round < kTurns * settings.rounds; ++round) {
+  for (int round = 0; round < settings.Rounds(kTurns); ++round) {
     server.AwaitQuiet();
     std::next_permutation(order.begin(), order.end());
     for (const size_t i : order) {
