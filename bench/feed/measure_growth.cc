@@ -223,10 +223,6 @@ class Ground {
     population_ = server.population();
   }
 
-  std::string NameOf(int round) const {
-    return size_.name + std::string("-") + std::to_string(round);
-  }
-
   std::unique_ptr<Subject> Begin(int round) const {
     const std::filesystem::path folder = settings_.folder;
     std::filesystem::copy(folder / size_.name, folder / NameOf(round),
@@ -241,6 +237,10 @@ class Ground {
   }
 
  private:
+  std::string NameOf(int round) const {
+    return size_.name + std::string("-") + std::to_string(round);
+  }
+
   const FeedSettings& settings_;
   const Size& size_;
   Population population_;
