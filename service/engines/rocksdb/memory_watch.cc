@@ -7,7 +7,21 @@
 #include <numeric>
 #include <utility>
 
+// jemalloc's, null in a program that has another allocator.
+extern "C" __attribute__((weak)) int mallctl(const char* name, void* old_value, size_t* old_length,
+                                             void* new_value, size_t new_length);
+
 namespace strata::engines::rocks {
+namespace {
+
+// Has the allocator give the system what is free, at once: by itself it keeps it for a while
+// (app/allocator.cc). Does nothing where the allocator is another one.
+void ReturnFreedPages() {
+  // Of all arenas: MALLCTL_ARENAS_ALL of jemalloc.h, which only programs that link it have.
+  if (mallctl != nullptr) mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);
+}
+
+}  // namespace
 
 uint64_t CacheBudget::Look(uint64_t process_bytes) {
   const uint64_t process_max = given_ + std::max(given_ / 8, kBesideMin);
@@ -57,6 +71,7 @@ void MemoryWatch::Run() {
     const uint64_t before = budget_.bytes();
     const uint64_t now = budget_.Look(source_());
     if (now != before) resize_(now);
+    if (now < before) ReturnFreedPages();
   }
 }
 

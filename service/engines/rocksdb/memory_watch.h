@@ -21,10 +21,9 @@ namespace strata::engines::rocks {
 // How much of the memory that they were given the caches take. Pure.
 class CacheBudget {
  public:
-  // How often to look, and how soon the system has back what was taken: as the allocator is told
-  // (app/allocator.cc).
+  // How often to look, and how soon the system has back what was taken.
   static constexpr std::chrono::milliseconds kInterval{250};
-  static constexpr size_t kLooksUntilReturned = 8;
+  static constexpr size_t kLooksUntilReturned = 2;
   // What the rest of the process may have where caches are small.
   static constexpr uint64_t kBesideMin = uint64_t{32} << 20;
 
