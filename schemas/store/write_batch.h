@@ -109,8 +109,9 @@ class WriteBatch {
 
  private:
   static constexpr size_t kUnmarked = static_cast<size_t>(-1);
-  // One version's: a check of the collection, the version before it, a request's, the head.
-  static constexpr size_t kUsualWrites = 4;
+  // One version's: a check of the collection, the version before it, a request's, the head; and of
+  // a lease that fences it a check of its owner and its place.
+  static constexpr size_t kUsualWrites = 6;
 
   Write& Add(WriteKind kind, Guard guard, Keyspace keyspace, std::string key, std::string value,
              Stamp stamp) {

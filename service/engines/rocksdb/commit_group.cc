@@ -33,7 +33,8 @@ absl::Status CheckSize(const store::WriteBatch& batch) {
 
 CommitGroup::CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces,
                          RecordCache& cache, store::CommitPosition last_position,
-                         const store::LedgerTail& ledger, UnixMicros now, size_t bytes)
+                         const store::LedgerTail& ledger, UnixMicros now, size_t bytes,
+                         size_t writes)
     : database_(database),
       cache_(cache),
       keyspaces_(keyspaces),
@@ -42,7 +43,11 @@ CommitGroup::CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces
       last_position_(last_position),
       ledger_(ledger),
       writes_(/*reserved_bytes=*/bytes, /*max_bytes=*/0, DurableWrite().protection_bytes_per_key,
-              /*default_cf_ts_sz=*/0) {}
+              /*default_cf_ts_sz=*/0) {
+  cached_places_.reserve(writes);
+  cached_entries_.reserve(writes);
+  stamps_.reserve(writes);
+}
 
 store::CommitResult CommitGroup::Add(const store::WriteBatch& batch) {
   store::CommitResult result;

@@ -23,10 +23,11 @@ namespace strata::engines::rocks {
 class CommitGroup {
  public:
   // `last_position` is of the last commit before the group, `ledger` where the ledger ends there;
-  // what has expired at `now` counts as absent. Makes room for batches of about `bytes`.
+  // what has expired at `now` counts as absent. Makes room for batches of about `bytes` in
+  // `writes`.
   CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces, RecordCache& cache,
               store::CommitPosition last_position, const store::LedgerTail& ledger, UnixMicros now,
-              size_t bytes);
+              size_t bytes, size_t writes);
 
   // Decides `batch` against the database and what the group has accepted so far. The result holds
   // once the group is durable: committed with its position, or refused by a guard, or failed

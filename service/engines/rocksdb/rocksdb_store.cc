@@ -378,9 +378,13 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
     return results;
   }
   size_t bytes = 0;
-  for (const Waiting& each : waiting) bytes += each.bytes;
+  size_t writes = 0;
+  for (const Waiting& each : waiting) {
+    bytes += each.bytes;
+    writes += each.batch.writes().size();
+  }
   CommitGroup group(database_->db(), database_->keyspaces(), reads_.cache(), reads_.last_position(),
-                    ledger_, database_->age_clock().Now(), bytes);
+                    ledger_, database_->age_clock().Now(), bytes, writes);
   const auto now = database_->age_clock().SteadyNow();
   for (const Waiting& each : waiting) {
     results.push_back(TooLate(each.batch, now) ? DroppedTooLate() : group.Add(each.batch));
