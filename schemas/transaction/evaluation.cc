@@ -221,7 +221,8 @@ class Evaluator {
     }
     if (head_) RETURN_IF_ERROR(collection_->strategy->PrepareToPlan(context_, document_, *head_));
     store::WriteBatch nowhere;
-    return collection_->strategy->Plan(document_, head_ ? &*head_ : nullptr, versions, nowhere);
+    return collection_->strategy->Plan(document_, head_ ? &*head_ : nullptr, versions,
+                                       context_.capabilities, nowhere);
   }
 
   Participant& Add(const DocumentName& name) {

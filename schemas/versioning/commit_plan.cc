@@ -10,6 +10,7 @@
 #include "schemas/versioning/ledger.h"
 #include "schemas/versioning/record_codec.h"
 #include "schemas/versioning/transaction_record.h"
+#include "schemas/versioning/version_records.h"
 
 namespace strata::versioning {
 namespace {
@@ -19,12 +20,11 @@ using store::WriteBatch;
 
 // Remembers the request that made a version, as long as it is to be remembered.
 void RememberRequest(const Round& round, const RoundDocument& document, const VersionHeader& header,
-                     WriteBatch& batch) {
+                     store::Capabilities capabilities, WriteBatch& batch) {
   // A forgotten id may be used anew in this very batch, and a key is written once in it.
   if (header.request_id.empty() || header.commit_time <= round.forgotten) return;
-  batch
-      .Ensure(Keyspace::kRequests, store::RequestKey(document.key, header.request_id),
-              EncodeRequest(header.version))
+  SetAside(Keyspace::kRequests, store::RequestKey(document.key, header.request_id),
+           EncodeRequest(header.version), capabilities, batch)
       .expire_time = header.commit_time + kRequestIdLifetime;
 }
 
@@ -71,12 +71,13 @@ absl::Status PlanDocument(const Round& round, RoundDocument& document,
   if (document.head) {
     RETURN_IF_ERROR(
         strategy.PrepareToPlan({*round.reader, capabilities}, document.key, *document.head));
-    RememberRequest(round, document, document.head->version.header, batch);
+    RememberRequest(round, document, document.head->version.header, capabilities, batch);
   }
   for (size_t i = 0; i + 1 < planned.size(); ++i) {
-    RememberRequest(round, document, planned[i].header, batch);
+    RememberRequest(round, document, planned[i].header, capabilities, batch);
   }
-  return strategy.Plan(document.key, document.head ? &*document.head : nullptr, planned, batch);
+  return strategy.Plan(document.key, document.head ? &*document.head : nullptr, planned,
+                       capabilities, batch);
 }
 
 // What a unit did, for whoever asks for it again.

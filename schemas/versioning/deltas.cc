@@ -16,8 +16,8 @@
 // When the head is superseded it is stored as a keyframe if it has no delta, if keyframe_interval-1
 // deltas stand below it, or if the deltas since the last keyframe would outgrow its content; else
 // as its delta. All that the choice needs stands in the head's record, so every writer that read
-// this head writes the same bytes: that is what makes `ensure` right. Version n costs one keyframe
-// and at most keyframe_interval-1 deltas, no more bytes of them than of content.
+// this head writes the same bytes: that is what makes `ensure` right, and `put`. Version n costs
+// one keyframe and at most keyframe_interval-1 deltas, no more bytes of them than of content.
 //
 // Deltas lead forward, from the older version to the newer. Reverse deltas are wrong: the record of
 // a version would depend on its successor, and a late writer that lost its race would store the
@@ -26,7 +26,8 @@
 // Order of writes, crash and recovery are SHADOW_COLLECTION's: ensure the coded copy of the head
 // that was read, then replace the head (commit point). A crash between them leaves a copy of the
 // version that is still current; readers read the head first and then only what is below it, and
-// the next update finds its `ensure` done.
+// the next update finds its `ensure` done. With atomic batches the copy is put instead, for
+// SHADOW_COLLECTION's reasons.
 //
 // A reconstructed content is checked against its version's content hash before it is answered with:
 // damage in any record of its chain is refused, not served.
@@ -285,15 +286,16 @@ class Deltas final : public Strategy {
   }
 
   absl::Status Plan(const DocumentKey& document, const Head* head,
-                    std::span<const StoredVersion> next, store::WriteBatch& batch) const override {
+                    std::span<const StoredVersion> next, store::Capabilities capabilities,
+                    store::WriteBatch& batch) const override {
     CodedVersion newest{&next.front(), "", 0, 0};
     if (head != nullptr) {
       ASSIGN_OR_RETURN(const CodedVersion superseded, DecodeCoded(*head));
-      EnsureCoded(document, superseded, batch);
+      SetAsideCoded(document, superseded, capabilities, batch);
       newest = Successor(superseded, next.front(), keyframe_interval_);
     }
     for (const StoredVersion& version : next.subspan(1)) {
-      EnsureCoded(document, newest, batch);
+      SetAsideCoded(document, newest, capabilities, batch);
       newest = Successor(newest, version, keyframe_interval_);
     }
     WriteHead(document, head, EncodeHead(newest), batch);
@@ -313,10 +315,10 @@ class Deltas final : public Strategy {
   }
 
  private:
-  void EnsureCoded(const DocumentKey& document, const CodedVersion& coded,
-                   store::WriteBatch& batch) const {
-    batch.Ensure(Keyspace::kVersions, store::VersionKey(document, coded.version->header.version),
-                 EncodeSuperseded(coded, keyframe_interval_));
+  void SetAsideCoded(const DocumentKey& document, const CodedVersion& coded,
+                     store::Capabilities capabilities, store::WriteBatch& batch) const {
+    SetAside(Keyspace::kVersions, store::VersionKey(document, coded.version->header.version),
+             EncodeSuperseded(coded, keyframe_interval_), capabilities, batch);
   }
 
   const int64_t keyframe_interval_;

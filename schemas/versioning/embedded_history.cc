@@ -288,7 +288,8 @@ class EmbeddedHistory final : public Strategy {
   }
 
   absl::Status Plan(const DocumentKey& document, const Head* head,
-                    std::span<const StoredVersion> next, store::WriteBatch& batch) const override {
+                    std::span<const StoredVersion> next, store::Capabilities /*capabilities*/,
+                    store::WriteBatch& batch) const override {
     std::string record;
     const size_t begin = BeginDocument(record);
     AppendMember(kDocumentType, "current", EncodeVersion(next.back()), record);

@@ -50,7 +50,8 @@ class FullCopies final : public Strategy {
   }
 
   absl::Status Plan(const DocumentKey& document, const Head* /*head*/,
-                    std::span<const StoredVersion> next, store::WriteBatch& batch) const override {
+                    std::span<const StoredVersion> next, store::Capabilities /*capabilities*/,
+                    store::WriteBatch& batch) const override {
     for (const StoredVersion& version : next) {
       batch.Insert(Keyspace::kVersions, store::VersionKey(document, version.header.version),
                    EncodeVersion(version));

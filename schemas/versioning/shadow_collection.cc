@@ -16,6 +16,10 @@
 // would let that copy block the document for ever; the head first would lose a version; deleting
 // the copy as an orphan would delete a version that a concurrent writer just superseded.)
 //
+// With atomic batches the copy is put, whatever is there: the head's guard refuses a late writer's
+// whole batch. It holds for whoever may write (id, v) some day while v is current, too: they have
+// to replace the head in the same batch.
+//
 // The copy keeps the position of its version's commit as a member.
 //
 // The article: "Fetch 1: Easy, Fastest; fetch many: Easy, Fastest; update: Medium; recover if fail:
@@ -75,10 +79,11 @@ class ShadowCollection final : public Strategy {
   }
 
   absl::Status Plan(const DocumentKey& document, const Head* head,
-                    std::span<const StoredVersion> next, store::WriteBatch& batch) const override {
-    if (head != nullptr) EnsureCopy(document, head->version, batch);
+                    std::span<const StoredVersion> next, store::Capabilities capabilities,
+                    store::WriteBatch& batch) const override {
+    if (head != nullptr) SetAsideCopy(document, head->version, capabilities, batch);
     for (const StoredVersion& version : next.first(next.size() - 1)) {
-      EnsureCopy(document, version, batch);
+      SetAsideCopy(document, version, capabilities, batch);
     }
     WriteHead(document, head, EncodeVersion(next.back()), batch);
     return absl::OkStatus();
@@ -96,10 +101,10 @@ class ShadowCollection final : public Strategy {
   }
 
  private:
-  static void EnsureCopy(const DocumentKey& document, const StoredVersion& version,
-                         store::WriteBatch& batch) {
-    batch.Ensure(Keyspace::kVersions, store::VersionKey(document, version.header.version),
-                 EncodeVersion(version));
+  static void SetAsideCopy(const DocumentKey& document, const StoredVersion& version,
+                           store::Capabilities capabilities, store::WriteBatch& batch) {
+    SetAside(Keyspace::kVersions, store::VersionKey(document, version.header.version),
+             EncodeVersion(version), capabilities, batch);
   }
 };
 

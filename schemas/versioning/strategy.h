@@ -143,9 +143,10 @@ class Strategy {
 
   // Adds to `batch` the writes that make `next` (successive versions, at least one; more than one
   // only with atomic batches) the newest of a document whose head is `head` (prepared; null: never
-  // written), and marks the commit point. Pure. LAYOUT_LIMIT where the layout cannot hold them.
+  // written), and marks the commit point; for an engine with these capabilities. Pure. LAYOUT_LIMIT
+  // where the layout cannot hold them.
   virtual absl::Status Plan(const store::DocumentKey& document, const Head* head,
-                            std::span<const StoredVersion> next,
+                            std::span<const StoredVersion> next, store::Capabilities capabilities,
                             store::WriteBatch& batch) const = 0;
 
   // Adds to `batch` the check that fails once the document has another current version than `head`

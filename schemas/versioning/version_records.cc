@@ -366,6 +366,12 @@ std::unique_ptr<HeadCursor> ScanHeadRecords(const ReadContext& context, int64_t 
                                        part, decode);
 }
 
+store::Write& SetAside(Keyspace keyspace, std::string key, std::string record,
+                       store::Capabilities capabilities, store::WriteBatch& batch) {
+  return capabilities.atomic_batches ? batch.Put(keyspace, std::move(key), std::move(record))
+                                     : batch.Ensure(keyspace, std::move(key), std::move(record));
+}
+
 void WriteHead(const DocumentKey& document, const Head* head, std::string record,
                store::WriteBatch& batch) {
   std::string key = store::HeadKey(document);

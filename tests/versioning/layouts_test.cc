@@ -86,7 +86,8 @@ class LayoutsTest : public testing::Test {
       }
       store::WriteBatch batch;
       const auto next = std::span<const StoredVersion>(versions_).subspan(first, batch_size);
-      ASSERT_THAT(strategy->Plan(key, *head ? &**head : nullptr, next, batch), IsOk());
+      ASSERT_THAT(strategy->Plan(key, *head ? &**head : nullptr, next, context.capabilities, batch),
+                  IsOk());
       ASSERT_TRUE(test_support::AwaitCommit(*store_, std::move(batch)).committed);
     }
   }

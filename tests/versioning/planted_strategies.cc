@@ -61,8 +61,9 @@ class Wrapper : public Strategy {
     return inner_->ScanHeads(context, incarnation, id_prefix, after_id, part);
   }
   absl::Status Plan(const DocumentKey& document, const Head* head,
-                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
-    return inner_->Plan(document, head, next, batch);
+                    std::span<const StoredVersion> next, store::Capabilities capabilities,
+                    WriteBatch& batch) const override {
+    return inner_->Plan(document, head, next, capabilities, batch);
   }
   void Confirm(const DocumentKey& document, const Head* head, WriteBatch& batch) const override {
     inner_->Confirm(document, head, batch);
@@ -77,7 +78,7 @@ class Wrapper : public Strategy {
   std::vector<Write> InnerPlan(const DocumentKey& document, const Head* head,
                                std::span<const StoredVersion> next) const {
     WriteBatch batch;
-    inner_->Plan(document, head, next, batch).IgnoreError();
+    inner_->Plan(document, head, next, store::Capabilities(), batch).IgnoreError();
     return batch.writes();
   }
 
@@ -93,7 +94,8 @@ class CurrentFirst final : public Wrapper {
  public:
   CurrentFirst() : Wrapper("shadow-collection") {}
   absl::Status Plan(const DocumentKey& document, const Head* head,
-                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+                    std::span<const StoredVersion> next, store::Capabilities /*capabilities*/,
+                    WriteBatch& batch) const override {
     const std::vector<Write> writes = InnerPlan(document, head, next);
     Add(writes.back(), batch);
     batch.MarkCommitPoint();
@@ -107,7 +109,8 @@ class OtherGuard final : public Wrapper {
  public:
   explicit OtherGuard(store::Guard guard) : Wrapper("shadow-collection"), guard_(guard) {}
   absl::Status Plan(const DocumentKey& document, const Head* head,
-                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+                    std::span<const StoredVersion> next, store::Capabilities /*capabilities*/,
+                    WriteBatch& batch) const override {
     for (Write write : InnerPlan(document, head, next)) {
       if (write.guard == store::Guard::kEnsure) write.guard = guard_;
       Add(write, batch);
@@ -136,7 +139,8 @@ class OrphanCleaner final : public Wrapper {
     return absl::OkStatus();
   }
   absl::Status Plan(const DocumentKey& document, const Head* head,
-                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+                    std::span<const StoredVersion> next, store::Capabilities /*capabilities*/,
+                    WriteBatch& batch) const override {
     if (head != nullptr && head->state != nullptr) {
       batch.DeleteIf(Keyspace::kVersions, store::VersionKey(document, head->version.header.version),
                      static_cast<const Orphan&>(*head->state).stamp);
@@ -163,7 +167,8 @@ class DoneMark final : public Wrapper {
     return std::move(found.version);
   }
   absl::Status Plan(const DocumentKey& document, const Head* head,
-                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+                    std::span<const StoredVersion> next, store::Capabilities /*capabilities*/,
+                    WriteBatch& batch) const override {
     for (const Write& write : InnerPlan(document, head, next)) Add(write, batch);
     batch.MarkCommitPoint();
     if (head == nullptr) return absl::OkStatus();
@@ -239,7 +244,8 @@ class ReverseDeltas final : public Wrapper {
     return std::make_unique<VersionsRead>(ReadAll(context, document, head, range, part));
   }
   absl::Status Plan(const DocumentKey& document, const Head* head,
-                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+                    std::span<const StoredVersion> next, store::Capabilities /*capabilities*/,
+                    WriteBatch& batch) const override {
     if (head != nullptr) EnsureBackward(document, head->version, next[0], batch);
     for (size_t i = 0; i + 1 < next.size(); ++i) {
       EnsureBackward(document, next[i], next[i + 1], batch);
@@ -279,7 +285,8 @@ class ClearFlagFirst final : public Wrapper {
  public:
   ClearFlagFirst() : Wrapper("current-flag") {}
   absl::Status Plan(const DocumentKey& document, const Head* head,
-                    std::span<const StoredVersion> next, WriteBatch& batch) const override {
+                    std::span<const StoredVersion> next, store::Capabilities /*capabilities*/,
+                    WriteBatch& batch) const override {
     const std::vector<Write> writes = InnerPlan(document, head, next);
     for (const bool clears : {true, false}) {
       for (const Write& write : writes) {

@@ -1,6 +1,7 @@
 // What one strategy alone does: the choice of keyframes, the limit of a record, flags that are
 // left, and what reads cost.
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -389,6 +390,27 @@ TEST_F(StrategiesTest, TheCurrentContentIsNotCopiedOutOfItsRecord) {
     const std::string_view content = (*head)->version.content->bytes();
     EXPECT_GE(content.data(), record.data());
     EXPECT_LE(content.data() + content.size(), record.data() + record.size());
+  }
+}
+
+// It would be the dearer the more versions are stored. Elsewhere it has to: an eraser may have been
+// there before a late writer.
+TEST_F(StrategiesTest, WithAtomicBatchesNobodyAsksWhetherASupersededVersionIsThere) {
+  test_support::SingleRecordStore single(*store_);
+  for (const char* name : {"shadow-collection", "deltas"}) {
+    SCOPED_TRACE(name);
+    const auto subject = Open(name);
+    Update(*subject, name, 1, 2);
+    const Operation third = Set("third", R"({"stock": 3})");
+    for (store::Store* store : std::initializer_list<store::Store*>{&*store_, &single}) {
+      ASSERT_OK_AND_ASSIGN(const store::WriteBatch batch,
+                           subject->PlanWrite(*store, name, {&third, 1}));
+      const store::Write& superseded = batch.writes().front();
+      EXPECT_EQ(superseded.keyspace, Keyspace::kVersions);
+      EXPECT_EQ(superseded.key, store::VersionKey(kIncarnation, name, 2));
+      EXPECT_EQ(superseded.guard,
+                store->capabilities().atomic_batches ? store::Guard::kAny : store::Guard::kEnsure);
+    }
   }
 }
 

@@ -34,7 +34,7 @@ absl::StatusOr<store::WriteBatch> StrategySubject::PlanWrite(
     history.push_back(next.back());
   }
   store::WriteBatch batch;
-  RETURN_IF_ERROR(strategy_->Plan(key, head ? &*head : nullptr, next, batch));
+  RETURN_IF_ERROR(strategy_->Plan(key, head ? &*head : nullptr, next, context.capabilities, batch));
   return batch;
 }
 

@@ -177,7 +177,9 @@ class Scene {
   store::WriteBatch Plan(const StoredVersion& next) {
     const Head head = ReadHead();
     store::WriteBatch batch;
-    EXPECT_THAT(collection_ptr_->strategy->Plan(key_, &head, {&next, 1}, batch), IsOk());
+    EXPECT_THAT(
+        collection_ptr_->strategy->Plan(key_, &head, {&next, 1}, context().capabilities, batch),
+        IsOk());
     const VersionHeader& superseded = head.version.header;
     if (!superseded.request_id.empty()) {
       batch.Ensure(Keyspace::kRequests, store::RequestKey(key_, superseded.request_id),
