@@ -72,7 +72,8 @@ void Plan(benchmark::State& state, const Subject& subject) {
       TenFields(1, next.header.version, subject.head.version.content->size()));
   for (auto _ : state) {
     store::WriteBatch batch;
-    Must(subject.strategy().Plan(subject.key, &subject.head, {&next, 1}, batch));
+    Must(subject.strategy().Plan(subject.key, &subject.head, {&next, 1},
+                                 subject.context.capabilities, batch));
     benchmark::DoNotOptimize(batch);
   }
 }
