@@ -42,6 +42,8 @@ struct KeyspaceTraits {
   bool absence_asked = false;
   // Records may have an expire_time (write_batch.h); elsewhere none has.
   bool expires = false;
+  // A record that was replaced is soon replaced again, or deleted.
+  bool replaced_in_steps = false;
   // Written by the engine alone, each key greater than all before.
   bool append_only = false;
   // Came later than others: a store has it from its first record on, so that builds that do not

@@ -377,6 +377,26 @@ TEST_P(StoreConformanceTest, AnExpiryTimeDoesNotHideARecordBefore) {
   EXPECT_EQ(ValueAt("a"), "2");
 }
 
+// Also one whose stamp an engine remembers because it was replaced.
+TEST_P(StoreConformanceTest, GuardsCountAReplacedMessageThatHasExpiredAsAbsent) {
+  WriteBatch insert;
+  insert.Insert(Keyspace::kMessages, "a", "inserted");
+  ExpectCommitted(Commit(insert), 1);
+  WriteBatch replace;
+  replace.Replace(Keyspace::kMessages, "a", "replaced", Find("a", Keyspace::kMessages)->stamp)
+      .expire_time = clock_.Now() + 1'000;
+  ExpectCommitted(Commit(std::move(replace)), 1);
+  WriteBatch remove;
+  remove.DeleteIf(Keyspace::kMessages, "a", Find("a", Keyspace::kMessages)->stamp);
+  clock_.Advance(std::chrono::microseconds(999));
+  ExpectRefused(Commit(insert), 0);
+  clock_.Advance(std::chrono::microseconds(1));
+  ExpectRefused(Commit(remove), 0);
+  ExpectCommitted(Commit(insert), 1);
+  EXPECT_EQ(Find("a", Keyspace::kMessages)->value, "inserted");
+  ExpectRefused(Commit(remove), 0);
+}
+
 TEST_P(StoreConformanceTest, GuardsCountAnExpiredRecordAsAbsent) {
   const auto put_expiring = [this] {
     WriteBatch batch;
@@ -1331,78 +1351,82 @@ TEST_P(StoreConformanceTest, RandomOperationsAgreeWithTheModel) {
   }
   const auto any_key = [&] { return keys[random(keys.size())]; };
 
-  Model model;
-  std::unique_ptr<Reader> snapshot;
-  Model snapshot_model;
-  for (int step = 0; step < 1'500; ++step) {
-    WriteBatch batch;
-    std::set<std::string> used;
-    for (size_t writes = 1 + random(4); writes-- > 0;) {
-      const std::string key = any_key();
-      if (!used.insert(key).second) continue;
-      const auto stored = model.records().find(key);
-      Stamp stamp = stored == model.records().end() ? 1 : stored->second.stamp;
-      if (random(8) == 0) stamp += random(2) == 0 ? 1 : -1;
-      const std::string value = std::to_string(step) + std::string(random(40), 'x');
-      switch (random(capabilities.atomic_batches ? 8 : 7)) {
-        case 0:
-          batch.Insert(kKeyspace, key, value);
-          break;
-        case 1:
-        case 2:
-          batch.Replace(kKeyspace, key, value, stamp);
-          break;
-        case 3:
-          batch.Ensure(kKeyspace, key, value);
-          break;
-        case 4:
-          batch.Put(kKeyspace, key, value);
-          break;
-        case 5:
-          batch.Delete(kKeyspace, key);
-          break;
-        case 6:
-          batch.DeleteIf(kKeyspace, key, stamp);
-          break;
-        default:
-          batch.Check(kKeyspace, key, stamp);
-          break;
+  // Engines keep what they know of records in other ways from one keyspace to the other.
+  for (const Keyspace keyspace : {Keyspace::kMeta, Keyspace::kHeads, Keyspace::kMessages}) {
+    SCOPED_TRACE(KeyspaceName(keyspace));
+    Model model;
+    std::unique_ptr<Reader> snapshot;
+    Model snapshot_model;
+    for (int step = 0; step < 700; ++step) {
+      WriteBatch batch;
+      std::set<std::string> used;
+      for (size_t writes = 1 + random(4); writes-- > 0;) {
+        const std::string key = any_key();
+        if (!used.insert(key).second) continue;
+        const auto stored = model.records().find(key);
+        Stamp stamp = stored == model.records().end() ? 1 : stored->second.stamp;
+        if (random(8) == 0) stamp += random(2) == 0 ? 1 : -1;
+        const std::string value = std::to_string(step) + std::string(random(40), 'x');
+        switch (random(capabilities.atomic_batches ? 8 : 7)) {
+          case 0:
+            batch.Insert(keyspace, key, value);
+            break;
+          case 1:
+          case 2:
+            batch.Replace(keyspace, key, value, stamp);
+            break;
+          case 3:
+            batch.Ensure(keyspace, key, value);
+            break;
+          case 4:
+            batch.Put(keyspace, key, value);
+            break;
+          case 5:
+            batch.Delete(keyspace, key);
+            break;
+          case 6:
+            batch.DeleteIf(keyspace, key, stamp);
+            break;
+          default:
+            batch.Check(keyspace, key, stamp);
+            break;
+        }
+        if (random(4) == 0) batch.MarkCommitPoint();
       }
-      if (random(4) == 0) batch.MarkCommitPoint();
-    }
-    const CommitResult result = Commit(batch);
-    const Model::Outcome expected = model.Apply(batch, capabilities.atomic_batches);
-    ASSERT_THAT(result, IsOk());
-    ASSERT_EQ(result.committed, expected.committed) << "step " << step;
-    ASSERT_EQ(result.applied, expected.applied) << "step " << step;
-    ASSERT_EQ(result.refused, expected.refused) << "step " << step;
-    for (const std::string& key : expected.written) {
-      const std::optional<Record> record = Find(key);
-      ASSERT_TRUE(record) << "step " << step;
-      model.records()[key].stamp = record->stamp;
-    }
+      const CommitResult result = Commit(batch);
+      const Model::Outcome expected = model.Apply(batch, capabilities.atomic_batches);
+      ASSERT_THAT(result, IsOk());
+      ASSERT_EQ(result.committed, expected.committed) << "step " << step;
+      ASSERT_EQ(result.applied, expected.applied) << "step " << step;
+      ASSERT_EQ(result.refused, expected.refused) << "step " << step;
+      for (const std::string& key : expected.written) {
+        const std::optional<Record> record = Find(key, keyspace);
+        ASSERT_TRUE(record) << "step " << step;
+        model.records()[key].stamp = record->stamp;
+      }
 
-    const std::string key = any_key();
-    const auto stored = model.records().find(key);
-    const std::optional<Record> record = Find(key);
-    ASSERT_EQ(record.has_value(), stored != model.records().end()) << "step " << step;
-    if (record) {
-      ASSERT_EQ(record->value, stored->second.value) << "step " << step;
-      ASSERT_EQ(record->stamp, stored->second.stamp) << "step " << step;
-    }
-    const Range range{random(3) == 0 ? "" : any_key(), random(3) == 0 ? "" : any_key(),
-                      random(2) == 0};
-    ASSERT_EQ(Walk(store(), range), model.Walk(range)) << "step " << step;
-    if (snapshot != nullptr) {
-      ASSERT_EQ(Walk(*snapshot, range), snapshot_model.Walk(range)) << "step " << step;
-    }
-    if (capabilities.snapshots && random(50) == 0) {
-      snapshot = store().Snapshot();
-      snapshot_model = model;
-    }
-    if (durable && random(300) == 0) {
-      snapshot.reset();
-      Reopen();
+      const std::string key = any_key();
+      const auto stored = model.records().find(key);
+      const std::optional<Record> record = Find(key, keyspace);
+      ASSERT_EQ(record.has_value(), stored != model.records().end()) << "step " << step;
+      if (record) {
+        ASSERT_EQ(record->value, stored->second.value) << "step " << step;
+        ASSERT_EQ(record->stamp, stored->second.stamp) << "step " << step;
+      }
+      const Range range{random(3) == 0 ? "" : any_key(), random(3) == 0 ? "" : any_key(),
+                        random(2) == 0};
+      ASSERT_EQ(Walk(store(), range, keyspace), model.Walk(range)) << "step " << step;
+      if (snapshot != nullptr) {
+        ASSERT_EQ(Walk(*snapshot, range, keyspace), snapshot_model.Walk(range)) << "step " << step;
+      }
+      if (capabilities.snapshots && random(50) == 0) {
+        snapshot = store().Snapshot();
+        snapshot_model = model;
+      }
+      if (durable && random(300) == 0) {
+        snapshot.reset();
+        Reopen();
+      }
     }
   }
 }

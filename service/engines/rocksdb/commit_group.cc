@@ -32,11 +32,12 @@ absl::Status CheckSize(const store::WriteBatch& batch) {
 }  // namespace
 
 CommitGroup::CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces,
-                         RecordCache& cache, store::CommitPosition last_position,
-                         const store::LedgerTail& ledger, UnixMicros now, size_t bytes,
-                         size_t writes)
+                         RecordCache& cache, RecentStamps& recent,
+                         store::CommitPosition last_position, const store::LedgerTail& ledger,
+                         UnixMicros now, size_t bytes, size_t writes)
     : database_(database),
       cache_(cache),
+      recent_(recent),
       keyspaces_(keyspaces),
       now_(now),
       first_position_(last_position),
@@ -105,6 +106,13 @@ absl::StatusOr<CommitGroup::StoredStamp> CommitGroup::Find(const Place& place) {
     }
   }
   StoredStamp stamp;
+  if (RecentStamps::Keeps(place.keyspace)) {
+    if (const auto recent = recent_.Find(place)) {
+      if (!Expired(recent->expire_time, now_)) stamp = recent->stamp;
+      stamps_.emplace(place, stamp);
+      return stamp;
+    }
+  }
   rocksdb::ColumnFamilyHandle* const family = keyspaces_[place.keyspace];
   if (family == nullptr) return stamp;
   rocksdb::PinnableSlice stored;
@@ -151,6 +159,7 @@ void CommitGroup::Collect(const store::WriteBatch& batch, store::CommitPosition 
                                                ? nullptr
                                                : std::make_shared<const std::string>(write.value)});
     }
+    if (RecentStamps::Keeps(write.keyspace)) stamped_.push_back({&write, position});
     if (write.kind == store::WriteKind::kDelete) {
       rocksdb::ColumnFamilyHandle* const family = keyspaces_[write.keyspace];
       if (family != nullptr) writes_.Delete(family, ToSlice(write.key));
@@ -199,6 +208,15 @@ rocksdb::Status CommitGroup::Write() {
   ABSL_ANNOTATE_IGNORE_WRITES_END();
   if (!status.ok()) cached_entries_.clear();
   cache_.EndWrite(cached_places_, std::move(cached_entries_));
+  // After a write that failed the store writes no more.
+  for (const auto& [write, position] : stamped_) {
+    const Place place{write->keyspace, write->key};
+    if (write->kind == store::WriteKind::kPut && write->guard == store::Guard::kStamp) {
+      recent_.Set(place, {position, write->expire_time});
+    } else {
+      recent_.Forget(place);
+    }
+  }
   return status;
 }
 

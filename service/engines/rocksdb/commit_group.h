@@ -14,6 +14,7 @@
 #include "schemas/store/store.h"
 #include "schemas/store/write_batch.h"
 #include "service/engines/rocksdb/keyspace_handles.h"
+#include "service/engines/rocksdb/recent_stamps.h"
 #include "service/engines/rocksdb/record_cache.h"
 
 namespace strata::engines::rocks {
@@ -26,8 +27,8 @@ class CommitGroup {
   // what has expired at `now` counts as absent. Makes room for batches of about `bytes` in
   // `writes`.
   CommitGroup(rocksdb::DB& database, const KeyspaceHandles& keyspaces, RecordCache& cache,
-              store::CommitPosition last_position, const store::LedgerTail& ledger, UnixMicros now,
-              size_t bytes, size_t writes);
+              RecentStamps& recent, store::CommitPosition last_position,
+              const store::LedgerTail& ledger, UnixMicros now, size_t bytes, size_t writes);
 
   // Decides `batch` against the database and what the group has accepted so far. The result holds
   // once the group is durable: committed with its position, or refused by a guard, or failed
@@ -40,7 +41,7 @@ class CommitGroup {
   bool empty() const { return last_position_ == first_position_; }
   store::CommitPosition last_position() const { return last_position_; }
 
-  // Writes all that was accepted, with one sync, and brings the cache along. REQUIRES: !empty().
+  // Writes all that was accepted, with one sync, and brings the caches along. REQUIRES: !empty().
   // Call once, after the last Add.
   rocksdb::Status Write();
   // Where the ledger ends after a Write that succeeded.
@@ -65,6 +66,7 @@ class CommitGroup {
 
   rocksdb::DB& database_;
   RecordCache& cache_;
+  RecentStamps& recent_;
   const KeyspaceHandles& keyspaces_;
   const UnixMicros now_;
   const store::CommitPosition first_position_;
@@ -76,6 +78,11 @@ class CommitGroup {
   // later one stays.
   std::vector<Place> cached_places_;
   std::vector<RecordCache::Entry> cached_entries_;
+  struct Stamped {
+    const store::Write* write = nullptr;
+    store::CommitPosition position = 0;
+  };
+  std::vector<Stamped> stamped_;  // what recent_ is to know of them, in the same order
 
   // What the group read or wrote: the database's answer for these places once it is written.
   absl::flat_hash_map<Place, StoredStamp> stamps_;

@@ -26,6 +26,7 @@
 #include "service/engines/rocksdb/disk_watch.h"
 #include "service/engines/rocksdb/driver.h"
 #include "service/engines/rocksdb/memory_watch.h"
+#include "service/engines/rocksdb/recent_stamps.h"
 #include "service/engines/rocksdb/record_cache.h"
 #include "service/engines/rocksdb/rocksdb_reader.h"
 #include "service/engines/rocksdb/tuning.h"
@@ -240,6 +241,7 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
   const std::unique_ptr<Database> database_;
   mutable CachedReads reads_;
   // The committer's:
+  RecentStamps recent_;
   store::LedgerTail ledger_;
   std::atomic<bool> failed_ = false;  // a write did not succeed
 
@@ -383,8 +385,8 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
     bytes += each.bytes;
     writes += each.batch.writes().size();
   }
-  CommitGroup group(database_->db(), database_->keyspaces(), reads_.cache(), reads_.last_position(),
-                    ledger_, database_->age_clock().Now(), bytes, writes);
+  CommitGroup group(database_->db(), database_->keyspaces(), reads_.cache(), recent_,
+                    reads_.last_position(), ledger_, database_->age_clock().Now(), bytes, writes);
   const auto now = database_->age_clock().SteadyNow();
   for (const Waiting& each : waiting) {
     results.push_back(TooLate(each.batch, now) ? DroppedTooLate() : group.Add(each.batch));
