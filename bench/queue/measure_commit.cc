@@ -1,8 +1,9 @@
 // Acknowledging a message, updating a document and pushing a message in one commit, beside W1 in
-// turns. The messages were reserved before.
-#include <algorithm>
+// turns, as a consumer does with what it has reserved just before.
 #include <deque>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/load/prepare.h"
@@ -15,40 +16,59 @@ namespace strata::bench {
 namespace {
 
 constexpr int kTurns = 2;  // rounds in turns for each of other measurements
-// More than any machine commits, so that none runs out of messages, and few in a round of a moment.
-constexpr int64_t kMessagesPerSecond = 60'000;
-constexpr int64_t kMessagesMin = 3'000;
+// A round is so many slices of so many calls. Of more messages that are reserved at once a server
+// would forget the first ones before they are acknowledged.
+constexpr int kSlices = 10;
+constexpr int64_t kCalls = 2'000;
 constexpr char kUpdate[] = "W1 update, beside q5_commit";
 constexpr char kCommit[] = "q5_commit";
+
+void Add(Measurement slice, Measurement& round) {
+  if (round.calls == 0) {
+    round = std::move(slice);
+    return;
+  }
+  round.calls += slice.calls;
+  round.failures += slice.failures;
+  round.duration += slice.duration;
+  round.server_cpu += slice.server_cpu;
+  round.client_cpu += slice.client_cpu;
+  round.latencies.Merge(slice.latencies);
+}
 
 }  // namespace
 
 void MeasureCommit(const QueueLoadSettings& settings, FigureLines& lines) {
   QueueServer server(settings, "commit");
-  server.population();
-  const auto round_ms = settings.duration.count() * 5 / 4;
-  const int64_t needed =
-      std::max(kMessagesPerSecond * round_ms / 1000 / kBatch * kBatch, kMessagesMin);
+  const int rounds = kTurns * settings.rounds;
+  const int64_t calls = settings.Scaled(kCalls) / kBatch * kBatch;
+  // One slice of each kind that does not count.
+  const int64_t messages = (rounds * kSlices + 1) * calls;
+  const std::string in = server.FilledQueue(messages);
+  const std::string out = server.NewQueue();
   std::deque<std::string> tokens;
+  uint64_t seed = 0;
+  const auto update = [&] { return server.UpdateCalls(kInFlight, calls, lines); };
+  const auto commit = [&] {
+    Prepare(server.channel(), *ReserveAll(in, calls, tokens));
+    return server.RunCalls(*CommitAll(tokens, server.population(), out, seed++), kInFlight, calls,
+                           lines);
+  };
+  const auto run = [&](const std::function<Measurement()>& one, std::vector<Measurement>& all) {
+    server.AwaitQuiet();
+    Measurement& round = all.emplace_back();
+    for (int slice = 0; slice < kSlices; ++slice) Add(one(), round);
+  };
+  update();
+  commit();
   std::vector<Measurement> updates;
   std::vector<Measurement> commits;
-  for (int round = 0; round < kTurns * settings.rounds; ++round) {
-    const auto missing = needed - static_cast<int64_t>(tokens.size());
-    if (missing > 0) {
-      const int64_t more = (missing + kBatch - 1) / kBatch * kBatch;
-      Prepare(server.channel(), *ReserveAll(server.FilledQueue(more), more, tokens));
-    }
-    updates.push_back(server.Update(kInFlight, settings.duration, lines));
-    const std::string out = server.NewQueue();
-    const auto before = static_cast<int64_t>(tokens.size());
-    commits.push_back(
-        server.Run(*CommitAll(tokens, server.population(), out, static_cast<uint64_t>(round)),
-                   kInFlight, settings.duration, lines));
-    const int64_t acknowledged = before - static_cast<int64_t>(tokens.size());
-    if (tokens.empty()) lines.Wrong("there were too few messages for a round of q5_commit");
-    if (server.Queue(out).statistics().ready() != acknowledged) {
-      lines.Wrong("q5_commit pushed another number of messages than it acknowledged");
-    }
+  for (int round = 0; round < rounds; ++round) {
+    run(update, updates);
+    run(commit, commits);
+  }
+  if (server.Queue(out).statistics().ready() != messages) {
+    lines.Wrong("q5_commit pushed another number of messages than it acknowledged");
   }
   WriteCalls(kUpdate, updates, lines);
   WriteMessages(kCommit, commits, lines);

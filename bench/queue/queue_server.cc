@@ -85,7 +85,7 @@ std::string QueueServer::FilledQueue(int64_t messages) {
   LoopSettings loop;
   loop.in_flight = kFillInFlight;
   loop.calls_max = (messages + kBatch - 1) / kBatch;
-  const Measurement filled = RunLoop(channel_, *PushTo(name, kBatch), loop);
+  const Measurement filled = bench::RunLoop(channel_, *PushTo(name, kBatch), loop);
   if (filled.failures > 0 || filled.calls != loop.calls_max) {
     throw std::runtime_error("cannot fill a queue");
   }
@@ -117,7 +117,21 @@ Measurement QueueServer::Run(Workload& workload, int in_flight, std::chrono::mil
   loop.warm_up = duration / 4;
   loop.duration = duration;
   loop.server = pid();
-  Measurement measured = RunLoop(channel_, workload, loop);
+  return RunLoop(workload, loop, lines);
+}
+
+Measurement QueueServer::RunCalls(Workload& workload, int in_flight, int64_t calls,
+                                  FigureLines& lines) {
+  LoopSettings loop;
+  loop.in_flight = in_flight;
+  loop.calls_max = calls;
+  loop.server = pid();
+  return RunLoop(workload, loop, lines);
+}
+
+Measurement QueueServer::RunLoop(Workload& workload, const LoopSettings& loop,
+                                 FigureLines& lines) const {
+  Measurement measured = bench::RunLoop(channel_, workload, loop);
   measured.system = "strata";
   if (measured.failures > 0 || measured.calls == 0) {
     lines.Wrong(measured.workload + ": " + std::to_string(measured.failures) +
@@ -129,6 +143,10 @@ Measurement QueueServer::Run(Workload& workload, int in_flight, std::chrono::mil
 Measurement QueueServer::Update(int in_flight, std::chrono::milliseconds duration,
                                 FigureLines& lines) {
   return Run(*UpdateAtRandom(population(), seed_++), in_flight, duration, lines);
+}
+
+Measurement QueueServer::UpdateCalls(int in_flight, int64_t calls, FigureLines& lines) {
+  return RunCalls(*UpdateAtRandom(population(), seed_++), in_flight, calls, lines);
 }
 
 int64_t QueueServer::SettledBytes() const {

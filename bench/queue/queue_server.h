@@ -55,8 +55,11 @@ class QueueServer {
   // answered wrong is written as such.
   Measurement Run(Workload& workload, int in_flight, std::chrono::milliseconds duration,
                   FigureLines& lines);
+  // So many calls, begun at once.
+  Measurement RunCalls(Workload& workload, int in_flight, int64_t calls, FigureLines& lines);
   // W1.
   Measurement Update(int in_flight, std::chrono::milliseconds duration, FigureLines& lines);
+  Measurement UpdateCalls(int in_flight, int64_t calls, FigureLines& lines);
 
   // Of its memory, once that does not move any more.
   int64_t SettledBytes() const;
@@ -64,6 +67,8 @@ class QueueServer {
   int64_t DiskBytes() const;
 
  private:
+  Measurement RunLoop(Workload& workload, const LoopSettings& loop, FigureLines& lines) const;
+
   const fault::ServerSettings settings_;
   const int64_t documents_;
   std::optional<fault::ServerProcess> server_;
