@@ -63,7 +63,8 @@ int Main(int argc, char** argv) {
                  "another stratad, such as one from before a change, that W1 to W3 are held "
                  "against in turns")
       ->check(CLI::ExistingFile);
-  app.add_option("--seconds", seconds, "of each round")->check(CLI::Range(0.1, 600.0));
+  app.add_option("--seconds", seconds, "of each round, but of commit")
+      ->check(CLI::Range(0.1, 600.0));
   app.add_option("--rounds", settings.rounds, "the median counts")->check(CLI::Range(1, 100));
   app.add_option("--scale", settings.scale,
                  "multiplies documents and messages; anything but 1 is for tests")

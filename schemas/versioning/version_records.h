@@ -106,8 +106,8 @@ std::unique_ptr<HeadCursor> ScanHeadRecords(const ReadContext& context, int64_t 
                                             std::string_view id_prefix, std::string_view after_id,
                                             Part part, HeadDecoder decode);
 
-// Writes a record of what the head told that the batch's WriteHead supersedes: its version, or
-// which version its request made. Where batches are not atomic, a late writer may come long after
+// Writes a record of what a version told as long as it was the current one: the version itself, or
+// that its request made it. Where batches are not atomic, a late writer may come long after
 // that: what is there says the same, or is newer, and is left. Where they are, a late writer's
 // batch is refused as a whole, so nobody asks what is there: a search for a key that is absent asks
 // a filter of each file, and an update would cost the more the more versions are stored.
