@@ -194,17 +194,21 @@ class ReserveAndAcknowledge final : public CycleWorkload {
 class ReserveWorkload final : public Workload {
  public:
   ReserveWorkload(const std::string& queue, int64_t messages, std::deque<std::string>& tokens)
-      : tokens_(tokens),
-        calls_(messages / kBatch),
-        request_(ReserveOf(queue, kBatch).SerializeAsString()) {}
+      : queue_(queue), tokens_(tokens), missing_(messages) {}
   std::string name() const override { return "reserve"; }
   std::string method() const override { return kReserve; }
-  bool Next(int /*slot*/, std::string& request) override {
-    request = request_;
-    return sent_++ < calls_;
+  bool Next(int slot, std::string& request) override {
+    const int64_t count = std::min<int64_t>(missing_, kBatch);
+    if (count == 0) return false;
+    missing_ -= count;
+    At(asked_, slot) = count;
+    request = ReserveOf(queue_, static_cast<int>(count)).SerializeAsString();
+    return true;
   }
-  Outcome Answered(int /*slot*/, std::string_view response) override {
+  // There may be fewer than were asked for: this slot asks for the rest.
+  Outcome Answered(int slot, std::string_view response) override {
     if (!Parse(response, response_) || response_.messages().empty()) return Outcome::kWrong;
+    missing_ += At(asked_, slot) - response_.messages_size();
     bool right = true;
     for (v1::QueueMessage& message : *response_.mutable_messages()) {
       right = right && IsFresh(message);
@@ -214,10 +218,10 @@ class ReserveWorkload final : public Workload {
   }
 
  private:
+  const std::string queue_;
   std::deque<std::string>& tokens_;
-  const int64_t calls_;
-  const std::string request_;
-  int64_t sent_ = 0;
+  int64_t missing_;
+  std::vector<int64_t> asked_;  // by slot
   v1::ReserveResponse response_;
 };
 
