@@ -42,7 +42,7 @@ struct KeyspaceTraits {
   bool absence_asked = false;
   // Records may have an expire_time (write_batch.h); elsewhere none has.
   bool expires = false;
-  // A record that was replaced is soon replaced again, or deleted.
+  // A record that was inserted or replaced is soon replaced again, or deleted.
   bool replaced_in_steps = false;
   // Written by the engine alone, each key greater than all before.
   bool append_only = false;

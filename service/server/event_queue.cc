@@ -15,9 +15,10 @@
 namespace strata::server {
 namespace {
 
-// A few calls registered ahead of each method are enough, as each is replaced when it is matched;
-// many cost more than they bring.
-constexpr int kUnaryCallsAhead = 16;
+// A few calls registered ahead of each method are enough, as each is replaced when it is matched,
+// and gRPC keeps what arrives meanwhile. Many cost: where gRPC is built with assertions, as
+// Debian's is, each event is looked for among all that is registered.
+constexpr int kUnaryCallsAhead = 2;
 constexpr int kStreamCallsAhead = 2;
 constexpr int kUnknownCallsAhead = 2;
 

@@ -211,7 +211,7 @@ rocksdb::Status CommitGroup::Write() {
   // After a write that failed the store writes no more.
   for (const auto& [write, position] : stamped_) {
     const Place place{write->keyspace, write->key};
-    if (write->kind == store::WriteKind::kPut && write->guard == store::Guard::kStamp) {
+    if (write->kind == store::WriteKind::kPut && write->guard != store::Guard::kAny) {
       recent_.Set(place, {position, write->expire_time});
     } else {
       recent_.Forget(place);

@@ -1,4 +1,4 @@
-// The stamps of records that were replaced lately, for the committer's guards.
+// The stamps of records that were inserted or replaced lately, for the committer's guards.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,10 @@
 
 namespace strata::engines::rocks {
 
-// A message is replaced when it is handed out, and is deleted or replaced soon after that: the
-// guard of that write finds the stamp here, instead of looking for the record in memtables and
-// files. Of keyspaces whose records are in the record cache nothing is kept.
+// A message is pushed, and often handed out soon after that; then it is replaced, and soon deleted
+// or replaced again: the guards of those writes find the stamp here, instead of looking for the
+// record in memtables and files. Of keyspaces whose records are in the record cache nothing is
+// kept.
 //
 // Says what is newest and durable. Used by one committer at a time, so it has no lock.
 class RecentStamps {
@@ -33,7 +34,7 @@ class RecentStamps {
     return store::TraitsOf(keyspace).replaced_in_steps;
   }
 
-  // Knows at least the last `generation_max` that were replaced, and at most twice as many.
+  // Knows at least the last `generation_max` that were set, and at most twice as many.
   explicit RecentStamps(size_t generation_max = kGenerationMax) : generation_max_(generation_max) {}
 
   // Of the record at a place; nothing where that is not known here.
@@ -45,7 +46,7 @@ class RecentStamps {
     return std::nullopt;
   }
 
-  // The record was replaced.
+  // The record was inserted or replaced.
   void Set(const store::RecordKey& place, Stamped stamped) {
     Forget(place);
     if (younger_.size() >= generation_max_) {

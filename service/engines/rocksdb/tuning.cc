@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <string_view>
+
+#include "service/engines/rocksdb/driver.h"
 
 namespace strata::engines::rocks {
 namespace {
@@ -61,10 +64,18 @@ rocksdb::CompressionType Compression(store::Neighbours neighbours) {
 }
 
 // How many files of flushed records come together before they are merged with the rest. Documents'
-// records come at random places, so that each merge rewrites all of them.
+// records come at random places, so that each merge rewrites all of them; and so it does with
+// messages, of which each file has deletions at one end and insertions at the other.
 int FlushedFilesPerMerge(store::Keyspace keyspace) {
-  const bool random = keyspace == store::Keyspace::kHeads || keyspace == store::Keyspace::kVersions;
-  return random ? 12 : 4;
+  switch (keyspace) {
+    case store::Keyspace::kHeads:
+    case store::Keyspace::kVersions:
+    case store::Keyspace::kMessages:
+    case store::Keyspace::kQueueIndex:
+      return 12;
+    default:
+      return 4;
+  }
 }
 
 // What has just been flushed is soon rewritten, and heads are read from there: speed counts. Of
@@ -74,15 +85,52 @@ rocksdb::CompressionType FlushCompression(store::Keyspace keyspace) {
 }
 
 // Of keys with the same first bytes each is looked for in the memtable from where the last one
-// went; 0: there, keys that come one after the other are not near each other.
-size_t NeighboursPrefixBytes(store::Keyspace keyspace, const store::KeyspaceEntry& entry) {
+// went. So each run of keys that come one after the other is to have first bytes of its own; but
+// each run costs some 300 bytes until the memtable is flushed.
+class KeyRuns final : public rocksdb::SliceTransform {
+ public:
+  // How many bytes say which run the key belongs to; 0: to none.
+  using Bytes = size_t (*)(std::string_view key);
+
+  explicit KeyRuns(Bytes bytes) : bytes_(bytes) {}
+
+  const char* Name() const override { return "strata.KeyRuns"; }
+  bool InDomain(const rocksdb::Slice& key) const override { return bytes_(ToView(key)) > 0; }
+  rocksdb::Slice Transform(const rocksdb::Slice& key) const override {
+    return {key.data(), bytes_(ToView(key))};
+  }
+
+ private:
+  const Bytes bytes_;
+};
+
+// A message's id begins with the time in milliseconds, in 6 bytes: those that came within the same
+// quarter of a second lie together, apart from those that are handed out and acknowledged now. Ids
+// that are made of a request id begin with anything, so that one in 64 is taken for such a time.
+size_t MessageRun(std::string_view id) {
+  constexpr size_t kQuarterSecond = 5;
+  constexpr unsigned char kTimesUntil2109 = 4;
+  const bool time = !id.empty() && static_cast<unsigned char>(id[0]) < kTimesUntil2109;
+  return time && id.size() >= kQuarterSecond ? kQuarterSecond : 0;
+}
+
+// Hints begin with their queue and kind. Those that are due at some time go on with their priority
+// and the time in microseconds, in 8 bytes: what is pushed, handed out, reserved until later and
+// acknowledged at one moment lies at four places.
+size_t HintRun(std::string_view key) {
+  constexpr size_t kKind = sizeof(int64_t);
+  constexpr size_t kSixtyFiveMilliseconds = kKind + 2 + 6;
+  if (key.size() <= kKind) return 0;
+  return key[kKind] == 'd' && key.size() >= kSixtyFiveMilliseconds ? kSixtyFiveMilliseconds
+                                                                   : kKind + 1;
+}
+
+KeyRuns::Bytes RunsOf(store::Keyspace keyspace, const store::KeyspaceEntry& entry) {
   // They only grow.
-  if (entry.traits.append_only) return 1;
-  // Messages that came together are handed out and acknowledged together. Their ids begin with the
-  // time; hints with their queue, and within it with the time or what comes to the same.
-  if (keyspace == store::Keyspace::kMessages) return 1;
-  if (keyspace == store::Keyspace::kQueueIndex) return sizeof(int64_t);
-  return 0;
+  if (entry.traits.append_only) return [](std::string_view key) { return key.empty() ? 0UL : 1UL; };
+  if (keyspace == store::Keyspace::kMessages) return MessageRun;
+  if (keyspace == store::Keyspace::kQueueIndex) return HintRun;
+  return nullptr;
 }
 
 rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>& cache,
@@ -184,9 +232,8 @@ rocksdb::ColumnFamilyOptions KeyspaceOptions(store::Keyspace keyspace,
     options.memtable_whole_key_filtering = true;
     options.memtable_prefix_bloom_size_ratio = 0.02;
   }
-  if (const size_t bytes = NeighboursPrefixBytes(keyspace, entry); bytes > 0) {
-    options.memtable_insert_with_hint_prefix_extractor.reset(
-        rocksdb::NewFixedPrefixTransform(bytes));
+  if (const KeyRuns::Bytes runs = RunsOf(keyspace, entry)) {
+    options.memtable_insert_with_hint_prefix_extractor = std::make_shared<KeyRuns>(runs);
   }
   // Also where nothing expires: without a filter, compacting everything moves files instead of
   // rewriting them, a way that is not tried beside a failing disk.
