@@ -115,6 +115,7 @@ EtcdPeer::EtcdPeer(int client_port, int peer_port)
   AwaitServer("etcd", folder_.Join("log"), kStartPatience, [&] {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // as in Connect
     stub_ = pb::KV::NewStub(
         grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments));
     grpc::ClientContext context;
