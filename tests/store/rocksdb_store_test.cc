@@ -20,6 +20,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -728,6 +729,59 @@ TEST_F(RocksDbStoreTest, AnEstimateOfCompactedRecordsIsOfTheRightOrder) {
   const store::RangeEstimate tenth =
       store_->Estimate(Keyspace::kVersions, {.begin = "102000", .end = "103000"});
   EXPECT_NEAR(static_cast<double>(tenth.records), 1'000, 500);
+}
+
+// What readers find is remembered for guards, if nothing was written beside them.
+TEST_F(RocksDbStoreTest, GuardsOfMessagesHoldBesideReaders) {
+  constexpr int kKeys = 12;
+  constexpr int kSteps = 3'000;
+  const uint64_t seed = test_support::TestSeed();
+  STRATA_TRACE_SEED(seed);
+  Open();
+  const auto key_of = [](uint64_t number) { return "message-" + std::to_string(number % kKeys); };
+  std::atomic<bool> over = false;
+  std::vector<std::thread> readers;
+  for (uint64_t reader = 0; reader < 3; ++reader) {
+    readers.emplace_back([&, reader] {
+      for (uint64_t i = reader; !over; ++i) {
+        EXPECT_THAT(store_->Get(Keyspace::kMessages, key_of(i)), IsOk());
+      }
+    });
+  }
+  std::mt19937_64 random(seed);
+  std::vector<store::Stamp> stored(kKeys);  // 0: none
+  std::vector<store::Stamp> outdated(kKeys);
+  int wrong = 0;
+  for (int step = 0; step < kSteps; ++step) {
+    const size_t number = random() % kKeys;
+    const bool right = random() % 3 != 0;
+    const bool there = stored[number] != 0;
+    // Of a guard that does not hold: what was there before, or that anything is.
+    const store::Stamp claimed = right ? stored[number] : outdated[number];
+    WriteBatch batch;
+    bool holds = false;
+    bool removes = false;
+    if (claimed == 0) {
+      batch.Insert(Keyspace::kMessages, key_of(number), "inserted");
+      holds = !there;
+    } else {
+      removes = random() % 3 == 0;
+      if (removes) {
+        batch.DeleteIf(Keyspace::kMessages, key_of(number), claimed);
+      } else {
+        batch.Replace(Keyspace::kMessages, key_of(number), "replaced", claimed);
+      }
+      holds = there && claimed == stored[number];
+    }
+    const CommitResult result = AwaitCommit(*store_, std::move(batch));
+    if (!result.status.ok() || result.committed != holds) ++wrong;
+    if (!result.committed) continue;
+    outdated[number] = stored[number];
+    stored[number] = removes ? 0 : result.position;
+  }
+  over = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(wrong, 0) << "of " << kSteps;
 }
 
 }  // namespace

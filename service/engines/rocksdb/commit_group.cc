@@ -159,7 +159,12 @@ void CommitGroup::Collect(const store::WriteBatch& batch, store::CommitPosition 
                                                ? nullptr
                                                : std::make_shared<const std::string>(write.value)});
     }
-    if (RecentStamps::Keeps(write.keyspace)) stamped_.push_back({&write, position});
+    if (RecentStamps::Keeps(write.keyspace)) {
+      // What is written without a guard is not asked for by one either.
+      const bool kept = write.kind == store::WriteKind::kPut && write.guard != store::Guard::kAny;
+      stamped_.push_back({{write.keyspace, write.key}, std::nullopt});
+      if (kept) stamped_.back().stamped = {position, write.expire_time};
+    }
     if (write.kind == store::WriteKind::kDelete) {
       rocksdb::ColumnFamilyHandle* const family = keyspaces_[write.keyspace];
       if (family != nullptr) writes_.Delete(family, ToSlice(write.key));
@@ -209,14 +214,7 @@ rocksdb::Status CommitGroup::Write() {
   if (!status.ok()) cached_entries_.clear();
   cache_.EndWrite(cached_places_, std::move(cached_entries_));
   // After a write that failed the store writes no more.
-  for (const auto& [write, position] : stamped_) {
-    const Place place{write->keyspace, write->key};
-    if (write->kind == store::WriteKind::kPut && write->guard != store::Guard::kAny) {
-      recent_.Set(place, {position, write->expire_time});
-    } else {
-      recent_.Forget(place);
-    }
-  }
+  if (!stamped_.empty()) recent_.Set(stamped_, last_position_);
   return status;
 }
 

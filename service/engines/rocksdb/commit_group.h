@@ -78,11 +78,7 @@ class CommitGroup {
   // later one stays.
   std::vector<Place> cached_places_;
   std::vector<RecordCache::Entry> cached_entries_;
-  struct Stamped {
-    const store::Write* write = nullptr;
-    store::CommitPosition position = 0;
-  };
-  std::vector<Stamped> stamped_;  // what recent_ is to know of them, in the same order
+  std::vector<RecentStamps::Written> stamped_;  // what recent_ is to know, in the same order
 
   // What the group read or wrote: the database's answer for these places once it is written.
   absl::flat_hash_map<Place, StoredStamp> stamps_;

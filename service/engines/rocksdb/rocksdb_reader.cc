@@ -114,7 +114,8 @@ class RocksDbCursor final : public store::Cursor {
 absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
                                                        rocksdb::ColumnFamilyHandle* keyspace,
                                                        const rocksdb::Snapshot* snapshot,
-                                                       std::string_view key, size_t kept_from) {
+                                                       std::string_view key, size_t kept_from,
+                                                       UnixMicros* expire_time) {
   if (keyspace == nullptr) return std::nullopt;
   rocksdb::ReadOptions options;
   options.snapshot = snapshot;
@@ -125,6 +126,7 @@ absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
   if (!status.ok()) return Translate(status, "reading a record");
   const std::optional<StoredRecord> record = ParseRecord(ToView(stored));
   if (!record) return UnreadableRecord();
+  if (expire_time != nullptr) *expire_time = record->expire_time;
   if (!options.fill_cache && stored.size() >= kept_from) {
     // How large it is, is known only now. Where the cache has it already this costs a look.
     options.fill_cache = true;

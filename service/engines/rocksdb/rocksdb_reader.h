@@ -16,11 +16,12 @@ namespace strata::engines::rocks {
 
 // The port's Reader::Get and Reader::Scan on one column family (null: of a keyspace that is not
 // made), as of `snapshot` or, if that is null, of now. The block cache keeps what had to be fetched
-// for a record of at least `kept_from` bytes.
+// for a record of at least `kept_from` bytes. `expire_time` is set to the record's, if it is there.
 absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
                                                        rocksdb::ColumnFamilyHandle* keyspace,
                                                        const rocksdb::Snapshot* snapshot,
-                                                       std::string_view key, size_t kept_from = 0);
+                                                       std::string_view key, size_t kept_from = 0,
+                                                       UnixMicros* expire_time = nullptr);
 // What a walk reads behind the first `cached_max` records is not kept in the block cache. Without a
 // snapshot the walk goes on from there as of then.
 std::unique_ptr<store::Cursor> ScanRecords(rocksdb::DB& database,

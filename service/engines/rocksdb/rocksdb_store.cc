@@ -47,6 +47,7 @@ class CachedReads {
       : database_(database), cache_(cache_bytes), last_position_(database.recovered_position()) {}
 
   RecordCache& cache() { return cache_; }
+  RecentStamps& recent() { return recent_; }
   // Of the newest commit that all reads see. The committer alone sets it, after the cache.
   store::CommitPosition last_position() const { return last_position_; }
   void SetLastPosition(store::CommitPosition position) { last_position_ = position; }
@@ -55,9 +56,7 @@ class CachedReads {
   absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace, std::string_view key,
                                                    const rocksdb::Snapshot* snapshot,
                                                    store::CommitPosition as_of) {
-    if (!RecordCache::Keeps(keyspace)) {
-      return GetRecord(database_.db(), database_.keyspace(keyspace), snapshot, key);
-    }
+    if (!RecordCache::Keeps(keyspace)) return GetUncached(keyspace, key, snapshot);
     if (const auto cached = cache_.Find({keyspace, key}, as_of)) {
       if (cached->value == nullptr) return std::nullopt;
       return absl::StatusOr<std::optional<store::Record>>(
@@ -77,8 +76,21 @@ class CachedReads {
   }
 
  private:
+  absl::StatusOr<std::optional<store::Record>> GetUncached(Keyspace keyspace, std::string_view key,
+                                                           const rocksdb::Snapshot* snapshot) {
+    const store::CommitPosition read_at = last_position();
+    UnixMicros expire_time = 0;
+    auto record = GetRecord(database_.db(), database_.keyspace(keyspace), snapshot, key,
+                            /*kept_from=*/0, &expire_time);
+    if (snapshot == nullptr && RecentStamps::Keeps(keyspace) && record.ok() && *record) {
+      recent_.Learn({keyspace, key}, {(*record)->stamp, expire_time}, read_at);
+    }
+    return record;
+  }
+
   const Database& database_;
   RecordCache cache_;
+  RecentStamps recent_;
   std::atomic<store::CommitPosition> last_position_;
 };
 
@@ -241,7 +253,6 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
   const std::unique_ptr<Database> database_;
   mutable CachedReads reads_;
   // The committer's:
-  RecentStamps recent_;
   store::LedgerTail ledger_;
   std::atomic<bool> failed_ = false;  // a write did not succeed
 
@@ -385,7 +396,7 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
     bytes += each.bytes;
     writes += each.batch.writes().size();
   }
-  CommitGroup group(database_->db(), database_->keyspaces(), reads_.cache(), recent_,
+  CommitGroup group(database_->db(), database_->keyspaces(), reads_.cache(), reads_.recent(),
                     reads_.last_position(), ledger_, database_->age_clock().Now(), bytes, writes);
   const auto now = database_->age_clock().SteadyNow();
   for (const Waiting& each : waiting) {
