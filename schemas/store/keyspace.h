@@ -40,6 +40,8 @@ struct KeyspaceTraits {
   bool point_reads_cached = false;
   // Most keys that are asked for are not there: the next version, a new request.
   bool absence_asked = false;
+  // What is written within a short time lies all over it, or at both of its ends.
+  bool writes_scattered = false;
   // Records may have an expire_time (write_batch.h); elsewhere none has.
   bool expires = false;
   // A record that was inserted or replaced is soon replaced again, or deleted.

@@ -63,19 +63,11 @@ rocksdb::CompressionType Compression(store::Neighbours neighbours) {
   return neighbours == store::Neighbours::kReadAlone ? rocksdb::kLZ4Compression : rocksdb::kZSTD;
 }
 
-// How many files of flushed records come together before they are merged with the rest. Documents'
-// records come at random places, so that each merge rewrites all of them; and so it does with
-// messages, of which each file has deletions at one end and insertions at the other.
-int FlushedFilesPerMerge(store::Keyspace keyspace) {
-  switch (keyspace) {
-    case store::Keyspace::kHeads:
-    case store::Keyspace::kVersions:
-    case store::Keyspace::kMessages:
-    case store::Keyspace::kQueueIndex:
-      return 12;
-    default:
-      return 4;
-  }
+// How many files of flushed records come together before they are merged with the rest. Where
+// records come at random places, each merge rewrites all of them; and so it does with messages, of
+// which each file has deletions at one end and insertions at the other.
+int FlushedFilesPerMerge(const store::KeyspaceEntry& entry) {
+  return entry.traits.writes_scattered ? 12 : 4;
 }
 
 // What has just been flushed is soon rewritten, and heads are read from there: speed counts. Of
@@ -220,11 +212,11 @@ rocksdb::ColumnFamilyOptions KeyspaceOptions(store::Keyspace keyspace,
   rocksdb::ColumnFamilyOptions options = CommonOptions(
       cache, BlockBytes(entry.neighbours), HasIndexInPieces(entry), Compression(entry.neighbours));
   options.write_buffer_size = WriteBufferBytes(entry.volume);
-  options.level0_file_num_compaction_trigger = FlushedFilesPerMerge(keyspace);
+  options.level0_file_num_compaction_trigger = FlushedFilesPerMerge(entry);
   options.compression_per_level[0] = FlushCompression(keyspace);
   // Of files that wait to be merged, twice as many may come before writers are held back.
-  options.level0_slowdown_writes_trigger = std::max(20, 2 * FlushedFilesPerMerge(keyspace));
-  options.level0_stop_writes_trigger = std::max(36, 3 * FlushedFilesPerMerge(keyspace));
+  options.level0_slowdown_writes_trigger = std::max(20, 2 * FlushedFilesPerMerge(entry));
+  options.level0_stop_writes_trigger = std::max(36, 3 * FlushedFilesPerMerge(entry));
   // Most of what is asked for is not in the memtable: guards ask for what is nowhere, and a
   // document that is not in the record cache was hardly written lately. What a filter of hashes
   // says of it comes from one place of memory, a search from a dozen.
