@@ -260,6 +260,9 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
   std::condition_variable changed_;
   bool stopping_ = false;
   bool committing_ = false;  // somebody is the committer
+  // The store's own thread is to take what waits. It wakes up for other reasons too, its first
+  // moment among them, and is to leave to a thread that has joined what that one has put in.
+  bool own_thread_called_ = false;
   std::deque<Waiting> queue_;
   size_t queue_bytes_ = 0;
   std::chrono::nanoseconds wait_average_{0};  // of the last dozen or so commits, for the disk
@@ -292,6 +295,7 @@ void CommittingStore::Commit(store::WriteBatch batch, store::CommitCallback done
       done = nullptr;
       work_waits_ = !committing_ && DiskIsFast();
       wake_committer = joined_here != this || !DiskIsFast();
+      if (wake_committer) own_thread_called_ = true;
     }
   }
   if (wake_committer) changed_.notify_one();
@@ -309,7 +313,9 @@ void CommittingStore::Refuse(absl::Status status, store::CommitCallback done) {
 void CommittingStore::Run() {
   while (true) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !committing_ && (stopping_ || !queue_.empty()); });
+    changed_.wait(lock, [this] {
+      return !committing_ && (stopping_ || (own_thread_called_ && !queue_.empty()));
+    });
     if (queue_.empty()) return;
     CommitFromQueue(std::move(lock));
   }
@@ -323,6 +329,10 @@ void CommittingStore::CommitOneGroup() {
 
 void CommittingStore::Leave() {
   joined_here = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    own_thread_called_ = true;
+  }
   changed_.notify_one();
 }
 
@@ -331,6 +341,7 @@ void CommittingStore::Leave() {
 void CommittingStore::CommitFromQueue(std::unique_lock<std::mutex> lock) {
   committing_ = true;
   work_waits_ = false;
+  own_thread_called_ = false;
   std::vector<Waiting> group = TakeGroup();
   lock.unlock();
   const WaitClock wait_clock;
@@ -351,6 +362,7 @@ void CommittingStore::CommitFromQueue(std::unique_lock<std::mutex> lock) {
   work_waits_ = !queue_.empty() && DiskIsFast();
   // A thread that has joined asks again by itself.
   const bool wake_committer = !queue_.empty() && (joined_here != this || !work_waits_);
+  if (wake_committer) own_thread_called_ = true;
   lock.unlock();
   if (wake_committer) changed_.notify_one();
 }
