@@ -138,9 +138,11 @@ class StoreConformanceTest : public testing::TestWithParam<Configuration> {
     std::mutex mutex;
     std::condition_variable changed;
     size_t answers = 0;
+    bool all_given = false;
     WriteBatch first;
     first.Put(kKeyspace, "first", "1");
-    // While a callback runs nothing is committed, so what it commits waits.
+    // While a callback runs nothing is committed, so what it commits waits. (Where a store answers
+    // on several threads the last answer may come while the callback still runs.)
     store().Commit(std::move(first), [&](const CommitResult&) {
       for (size_t i = 0; i < batches.size(); ++i) {
         store().Commit(batches[i], [&, i](CommitResult result) {
@@ -150,9 +152,12 @@ class StoreConformanceTest : public testing::TestWithParam<Configuration> {
           changed.notify_one();
         });
       }
+      const std::lock_guard lock(mutex);
+      all_given = true;
+      changed.notify_one();
     });
     std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return answers == batches.size(); });
+    changed.wait(lock, [&] { return all_given && answers == batches.size(); });
     return results;
   }
 
