@@ -8,12 +8,7 @@
 #include "schemas/document/meaning.h"
 
 namespace strata::document {
-Content::Content() {
-  static const auto* const empty =
-      new std::shared_ptr<const std::string>(std::make_shared<const std::string>(kEmptyDocument));
-  whole_ = *empty;
-  bytes_ = *whole_;
-}
+Content::Content() : bytes_(kEmptyDocument) {}
 
 absl::StatusOr<Content> Content::FromBson(std::string bytes, const Limits& limits) {
   if (bytes.size() > limits.bytes_max) {
@@ -26,12 +21,12 @@ absl::StatusOr<Content> Content::FromBson(std::string bytes, const Limits& limit
 }
 
 Content Content::FromTrusted(std::string bytes) {
-  auto whole = std::make_shared<const std::string>(std::move(bytes));
-  const std::string_view part = *whole;
+  Bytes whole(std::move(bytes));
+  const std::string_view part = whole;
   return {std::move(whole), part};
 }
 
-Content Content::FromTrusted(std::shared_ptr<const std::string> whole, std::string_view part) {
+Content Content::FromTrusted(Bytes whole, std::string_view part) {
   return {std::move(whole), part};
 }
 

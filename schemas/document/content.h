@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "schemas/base/bytes.h"
 #include "schemas/document/bson_view.h"
 
 namespace strata::document {
@@ -45,7 +45,7 @@ class Content {
   // Takes bytes that this library made or that were validated before. REQUIRES: they are valid.
   static Content FromTrusted(std::string bytes);
   // The same of bytes that are `part` of `whole`, and keep all of it in memory.
-  static Content FromTrusted(std::shared_ptr<const std::string> whole, std::string_view part);
+  static Content FromTrusted(Bytes whole, std::string_view part);
 
   std::string_view bytes() const { return bytes_; }
   size_t size() const { return bytes_.size(); }
@@ -56,10 +56,9 @@ class Content {
   }
 
  private:
-  Content(std::shared_ptr<const std::string> whole, std::string_view part)
-      : whole_(std::move(whole)), bytes_(part) {}
+  Content(Bytes whole, std::string_view part) : whole_(std::move(whole)), bytes_(part) {}
 
-  std::shared_ptr<const std::string> whole_;  // never null
+  Bytes whole_;  // none: the part lives as long as the program
   std::string_view bytes_;
 };
 

@@ -161,7 +161,7 @@ absl::StatusOr<Message> Draft::WithPayload(const MessageId& id) {
     return Error(ErrorReason::kRecordCorrupt, "the payload of a message is not there")
         .With("record", "message payload");
   }
-  message.payload = document::Content::FromTrusted(payload->value.shared(), payload->value);
+  message.payload = document::Content::FromTrusted(payload->value, payload->value);
   return message;
 }
 

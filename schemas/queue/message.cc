@@ -39,11 +39,11 @@ absl::Status Corrupt() {
 }
 
 // `part` of the record's bytes.
-Content Share(const store::Bytes& record, std::string_view part) {
-  return Content::FromTrusted(record.shared(), part);
+Content Share(const Bytes& record, std::string_view part) {
+  return Content::FromTrusted(record, part);
 }
 
-absl::Status ReadMember(BsonReader& reader, const store::Bytes& record, Message& message) {
+absl::Status ReadMember(BsonReader& reader, const Bytes& record, Message& message) {
   const std::string_view name = reader.name();
   if (name == "queue") {
     message.queue = reader.Int64();
@@ -154,7 +154,7 @@ std::string Message::Encode() const {
   return builder.Take();
 }
 
-absl::StatusOr<Message> Message::Decode(const store::Bytes& record) {
+absl::StatusOr<Message> Message::Decode(const Bytes& record) {
   Message message;
   int required = 0;
   BsonReader reader(record);

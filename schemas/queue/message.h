@@ -87,7 +87,7 @@ struct Message {
 
   std::string Encode() const;
   // The contents share the record's bytes. RECORD_CORRUPT.
-  static absl::StatusOr<Message> Decode(const store::Bytes& record);
+  static absl::StatusOr<Message> Decode(const Bytes& record);
 };
 
 document::Content ToContent(const Headers& headers);

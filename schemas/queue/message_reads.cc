@@ -95,7 +95,7 @@ absl::Status LoadPayload(const store::Reader& reader, const MessageId& id, Messa
                    reader.Get(Keyspace::kMessages, PayloadKey(id, *message.payload_base)));
   // It was finished or moved since the message was read.
   if (!payload) return MessageNotFound(id);
-  message.payload = document::Content::FromTrusted(payload->value.shared(), payload->value);
+  message.payload = document::Content::FromTrusted(payload->value, payload->value);
   return absl::OkStatus();
 }
 

@@ -37,9 +37,8 @@ class QueueCursor {
   bool former() const { return KindOfQueueKey(key()) == QueueKeyKind::kFormerQueue; }
   // RECORD_CORRUPT.
   absl::StatusOr<QueueRecord> Decode() const {
-    return QueueRecord::Decode(
-        former() ? FormerNameOf(key()) : key(),
-        {store::Bytes(std::string(cursor_->value())), cursor_->stamp(), cursor_->position()});
+    return QueueRecord::Decode(former() ? FormerNameOf(key()) : key(),
+                               {Bytes(cursor_->value()), cursor_->stamp(), cursor_->position()});
   }
 
  private:

@@ -164,10 +164,9 @@ absl::StatusOr<std::vector<Schedule>> Schedules::List(const std::string& queue,
   std::vector<Schedule> schedules;
   const auto cursor = environment_->store.Scan(Keyspace::kQueues, ScheduleRange(queue, after_name));
   for (; cursor->Valid() && schedules.size() < most; cursor->Next()) {
-    ASSIGN_OR_RETURN(
-        ScheduleRecord record,
-        ScheduleRecord::Decode(cursor->key(), {store::Bytes(std::string(cursor->value())),
-                                               cursor->stamp(), cursor->position()}));
+    ASSIGN_OR_RETURN(ScheduleRecord record,
+                     ScheduleRecord::Decode(cursor->key(), {Bytes(cursor->value()), cursor->stamp(),
+                                                            cursor->position()}));
     // Those of a queue of this name that was deleted are still to be swept.
     if (record.incarnation == found->incarnation) {
       schedules.push_back(std::move(record.schedule));

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "schemas/store/bytes.h"
+#include "schemas/base/bytes.h"
 #include "schemas/store/keyspace.h"
 
 namespace strata::store {

@@ -155,7 +155,7 @@ absl::StatusOr<StoredVersion> DeltaChain::DecodeHeader(size_t index) const {
 std::optional<Content> DeltaChain::WholeContent(size_t index) const {
   const DeltaLink& link = links_[index];
   if (link.body.content.size == 0) return std::nullopt;
-  return Content::FromTrusted(link.record.value.shared(), link.body.content.Of(link.record.value));
+  return Content::FromTrusted(link.record.value, link.body.content.Of(link.record.value));
 }
 
 // Rebuilds the block of contents that `index` is in, and the one in front of each block once, so

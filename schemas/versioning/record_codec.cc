@@ -260,7 +260,7 @@ absl::StatusOr<VersionRecord> DecodeRecord(std::string_view bytes, store::Commit
 // The content shares the record's bytes.
 auto SharedWith(const store::Record& record) {
   return [&record](std::string_view content) {
-    return document::Content::FromTrusted(record.value.shared(), content);
+    return document::Content::FromTrusted(record.value, content);
   };
 }
 

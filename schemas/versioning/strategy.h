@@ -65,7 +65,7 @@ using StrategyStatePtr = std::shared_ptr<const StrategyState>;
 struct Head {
   StoredVersion version;   // with content
   store::Stamp stamp = 0;  // of the record that holds it
-  store::Bytes record;     // that record's bytes
+  Bytes record;            // that record's bytes
   StrategyStatePtr state;  // what PrepareToPlan read; null before, and where nothing is needed
 };
 

@@ -60,13 +60,13 @@ class FaultyStore final : public store::ForwardingStore {
       auto queue = QueueRecord::Decode(key, **record);
       if (!queue.ok()) return record;
       queue->settings.max_tries = 0;
-      (*record)->value = store::Bytes(queue->Encode());
+      (*record)->value = Bytes(queue->Encode());
     }
     if (fault_ == Fault::kMarkNotHeeded && !deletes_ && keyspace == store::Keyspace::kQueues) {
       auto queue = QueueRecord::Decode(key, **record);
       if (!queue.ok()) return record;
       queue->closing = false;
-      (*record)->value = store::Bytes(queue->Encode());
+      (*record)->value = Bytes(queue->Encode());
     }
     return record;
   }
@@ -79,7 +79,7 @@ class FaultyStore final : public store::ForwardingStore {
     for (const store::Write& write : batch.writes()) {
       if (write.keyspace != store::Keyspace::kQueues || write.kind != store::WriteKind::kPut)
         continue;
-      const auto queue = QueueRecord::Decode(write.key, {store::Bytes(write.value), 1, 0});
+      const auto queue = QueueRecord::Decode(write.key, {Bytes(write.value), 1, 0});
       deletes_ = queue.ok() && queue->closing;
     }
     if (fault_ == Fault::kLookBeforeHint) {
@@ -175,7 +175,7 @@ class FaultyStore final : public store::ForwardingStore {
 
   static bool IsTombstone(const store::Write& write) {
     if (!IsMessage(write) || write.kind != store::WriteKind::kPut) return false;
-    const auto message = Message::Decode(store::Bytes(write.value));
+    const auto message = Message::Decode(Bytes(write.value));
     return message.ok() && message->stage == Stage::kTombstone;
   }
 
@@ -186,7 +186,7 @@ class FaultyStore final : public store::ForwardingStore {
       const auto record = ForwardingStore::Get(write.keyspace, write.key);
       if (!record.ok() || !*record) continue;
       const auto before = Message::Decode((*record)->value);
-      auto after = Message::Decode(store::Bytes(write.value));
+      auto after = Message::Decode(Bytes(write.value));
       if (!before.ok() || !after.ok() || before->stage != Stage::kReserved ||
           before->queue == after->queue) {
         continue;

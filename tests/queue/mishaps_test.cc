@@ -443,7 +443,7 @@ TEST_P(Arrivals, LeaveNothingInAQueueThatIsDeletedByForceMeanwhile) {
     size_t left = 0;
     const auto cursor = encounter.world.engine().Scan(store::Keyspace::kMessages, {});
     for (; cursor->Valid(); cursor->Next()) {
-      const auto message = Message::Decode(store::Bytes(std::string(cursor->value())));
+      const auto message = Message::Decode(Bytes(cursor->value()));
       ASSERT_THAT(message, IsOk());
       if (message->stage != Stage::kTombstone) ++left;
     }

@@ -73,7 +73,7 @@ class StatisticsOfQueues : public QueuesTest {
     const auto cursor = world.engine().Scan(store::Keyspace::kMessages, {});
     for (; cursor->Valid(); cursor->Next()) {
       if (cursor->key().size() != MessageId::kBytes) continue;
-      const auto message = Message::Decode(store::Bytes(std::string(cursor->value())));
+      const auto message = Message::Decode(Bytes(cursor->value()));
       EXPECT_THAT(message, IsOk());
       if (!message.ok() || (!message->live() && message->stage != Stage::kDead)) continue;
       CountOne(*message, now, all[names[message->queue]]);

@@ -100,7 +100,7 @@ absl::StatusOr<CommitGroup::StoredStamp> CommitGroup::Find(const Place& place) {
   if (RecordCache::Keeps(place.keyspace)) {
     if (const auto cached = cache_.Find(place, RecordCache::kNewest)) {
       const StoredStamp stamp =
-          cached->value == nullptr ? StoredStamp() : StoredStamp(cached->position);
+          cached->value.none() ? StoredStamp() : StoredStamp(cached->position);
       stamps_.emplace(place, stamp);
       return stamp;
     }
@@ -155,9 +155,8 @@ void CommitGroup::Collect(const store::WriteBatch& batch, store::CommitPosition 
     const store::Write& write = batch.writes()[i];
     if (RecordCache::Keeps(write.keyspace)) {
       cached_places_.push_back({write.keyspace, write.key});
-      cached_entries_.push_back({position, write.kind == store::WriteKind::kDelete
-                                               ? nullptr
-                                               : std::make_shared<const std::string>(write.value)});
+      const bool deleted = write.kind == store::WriteKind::kDelete;
+      cached_entries_.push_back({position, deleted ? Bytes() : Bytes(write.value)});
     }
     if (RecentStamps::Keeps(write.keyspace)) {
       // What is written without a guard is not asked for by one either.

@@ -13,16 +13,16 @@
 #include <cstdint>
 #include <limits>
 #include <list>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/hash/hash.h"
+#include "schemas/base/bytes.h"
 #include "schemas/store/record.h"
 
 namespace strata::engines::rocks {
@@ -37,7 +37,7 @@ class RecordCache {
   struct Entry {
     // Of the commit that made it so, or of a later one.
     store::CommitPosition position = 0;
-    std::shared_ptr<const std::string> value;  // null: there is no record
+    Bytes value;  // none: there is no record
   };
   using Place = store::RecordKey;
 
@@ -49,8 +49,11 @@ class RecordCache {
   // as most are.
   static constexpr size_t kInlineKeyBytes = 40;
 
-  // Keys and values together; entries over 1/256 of it are not kept.
-  explicit RecordCache(size_t bytes_max);
+  using Hash = size_t (*)(std::string_view key);
+  static size_t HashOf(std::string_view key) { return absl::HashOf(key); }
+
+  // Keys and values together; entries over 1/256 of it are not kept. Tests have keys share a hash.
+  explicit RecordCache(size_t bytes_max, Hash hash = &HashOf);
 
   // From now on it takes at most so many. What is beyond goes at once.
   void Resize(size_t bytes_max);
@@ -80,19 +83,28 @@ class RecordCache {
   void EndWrite(const std::vector<Place>& places, std::vector<Entry> entries);
 
  private:
+  // Each piece of memory that a lookup goes to is one more that no cache of the processor has: a
+  // key lies beside its entry.
   struct Node {
     store::Keyspace keyspace;
     bool used = false;    // since it came to the front
     uint32_t writes = 0;  // between BeginWrite and EndWrite
     Entry entry;
-    // Beside the entry: each piece of memory that a lookup goes to is one more that no cache of the
-    // processor has.
     absl::InlinedVector<char, kInlineKeyBytes> key;
     std::string_view key_view() const { return {key.data(), key.size()}; }
-    size_t bytes() const { return key.size() + (entry.value == nullptr ? 0 : entry.value->size()); }
+    size_t bytes() const { return key.size() + entry.value.size(); }
   };
   using Nodes = std::list<Node>;
-  using ByKey = absl::flat_hash_map<std::string_view, Nodes::iterator>;
+  // By what is in the map itself the node and its value are found and fetched side by side. Of two
+  // keys with one hash only the one that came last is here.
+  struct Slot {
+    Nodes::iterator node;
+    const char* value = nullptr;  // where its bytes begin; null: it has none
+  };
+  struct ItIsTheHash {
+    size_t operator()(size_t hash) const { return hash; }
+  };
+  using ByHash = absl::flat_hash_map<size_t, Slot, ItIsTheHash>;
   struct Shard {
     std::mutex mutex;
     // Those that came last in front. One that was used goes to the front when its turn to leave has
@@ -100,27 +112,28 @@ class RecordCache {
     Nodes nodes;
     // By keyspace: where one has few records, the processor's caches go on holding its map, however
     // many records the others have.
-    std::array<ByKey, store::kAllKeyspaces.size()> by_key;
+    std::array<ByHash, store::kAllKeyspaces.size()> by_hash;
     size_t bytes = 0;
     uint32_t learned_full = 0;               // reads that found it full
     int writes = 0;                          // places between BeginWrite and EndWrite
     store::CommitPosition last_written = 0;  // of the newest entry that a commit left
-    ByKey& map_of(store::Keyspace keyspace) { return by_key[static_cast<size_t>(keyspace)]; }
+    ByHash& map_of(store::Keyspace keyspace) { return by_hash[static_cast<size_t>(keyspace)]; }
   };
   static constexpr size_t kShards = 16;
 
-  // As the maps have it.
-  static size_t HashOf(const Place& place) { return ByKey::hasher()(place.key); }
   Shard& ShardOf(size_t hash);
+  // Null: there is none.
+  static Slot* SlotOf(Shard& shard, const Place& place, size_t hash);
+  static void Fetch(const Slot& slot);
   void Put(Shard& shard, const Place& place, size_t hash, Entry entry);
-  void Replace(Shard& shard, ByKey::iterator found, Entry entry);
+  void Replace(Shard& shard, Slot& slot, size_t hash, Entry entry);
   void MakeRoom(Shard& shard, size_t bytes) const;
-  static void Relocate(Node& node);
-  static void Erase(Shard& shard, const Place& place, size_t hash);
-  static void Erase(Shard& shard, ByKey::iterator found);
+  static void SetValue(Slot& slot, Bytes value);
+  static void Erase(Shard& shard, store::Keyspace keyspace, size_t hash);
 
   size_t shard_bytes_max() const { return shard_bytes_max_.load(std::memory_order_relaxed); }
 
+  const Hash hash_;
   std::atomic<size_t> shard_bytes_max_;
   std::array<Shard, kShards> shards_;
 };

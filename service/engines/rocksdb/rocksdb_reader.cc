@@ -133,7 +133,7 @@ absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
     rocksdb::PinnableSlice kept;
     (void)database.Get(options, keyspace, ToSlice(key), &kept);
   }
-  return store::Record{std::string(record->value), record->position, record->position};
+  return store::Record{record->value, record->position, record->position};
 }
 
 std::unique_ptr<store::Cursor> ScanRecords(rocksdb::DB& database,

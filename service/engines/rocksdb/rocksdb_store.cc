@@ -57,11 +57,11 @@ class CachedReads {
                                                    const rocksdb::Snapshot* snapshot,
                                                    store::CommitPosition as_of) {
     if (!RecordCache::Keeps(keyspace)) return GetUncached(keyspace, key, snapshot);
-    if (const auto cached = cache_.Find({keyspace, key}, as_of)) {
-      if (cached->value == nullptr) return std::nullopt;
+    if (auto cached = cache_.Find({keyspace, key}, as_of)) {
+      if (cached->value.none()) return std::nullopt;
       return absl::StatusOr<std::optional<store::Record>>(
           absl::in_place, std::in_place,
-          store::Record{store::Bytes(cached->value), cached->position, cached->position});
+          store::Record{std::move(cached->value), cached->position, cached->position});
     }
     const store::CommitPosition read_at = std::min(as_of, last_position());
     // What is asked for again comes into this cache, and of what lies around it nobody is likely to
@@ -70,7 +70,7 @@ class CachedReads {
                             cache_.record_bytes_max());
     if (!record.ok()) return record;
     RecordCache::Entry entry;
-    if (*record) entry = {(*record)->position, (*record)->value.shared()};
+    if (*record) entry = {(*record)->position, (*record)->value};
     cache_.Learn({keyspace, key}, std::move(entry), read_at);
     return record;
   }
