@@ -523,28 +523,32 @@ TEST(EventLoops, SeveralServeAsOne) {
 }
 
 // An answer that is kept, to share a send with the next one, goes out when there is no next one.
-// Where the loop forgot that, the kernel would let it go after 200 ms, here dozens of times; a
-// machine that stalls does so now and then.
+// Where the loop forgot that, the kernel would let it go after 200 ms, each time dozens of times. A
+// machine that stalls does so now and then, but not each time.
 TEST(EventLoops, AnAnswerDoesNotWaitForTheNext) {
   constexpr auto kKernelsLimit = std::chrono::milliseconds(190);
-  std::atomic<int> late = 0;
+  constexpr int kLateMax = 4;
   for (const int loops : {1, 2}) {
     app::ServerOptions options = TestOptions();
     options.loop.threads = loops;
     TestServer server(options);
     ASSERT_TRUE(server.Create(R"({"collection": "c", "id": "x", "content": {"json": {}}})").ok());
+    std::atomic<int> late = 0;
     const auto call = [&] {
-      for (int i = 0; i < 3000; ++i) {
+      for (int i = 0; i < 1500 && late <= kLateMax; ++i) {
         const auto start = std::chrono::steady_clock::now();
         EXPECT_TRUE(server.Get(R"({"collection": "c", "id": "x"})").ok());
         late += std::chrono::steady_clock::now() - start >= kKernelsLimit;
       }
     };
-    std::thread another(call);  // on the same connection
-    call();
-    another.join();
+    for (int time = 0; time < 5 && (time == 0 || late > kLateMax); ++time) {
+      late = 0;
+      std::thread another(call);  // on the same connection
+      call();
+      another.join();
+    }
+    EXPECT_LE(late, kLateMax) << "of " << loops << " loops";
   }
-  EXPECT_LT(late, 5);
 }
 
 }  // namespace
