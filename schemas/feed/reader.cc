@@ -160,10 +160,13 @@ absl::Status Reader::Begin() {
     ASSIGN_OR_RETURN(
         behind, PositionBefore(workshop_.store, time->time, [this] { return sink_->closed(); }));
   } else if (const auto* copy = std::get_if<FromCopy>(&query_.start)) {
-    if (copy->at > 0) behind = copy->at;
+    if (copy->at > 0 || copy->complete) behind = copy->at;
     RETURN_IF_ERROR(CheckPosition(workshop_.store, "snapshot.at_position", behind));
     copy_ = *copy;
     copy_->at = behind;
+    // Before the first commit there is nothing to copy. To go on with it would be to ask for
+    // position 0, which stands for now.
+    if (behind == 0) copy_->complete = true;
   }
   next_ = Place::Behind(behind);
   return absl::OkStatus();

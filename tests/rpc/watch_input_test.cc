@@ -65,7 +65,6 @@ std::vector<Row> AllRows() {
       {R"({"snapshot": {"at_position": 9223372036854775807}})", ErrorReason::kPositionUnknown,
        "snapshot.at_position", "behind the last commit"},
       {R"({"snapshot": {"after_collection": "a"}})", kField, "snapshot.at_position", "go on"},
-      {R"({"snapshot": {"complete": true}})", kField, "snapshot.at_position", "go on"},
       {R"({"snapshot": {"at_position": 1, "after_id": "a"}})", ErrorReason::kInvalidName,
        "snapshot.after_collection", "empty"},
   };

@@ -16,6 +16,7 @@
 #include "tests/rpc/secured_server.h"
 #include "tests/rpc/watching.h"
 #include "tests/support/moved_clock.h"
+#include "tests/support/temporary_directory.h"
 
 namespace strata::rpc_test {
 namespace {
@@ -259,6 +260,28 @@ TEST(WatchCall, WhatItsCallerMayReadIsAskedAgain) {
   ASSERT_TRUE(written.status.ok()) << written.status.error_message();
   EXPECT_FALSE(stream->Read(&message)) << message.ShortDebugString();
   EXPECT_EQ(DetailsOf(stream->Finish()).reason, "CREDENTIALS_INVALID");
+}
+
+// Position 0 asks for now: a copy of nothing that was gone on with would be as of another moment.
+TEST(WatchCall, ACopyOfNothingIsCompleteAtOnce) {
+  const test_support::TemporaryDirectory directory;
+  engines::OpenOptions open;
+  open.directory = directory.path();
+  TestServer server(TestOptions(), *engines::OpenEngine("rocksdb", open));
+  Watching watching(server, R"({"snapshot": {}})");
+  const std::optional<v1::WatchResponse> first = watching.Next();
+  ASSERT_NE(first, std::nullopt);
+  EXPECT_EQ(first->snapshot().at_position(), 0);
+  EXPECT_TRUE(first->snapshot().complete());
+  EXPECT_EQ(first->documents_size(), 0);
+  EXPECT_EQ(first->resume_position(), 0);
+  ASSERT_TRUE(server.Create(R"({"collection": "c", "id": "x", "content": {"json": {}}})").ok());
+  const std::vector<v1::Event> events = watching.Events(1);
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].id(), "x");
+  // Whoever goes on with what the first message told hears the same.
+  Watching again(server, R"({"snapshot": {"complete": true}})");
+  EXPECT_THAT(again.Events(1), SizeIs(1));
 }
 
 TEST(WatchCall, ACopyIsFollowedByTheTail) {

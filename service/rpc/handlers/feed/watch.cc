@@ -27,7 +27,7 @@ absl::StatusOr<std::chrono::microseconds> ToBookmarkInterval(const wire::WatchRe
 absl::StatusOr<feed::FromCopy> ToCopy(const wire::Snapshot& snapshot) {
   RETURN_IF_ERROR(CheckPosition("snapshot.at_position", snapshot.at_position()));
   const bool begun = !snapshot.after_collection().empty() || !snapshot.after_id().empty();
-  if ((begun || snapshot.complete()) && snapshot.at_position() == 0) {
+  if (begun && snapshot.at_position() == 0) {
     return FieldError("snapshot.at_position", "is needed to go on with a copy");
   }
   if (begun) {
