@@ -208,15 +208,26 @@ class FaultFileSystem::WritableFile final : public rocksdb::FSWritableFile {
         path_(std::move(path)),
         file_(std::move(file)),
         size_(file_->bytes.size()),
-        allocates_size_(options.allow_fallocate && !options.fallocate_with_keep_size) {}
+        allocates_size_(options.allow_fallocate && !options.fallocate_with_keep_size),
+        direct_(options.use_direct_writes) {}
+
+  bool use_direct_io() const override { return direct_; }
+  size_t GetRequiredBufferAlignment() const override { return kSectorBytes; }
 
   using FSWritableFile::Append;
+  using FSWritableFile::PositionedAppend;
   IOStatus Append(const Slice& data, const Options& /*options*/, Debug* /*debug*/) override {
-    const Access access(files_, CallKind::kWrite, path_);
-    if (!access.ok()) return access.status();
-    file_->Write(size_, std::string_view(data.data(), data.size()));
-    size_ += data.size();
-    return IOStatus::OK();
+    if (direct_) return IOStatus::InvalidArgument("a direct write has a place");
+    return WriteAt(size_, data);
+  }
+  IOStatus PositionedAppend(const Slice& data, uint64_t offset, const Options& /*options*/,
+                            Debug* /*debug*/) override {
+    const auto misaligned = [](size_t value) { return value % kSectorBytes != 0; };
+    if (direct_ && (misaligned(offset) || misaligned(data.size()) ||
+                    misaligned(reinterpret_cast<uintptr_t>(data.data())))) {
+      return IOStatus::InvalidArgument("a direct write is of whole sectors");
+    }
+    return WriteAt(offset, data);
   }
   IOStatus Truncate(uint64_t size, const Options& /*options*/, Debug* /*debug*/) override {
     return SetSize(size);
@@ -247,6 +258,13 @@ class FaultFileSystem::WritableFile final : public rocksdb::FSWritableFile {
   }
 
  private:
+  IOStatus WriteAt(size_t offset, const Slice& data) {
+    const Access access(files_, CallKind::kWrite, path_);
+    if (!access.ok()) return access.status();
+    file_->Write(offset, std::string_view(data.data(), data.size()));
+    size_ = offset + data.size();
+    return IOStatus::OK();
+  }
   IOStatus SetSize(size_t size) {
     const Access access(files_, CallKind::kWrite, path_);
     if (!access.ok()) return access.status();
@@ -260,6 +278,7 @@ class FaultFileSystem::WritableFile final : public rocksdb::FSWritableFile {
   const FilePointer file_;
   size_t size_;
   const bool allocates_size_;
+  const bool direct_;
   bool allocated_ = false;
 };
 
@@ -517,6 +536,9 @@ IOStatus FaultFileSystem::NewWritableFile(const std::string& path,
                                           Debug* /*debug*/) {
   const Access access(*this, CallKind::kName, path);
   if (!access.ok()) return access.status();
+  if (options.use_direct_writes && !takes_direct_writes_) {
+    return IOStatus::InvalidArgument("no file is written directly");
+  }
   FilePointer file = FindFile(Clean(path));
   if (file != nullptr) {
     file->Resize(0);

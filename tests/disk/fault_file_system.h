@@ -12,6 +12,7 @@
 
 #include <rocksdb/file_system.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -53,6 +54,9 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
 
   // An empty function ends the faults.
   void SetFault(Fault fault);
+
+  // From now on no file is opened for direct writes, as on file systems without them.
+  void RefuseDirectWrites() { takes_direct_writes_ = false; }
 
   // The power goes at the `call`-th call from now that changes something, which may be half done.
   // From then on all calls fail. `seed` decides what stays.
@@ -154,6 +158,7 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
   Names NamesThatStay(std::mt19937_64& chance) const;
 
   const std::string root_;
+  std::atomic<bool> takes_direct_writes_ = true;
   mutable std::mutex mutex_;  // guards all that follows
   Fault fault_;
   int64_t calls_to_power_cut_ = 0;  // 0: none is planned

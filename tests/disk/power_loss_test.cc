@@ -50,6 +50,7 @@ void RunCommits(uint64_t seed) {
   STRATA_TRACE_SEED(seed);
   std::mt19937_64 chance(seed);
   DiskWorld world;
+  if (chance() % 4 == 0) world.files->RefuseDirectWrites();
   world.options.beacon_behind_max = std::chrono::milliseconds(1 + chance() % 4);
   for (int loss = 0; loss < kLossesOfARun; ++loss) {
     PlanPowerLoss(world, chance);

@@ -1,7 +1,9 @@
 #include "service/engines/rocksdb/log_file_system.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -63,7 +65,7 @@ class BrokenOff final : public rocksdb::FSSequentialFileOwnerWrapper {
 };
 
 // A log whose space is allocated ahead as long as there is enough of it.
-class Log final : public rocksdb::FSWritableFileOwnerWrapper {
+class Log : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   Log(std::unique_ptr<rocksdb::FSWritableFile>&& file, std::shared_ptr<std::atomic<bool>> ahead)
       : FSWritableFileOwnerWrapper(std::move(file)), ahead_(std::move(ahead)) {}
@@ -75,6 +77,83 @@ class Log final : public rocksdb::FSWritableFileOwnerWrapper {
 
  private:
   const std::shared_ptr<std::atomic<bool>> ahead_;
+};
+
+// A log over a file that takes whole blocks alone. It is appended to anywhere: the block that is
+// not full is written again, with what has come since, and zeros behind that.
+class DirectLog final : public Log {
+ public:
+  DirectLog(std::unique_ptr<rocksdb::FSWritableFile>&& file,
+            std::shared_ptr<std::atomic<bool>> ahead)
+      : Log(std::move(file), std::move(ahead)),
+        block_bytes_(std::max(kPageBytes, target()->GetRequiredBufferAlignment())) {
+    Reserve(block_bytes_);
+  }
+
+  // Writes the first block, empty: some file systems open a file so and then refuse its writes.
+  IOStatus Try() {
+    std::memset(buffer_.get(), 0, block_bytes_);
+    return target()->PositionedAppend({buffer_.get(), block_bytes_}, 0, {}, nullptr);
+  }
+
+  // To RocksDB it is a log as any other: of a direct file it would ask what this one does.
+  bool use_direct_io() const override { return false; }
+
+  IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                  rocksdb::IODebugContext* debug) override {
+    const size_t end = filled_ + data.size();
+    const size_t whole = end / block_bytes_ * block_bytes_;
+    const size_t written = whole == end ? whole : whole + block_bytes_;
+    Reserve(written);
+    std::memcpy(buffer_.get() + filled_, data.data(), data.size());
+    std::memset(buffer_.get() + end, 0, written - end);
+    const IOStatus status =
+        target()->PositionedAppend({buffer_.get(), written}, start_, options, debug);
+    if (!status.ok()) return status;
+    start_ += whole;
+    filled_ = end - whole;
+    if (whole > 0) std::memcpy(buffer_.get(), buffer_.get() + whole, filled_);
+    return status;
+  }
+  IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                  const rocksdb::DataVerificationInfo& /*verification*/,
+                  rocksdb::IODebugContext* debug) override {
+    return Append(data, options, debug);
+  }
+  uint64_t GetFileSize(const rocksdb::IOOptions& /*options*/,
+                       rocksdb::IODebugContext* /*debug*/) override {
+    return start_ + filled_;
+  }
+  IOStatus Close(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override {
+    const IOStatus cut = target()->Truncate(start_ + filled_, options, debug);
+    const IOStatus closed = Log::Close(options, debug);
+    return cut.ok() ? closed : cut;
+  }
+
+ private:
+  // A file system's block: one that is written in part is read, or zeroed, before.
+  static constexpr size_t kPageBytes = 4096;
+
+  struct Free {
+    void operator()(char* bytes) const { std::free(bytes); }
+  };
+
+  // Room for so many bytes, whole blocks; what is filled stays.
+  void Reserve(size_t bytes) {
+    if (bytes <= capacity_) return;
+    capacity_ = std::max(bytes, 2 * capacity_);
+    std::unique_ptr<char, Free> larger(
+        static_cast<char*>(std::aligned_alloc(block_bytes_, capacity_)));
+    if (larger == nullptr) throw std::bad_alloc();
+    if (filled_ > 0) std::memcpy(larger.get(), buffer_.get(), filled_);
+    buffer_ = std::move(larger);
+  }
+
+  const size_t block_bytes_;
+  std::unique_ptr<char, Free> buffer_;  // begins with the block that is not full
+  size_t capacity_ = 0;
+  uint64_t start_ = 0;  // where in the file that block is
+  size_t filled_ = 0;   // of it
 };
 
 }  // namespace
@@ -108,9 +187,21 @@ IOStatus LogFileSystem::NewWritableFile(const std::string& path,
                                         const rocksdb::FileOptions& options,
                                         std::unique_ptr<rocksdb::FSWritableFile>* result,
                                         rocksdb::IODebugContext* debug) {
-  const IOStatus status = target()->NewWritableFile(path, options, result, debug);
-  if (!status.ok() || !NameIn(path).ends_with(".log")) return status;
-  *result = std::make_unique<Log>(std::move(*result), logs_ahead_);
+  if (!NameIn(path).ends_with(".log")) {
+    return target()->NewWritableFile(path, options, result, debug);
+  }
+  rocksdb::FileOptions direct_options = options;
+  direct_options.use_direct_writes = true;
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  if (target()->NewWritableFile(path, direct_options, &file, debug).ok()) {
+    auto log = std::make_unique<DirectLog>(std::move(file), logs_ahead_);
+    if (log->Try().ok()) {
+      *result = std::move(log);
+      return IOStatus::OK();
+    }
+  }
+  const IOStatus status = target()->NewWritableFile(path, options, &file, debug);
+  if (status.ok()) *result = std::make_unique<Log>(std::move(file), logs_ahead_);
   return status;
 }
 
