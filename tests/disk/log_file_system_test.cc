@@ -2,9 +2,10 @@
 // begins with what was synced.
 #include "service/engines/rocksdb/log_file_system.h"
 
+#include <cstdint>
+#include <memory>
 #include <random>
 #include <string>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -78,7 +79,8 @@ TEST_F(LogFileSystemTest, WhatWasSyncedOutlivesTheAppendsAfterIt) {
     for (uint64_t i = 0; i < 1 + run % 5; ++i) ASSERT_NO_FATAL_FAILURE(Append(Draw(chance)));
     ASSERT_NO_FATAL_FAILURE(Sync());
     const std::string synced = appended_;
-    for (uint64_t i = 0; i < chance() % 3; ++i) ASSERT_NO_FATAL_FAILURE(Append(Draw(chance)));
+    const uint64_t unsynced = chance() % 3;
+    for (uint64_t i = 0; i < unsynced; ++i) ASSERT_NO_FATAL_FAILURE(Append(Draw(chance)));
     disk_->CutPower(chance());
     log_.reset();
     disk_->RestorePower();
