@@ -123,7 +123,7 @@ int RunApply(Session& session, const ApplyOptions& options) {
   return rejects ? exit_status : session.Fail("cannot write " + options.reject);
 }
 
-constexpr char kFooter[] =
+constexpr char kApplyFooter[] =
     R"(Examples:
   strata apply messages.ndjson.zst --streams 4 --reject rejects.ndjson
   kcat -C -t enrollments -e -u | strata apply - --actor registrar
@@ -174,7 +174,7 @@ void AddApplyCommand(CLI::App& app, Session& session) {
       *app.add_subcommand("apply", "Apply a queue's enroll and unenroll messages from a file");
   auto options = std::make_shared<ApplyOptions>();
   AddOptions(command, *options);
-  command.footer(kFooter);
+  command.footer(kApplyFooter);
   command.callback([&session, options] {
     session.run = [&session, options] { return RunApply(session, *options); };
   });

@@ -263,7 +263,7 @@ class Editing {
                              }};
 };
 
-constexpr char kFooter[] =
+constexpr char kEditFooter[] =
     R"(Examples:
   strata edit books moby --reason 'typing error'
   EDITOR='code --wait' strata edit books moby
@@ -284,7 +284,7 @@ void AddEditCommand(CLI::App& app, Session& session) {
                    "Begin with an empty object if the document is missing or deleted");
   options->change.AddTo(command);
   options->lease.AddTo(command);
-  command.footer(kFooter);
+  command.footer(kEditFooter);
   command.callback([&session, options] {
     session.run = [&session, options] { return Editing(session, *options).Run(); };
   });

@@ -14,8 +14,6 @@ namespace {
 
 using v1::EnrollmentService;
 
-constexpr int32_t kPageSize = 500;
-
 struct MessageOptions {
   SetOptions set;
   std::string student;

@@ -309,7 +309,7 @@ int RunExport(Session& session, const ExportOptions& options) {
   return exit_status;
 }
 
-constexpr char kFooter[] =
+constexpr char kExportFooter[] =
     R"(Examples:
   strata export books > books.ndjson
   strata export books authors -o library.ndjson.zst
@@ -338,7 +338,7 @@ void AddExportCommand(CLI::App& app, Session& session) {
       ->type_name("FILE");
   command.add_flag("--full", options->full,
                    "With evidence: each version's number, commit time, request id and hashes");
-  command.footer(kFooter);
+  command.footer(kExportFooter);
   command.callback([&session, options] {
     session.run = [&session, options] { return RunExport(session, *options); };
   });

@@ -16,7 +16,7 @@ namespace {
 using v1::CollectionService;
 using v1::DocumentService;
 
-constexpr int32_t kPageSize = 200;
+constexpr int32_t kVersionsPageSize = 200;
 
 struct HistoryOptions {
   Target target;
@@ -60,7 +60,7 @@ int RunHistory(Session& session, const HistoryOptions& options) {
   table.AlignRight(0);
   int64_t printed = 0;
   while (true) {
-    request.set_page_size(options.limit.NextPageSize(printed, kPageSize));
+    request.set_page_size(options.limit.NextPageSize(printed, kVersionsPageSize));
     v1::HistoryResponse response;
     const grpc::Status status = session.Call(&DocumentService::Stub::History, request, &response);
     if (!status.ok()) return session.Refuse(status);
@@ -243,7 +243,7 @@ int RunAudit(Session& session, const AuditOptions& options) {
   table.AlignRight(4);
   int64_t printed = 0;
   while (true) {
-    request.set_page_size(options.limit.NextPageSize(printed, kPageSize));
+    request.set_page_size(options.limit.NextPageSize(printed, kVersionsPageSize));
     v1::AuditResponse response;
     const grpc::Status status = session.Call(&DocumentService::Stub::Audit, request, &response);
     if (!status.ok()) return session.Refuse(status);

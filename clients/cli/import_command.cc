@@ -107,7 +107,7 @@ int RunImport(Session& session, const ImportOptions& options) {
   return interrupted ? cancellation.exit_status() : failure.has_value() ? kExitRefused : kExitOk;
 }
 
-constexpr char kFooter[] =
+constexpr char kImportFooter[] =
     R"(Examples:
   strata import compat.ndjson.zst --strategy deltas
   zstd -dc --long=27 compat.ndjson.zst | strata import - --collection trial
@@ -153,7 +153,7 @@ void AddImportCommand(CLI::App& app, Session& session) {
       .add_option("--retry-for", options->retry_for,
                   "How long a line is tried again; 60s unless given")
       ->type_name("TIME");
-  command.footer(kFooter);
+  command.footer(kImportFooter);
   command.callback([&session, options] {
     session.run = [&session, options] { return RunImport(session, *options); };
   });

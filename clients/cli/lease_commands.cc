@@ -12,8 +12,6 @@ namespace {
 
 using v1::LeaseService;
 
-constexpr int32_t kPageSize = 500;
-
 // "900", "900, event 3"; "-" for none.
 std::string PlaceCell(const v1::Lease& lease) {
   if (lease.position() == 0) return "-";
@@ -185,7 +183,7 @@ void AddGet(CLI::App& parent, Session& session) {
   });
 }
 
-int RunList(Session& session, const std::string& prefix) {
+int RunListLeases(Session& session, const std::string& prefix) {
   v1::ListLeasesRequest request;
   request.set_prefix(prefix);
   request.set_page_size(kPageSize);
@@ -207,12 +205,12 @@ int RunList(Session& session, const std::string& prefix) {
   return kExitOk;
 }
 
-void AddList(CLI::App& parent, Session& session) {
+void AddListLeases(CLI::App& parent, Session& session) {
   CLI::App& command = *parent.add_subcommand("list", "List leases");
   auto prefix = std::make_shared<std::string>();
   command.add_option("PREFIX", *prefix, "Only those whose names begin so");
   command.callback([&session, prefix] {
-    session.run = [&session, prefix] { return RunList(session, *prefix); };
+    session.run = [&session, prefix] { return RunListLeases(session, *prefix); };
   });
 }
 
@@ -226,7 +224,7 @@ void AddLeaseCommands(CLI::App& app, Session& session) {
   AddRenew(command, session);
   AddRelease(command, session);
   AddGet(command, session);
-  AddList(command, session);
+  AddListLeases(command, session);
   command.footer(
       "Examples:\n"
       "  export STRATA_LEASE=$(strata lease acquire nightly worker-1 --ttl 30s)\n"

@@ -490,7 +490,7 @@ void AddReplay(CLI::App& app, Session& session) {
   });
 }
 
-void AddPurge(CLI::App& app, Session& session) {
+void AddPurgeQueue(CLI::App& app, Session& session) {
   CLI::App& command = *app.add_subcommand("purge", "Remove messages for good");
   auto options = std::make_shared<ManyOptions>();
   AddManyOptions(command, *options, "scheduled, ready, reserved, waiting, dead or finished");
@@ -520,7 +520,7 @@ void AddMessageCommands(CLI::App& app, Session& session) {
   AddMove(app, session);
   AddMessages(app, session);
   AddReplay(app, session);
-  AddPurge(app, session);
+  AddPurgeQueue(app, session);
 }
 
 }  // namespace strata::cli

@@ -177,6 +177,9 @@ struct PreconditionOptions {
 // For options that take a whole number: from `least` to `most`, in decimal digits.
 CLI::Validator WholeNumber(int64_t least, int64_t most = std::numeric_limits<int64_t>::max());
 
+// How many items of a listing are asked for in one call.
+inline constexpr int32_t kPageSize = 500;
+
 // A limit on how many lines are printed; 0: all.
 struct LimitOption {
   int64_t limit = 0;

@@ -15,7 +15,6 @@ namespace strata::cli {
 template <typename Response, typename Request, typename Method, typename Items, typename Add>
 int PrintPages(Session& session, Request& request, Method method, const LimitOption& limit,
                Table table, const Items& items, const Add& add) {
-  constexpr int32_t kPageSize = 500;
   int64_t printed = 0;
   do {
     request.set_page_size(limit.NextPageSize(printed, kPageSize));

@@ -147,7 +147,7 @@ int RunPushLines(Session& session, const PushOptions& options) {
   return failure.has_value() || counts.rejected() > 0 ? kExitRefused : kExitOk;
 }
 
-constexpr char kFooter[] =
+constexpr char kPushFooter[] =
     R"(Examples:
   strata push mails '{"to": "ann"}' --delay 10m --request-id welcome-ann
   strata push changes @messages.ndjson.zst --lines
@@ -201,7 +201,7 @@ void AddPushCommand(CLI::App& app, Session& session) {
   CLI::App& command = *app.add_subcommand("push", "Push a message into a queue, or a file of them");
   auto options = std::make_shared<PushOptions>();
   AddOptions(command, *options);
-  command.footer(std::string(kFooter) + "\n" + kTimesHelp);
+  command.footer(std::string(kPushFooter) + "\n" + kTimesHelp);
   command.callback([&session, options] {
     session.run = [&session, options] {
       return options->lines ? RunPushLines(session, *options) : RunPushOne(session, *options);

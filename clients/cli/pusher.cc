@@ -21,9 +21,9 @@ namespace {
 
 using Clock = client::Repetition::Clock;
 
-constexpr size_t kBatchMessages = 100;
+constexpr size_t kCallMessagesMax = 100;
 // Of payloads, in one call; one that is larger goes alone.
-constexpr size_t kBatchBytes = size_t{2} << 20;
+constexpr size_t kCallBytesMax = size_t{2} << 20;
 constexpr size_t kHeldMessages = 4096;
 constexpr size_t kHeldBytes = size_t{32} << 20;
 
@@ -142,9 +142,9 @@ class Pusher {
     changed_.wait(lock, [&] { return failure_.has_value() || at_end_ || !waiting_.empty(); });
     Batch batch;
     size_t bytes = 0;
-    while (!failure_.has_value() && !waiting_.empty() && batch.size() < kBatchMessages) {
+    while (!failure_.has_value() && !waiting_.empty() && batch.size() < kCallMessagesMax) {
       const size_t more = waiting_.front().text.size();
-      if (!batch.empty() && bytes + more > kBatchBytes) break;
+      if (!batch.empty() && bytes + more > kCallBytesMax) break;
       bytes += more;
       batch.push_back(std::move(waiting_.front()));
       waiting_.pop_front();

@@ -16,8 +16,6 @@ namespace {
 
 using v1::QueueService;
 
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
-
 // An option for each setting. What was given goes into an update's mask.
 struct SettingsOptions {
   std::string timeout;

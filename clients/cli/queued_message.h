@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "clients/cli/render.h"
 #include "strata/v1/queue_service.pb.h"
+#include "strata/v1/transaction_service.pb.h"
 
 namespace CLI {
 class App;

@@ -14,7 +14,6 @@ namespace {
 using v1::DocumentService;
 
 constexpr int kBatchMax = 1000;
-constexpr int32_t kPageSize = 500;
 
 struct GetOptions {
   std::string collection;

@@ -25,6 +25,9 @@ class Palette {
   bool on_;
 };
 
+// What a cell says where there is nothing to say: "-".
+inline std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
+
 // Aligned columns that are printed page by page: memory is that of one page. Columns grow with the
 // widest cell so far and never shrink, so later pages stay readable beneath the first.
 class Table {

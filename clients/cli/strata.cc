@@ -11,7 +11,7 @@
 namespace strata::cli {
 namespace {
 
-constexpr char kFooter[] =
+constexpr char kProgramFooter[] =
     R"(Examples:
   strata create books moby '{"title": "Moby Dick", "stock": 3}' --reason catalogue
   strata update books moby --set /stock=2 --if-version 1 --reason sold
@@ -146,7 +146,7 @@ void AddCommands(CLI::App& app, Session& session) {
   app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.fallthrough();
-  app.footer(kFooter);
+  app.footer(kProgramFooter);
   AddGlobalOptions(app, session);
   AddWriteCommands(app, session);
   AddEditCommand(app, session);

@@ -14,10 +14,6 @@ namespace {
 
 using v1::FeedService;
 
-constexpr int32_t kPageSize = 500;
-
-std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
-
 Table SubscriptionTable(const Session& session) {
   Table table({"NAME", "COLLECTIONS", "PARTITIONS", "BEGAN BEHIND", "MADE"}, session.palette());
   table.AlignRight(2);
@@ -224,7 +220,7 @@ int RunPages(Session& session, Request& request, Method method, Items items, Tab
   return kExitOk;
 }
 
-int RunList(Session& session, const std::string& prefix) {
+int RunListSubscriptions(Session& session, const std::string& prefix) {
   using Items = const google::protobuf::RepeatedPtrField<v1::Subscription>& (
       v1::ListSubscriptionsResponse::*)() const;
   v1::ListSubscriptionsRequest request;
@@ -235,12 +231,12 @@ int RunList(Session& session, const std::string& prefix) {
       AddSubscription);
 }
 
-void AddList(CLI::App& parent, Session& session) {
+void AddListSubscriptions(CLI::App& parent, Session& session) {
   CLI::App& command = *parent.add_subcommand("list", "List subscriptions");
   auto prefix = std::make_shared<std::string>();
   command.add_option("PREFIX", *prefix, "Only those whose names begin so");
   command.callback([&session, prefix] {
-    session.run = [&session, prefix] { return RunList(session, *prefix); };
+    session.run = [&session, prefix] { return RunListSubscriptions(session, *prefix); };
   });
 }
 
@@ -312,7 +308,7 @@ void AddSubscriptionCommands(CLI::App& app, Session& session) {
   AddCreate(command, session);
   AddAbout(command, session, "get", "Print how far a subscription has come, and who consumes it",
            RunGet);
-  AddList(command, session);
+  AddListSubscriptions(command, session);
   AddAbout(command, session, "delete", "Delete a subscription, with its places", RunDelete);
   AddAbout(command, session, "parked", "List the documents whose event failed too often",
            RunParked);

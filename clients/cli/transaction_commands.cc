@@ -16,8 +16,6 @@ namespace {
 
 using v1::TransactionService;
 
-constexpr int32_t kPageSize = 500;
-
 // "updated accounts a, version 3", a line a write.
 std::string ResultLine(const v1::Write& write, const v1::CommitResult& result, bool validate_only) {
   std::string line;
