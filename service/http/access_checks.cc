@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
+#include "schemas/base/strings.h"
+
 namespace strata::http {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 bool IsPort(std::string_view text) {
   return !text.empty() && text.size() <= 5 &&
@@ -39,17 +34,17 @@ std::optional<std::string_view> NameOfHost(std::string_view host) {
 
 HostNames::HostNames(std::string_view listen, bool loopback,
                      const std::vector<std::string>& names) {
-  if (const auto name = NameOfHost(listen)) names_.push_back(Lower(*name));
+  if (const auto name = NameOfHost(listen)) names_.push_back(absl::AsciiStrToLower(ToAbsl(*name)));
   if (loopback) {
     for (const char* const name : {"localhost", "127.0.0.1", "[::1]"}) names_.emplace_back(name);
   }
-  for (const std::string& name : names) names_.push_back(Lower(name));
+  for (const std::string& name : names) names_.push_back(absl::AsciiStrToLower(name));
 }
 
 bool HostNames::Has(std::string_view host, std::string_view own_address) const {
   const auto name = NameOfHost(host);
   if (!name) return false;
-  const std::string lower = Lower(*name);
+  const std::string lower = absl::AsciiStrToLower(ToAbsl(*name));
   return lower == own_address || std::find(names_.begin(), names_.end(), lower) != names_.end();
 }
 
@@ -61,9 +56,9 @@ std::optional<Refusal> CheckOrigin(const RequestHead& head, bool encrypted, bool
       return FromElsewhere("Sec-Fetch-Site is neither same-origin nor none");
     }
   }
-  const std::string host = Lower(head.host);
+  const std::string host = absl::AsciiStrToLower(head.host);
   for (const std::string_view origin : head.headers.All("origin")) {
-    const std::string lower = Lower(origin);
+    const std::string lower = absl::AsciiStrToLower(ToAbsl(origin));
     // Where this port does not speak TLS, a proxy in front of it may.
     if (lower == "https://" + host || (!encrypted && lower == "http://" + host)) continue;
     return FromElsewhere("its Origin is not this port");

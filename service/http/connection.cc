@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "schemas/base/error.h"
 #include "schemas/base/strings.h"
 #include "service/http/connect_protocol.h"
@@ -64,17 +65,9 @@ Answer Refuse(const Refusal& refusal) {
   return {.status = refusal.status, .body = ErrorJson(refusal.code, refusal.message)};
 }
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 // "application/json; charset=utf-8" without its blanks. Nothing: another type, or another charset.
 std::optional<Encoding> EncodingOf(std::string_view content_type) {
-  std::string type = Lower(content_type);
+  std::string type = absl::AsciiStrToLower(ToAbsl(content_type));
   std::erase_if(type, [](char c) { return c == ' ' || c == '\t' || c == '"'; });
   for (const bool stream : {false, true}) {
     for (const bool json : {true, false}) {
@@ -351,7 +344,7 @@ class Connection final : private httplib::Server {
     const char* const coding = stream ? "connect-content-encoding" : "content-encoding";
     for (const char* const name : {"content-encoding", coding}) {
       const auto value = head.headers.Find(name);
-      if (value && Lower(*value) != "identity") {
+      if (value && absl::AsciiStrToLower(ToAbsl(*value)) != "identity") {
         return Refuse(
             {415, "invalid_argument",
              "requests are taken as they are, not compressed (" + std::string(name) + ")"});
@@ -518,7 +511,7 @@ class Connection final : private httplib::Server {
             wire_.StartWaiting();
             return sink.write(bytes.data(), bytes.size()) && wire_.Flush();
           };
-          // The head first, so that whoever watches knows that it does.
+          // The head first: it may be long before there is a message.
           if (!wire_.Flush() || !stream(send)) return false;
           sink.done();
           return true;
@@ -537,7 +530,7 @@ class Connection final : private httplib::Server {
 
   static bool ClosesAfter(const RequestHead& head) {
     for (const std::string_view value : head.headers.All("connection")) {
-      if (Lower(value).find("close") != std::string::npos) return true;
+      if (absl::AsciiStrToLower(ToAbsl(value)).find("close") != std::string::npos) return true;
     }
     return false;
   }

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "absl/strings/ascii.h"
+#include "schemas/base/strings.h"
+
 namespace strata::http {
 namespace {
 
-constexpr std::string_view kLineEnd = "\r\n";
 constexpr size_t kLengthDigitsMax = 18;
 
 bool IsTokenByte(char c) {
@@ -26,14 +28,6 @@ std::string_view WithoutBlanks(std::string_view text) {
   const size_t begin = text.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
 }
 
 // Without its end, which is taken off `rest`.
@@ -72,7 +66,8 @@ std::optional<BadHead> ParseField(std::string_view line, Headers& headers) {
   if (colon == std::string_view::npos || !IsToken(line.substr(0, colon))) {
     return BadHead{400, "a header is not NAME: VALUE, without a blank before the colon"};
   }
-  headers.Add(Lower(line.substr(0, colon)), std::string(WithoutBlanks(line.substr(colon + 1))));
+  headers.Add(absl::AsciiStrToLower(ToAbsl(line.substr(0, colon))),
+              std::string(WithoutBlanks(line.substr(colon + 1))));
   return std::nullopt;
 }
 
@@ -86,7 +81,7 @@ std::optional<BadHead> ParseFraming(RequestHead& head) {
                    "or Transfer-Encoding: chunked"};
   }
   if (!codings.empty()) {
-    if (Lower(codings.front()) != "chunked") {
+    if (absl::AsciiStrToLower(ToAbsl(codings.front())) != "chunked") {
       return BadHead{501, "Transfer-Encoding may only be chunked"};
     }
     head.chunked = true;
@@ -109,7 +104,8 @@ std::optional<BadHead> ParseRest(RequestHead& head) {
   if (std::optional<BadHead> bad = ParseFraming(head)) return bad;
   const std::vector<std::string_view> expectations = head.headers.All("expect");
   if (expectations.empty()) return std::nullopt;
-  if (expectations.size() > 1 || Lower(expectations.front()) != "100-continue") {
+  if (expectations.size() > 1 ||
+      absl::AsciiStrToLower(ToAbsl(expectations.front())) != "100-continue") {
     return BadHead{417, "Expect may only be 100-continue"};
   }
   head.expects_continue = true;

@@ -12,6 +12,8 @@
 
 namespace strata::http {
 
+inline constexpr std::string_view kLineEnd = "\r\n";
+
 // Names are in lower case, in the order in which they came; values without blanks around.
 class Headers {
  public:

@@ -8,8 +8,6 @@ namespace strata::http {
 namespace {
 
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
-constexpr std::string_view kLineEnd = "\r\n";
-constexpr size_t kReadBytes = size_t{16} << 10;
 // A chunk's length in hexadecimal digits; nothing may stand behind it.
 constexpr size_t kChunkLineBytesMax = 8;
 
@@ -68,7 +66,8 @@ std::variant<RequestHead, Refusal, RequestReader::Nothing> RequestReader::ReadHe
                          std::to_string(limits_.head_bytes_max) + " bytes"};
     }
     if (end != std::string::npos) break;
-    const Socket::Ended ended = socket_.Read(arrived_, kReadBytes, begun ? deadline_ : begin_by);
+    const Socket::Ended ended =
+        socket_.Read(arrived_, Socket::kReadBytesMax, begun ? deadline_ : begin_by);
     if (ended == Socket::Ended::kByDeadline && begun) return TooSlow(limits_.request);
     if (ended != Socket::Ended::kNo) return Nothing();
     if (!std::exchange(begun, true)) deadline_ = Clock::now() + limits_.request;
@@ -101,7 +100,7 @@ std::variant<std::string, Refusal> RequestReader::ReadBody(const RequestHead& he
 
 std::optional<Refusal> RequestReader::Await(size_t size) {
   while (arrived_.size() < size) {
-    switch (socket_.Read(arrived_, kReadBytes, deadline_)) {
+    switch (socket_.Read(arrived_, Socket::kReadBytesMax, deadline_)) {
       case Socket::Ended::kNo:
         break;
       case Socket::Ended::kByPeer:

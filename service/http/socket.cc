@@ -16,8 +16,6 @@
 namespace strata::http {
 namespace {
 
-constexpr size_t kReadBytes = size_t{16} << 10;
-
 struct Ends {
   std::string address;  // "10.0.0.7", "::1"
   bool v6 = false;
@@ -109,7 +107,7 @@ bool Socket::ShakeHands(Clock::time_point deadline) {
 }
 
 Socket::Ended Socket::Read(std::string& to, size_t size, Clock::time_point deadline) {
-  std::array<char, kReadBytes> bytes;
+  std::array<char, kReadBytesMax> bytes;
   size = std::min(size, bytes.size());
   for (;;) {
     Ended ended = Ended::kNo;
@@ -173,7 +171,7 @@ void Socket::Linger(size_t size, Clock::time_point deadline) {
   if (ssl_ != nullptr) SSL_shutdown(ssl_.get());
   ERR_clear_error();
   shutdown(descriptor_, SHUT_WR);
-  std::array<char, kReadBytes> bytes;
+  std::array<char, kReadBytesMax> bytes;
   while (size > 0) {
     const ssize_t count = recv(descriptor_, bytes.data(), std::min(size, bytes.size()), 0);
     if (count > 0) {

@@ -25,7 +25,8 @@ class Socket {
   bool ShakeHands(Clock::time_point deadline);
 
   enum class Ended { kNo, kByPeer, kByDeadline };
-  // Appends what has arrived, at most `size` bytes; waits for some.
+  static constexpr size_t kReadBytesMax = size_t{16} << 10;
+  // Appends what has arrived, at most `size` bytes and kReadBytesMax; waits for some.
   Ended Read(std::string& to, size_t size, Clock::time_point deadline);
   // Until the kernel has taken everything.
   Ended Write(std::string_view bytes, Clock::time_point deadline);

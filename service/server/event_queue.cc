@@ -49,8 +49,6 @@ CallInfo::Time ToSteady(gpr_timespec deadline) {
                         std::chrono::nanoseconds(steady.tv_nsec));
 }
 
-std::string_view ToStd(grpc::string_ref text) { return {text.data(), text.size()}; }
-
 }  // namespace
 
 int RawService::Add(const char* path, bool stream) {
@@ -70,7 +68,7 @@ Recognized EventQueue::Describe(const Endpoint& endpoint, const grpc::ServerCont
   // Each costs something with every call.
   if (state_->parts.access.reads_tokens()) {
     const auto [first, last] = context.client_metadata().equal_range("authorization");
-    for (auto it = first; it != last; ++it) credentials.authorization.push_back(ToStd(it->second));
+    for (auto it = first; it != last; ++it) credentials.authorization.push_back(ToView(it->second));
   }
   std::shared_ptr<const grpc::AuthContext> connection;
   if (std::optional<Introduced> introduced =
@@ -83,11 +81,11 @@ Recognized EventQueue::Describe(const Endpoint& endpoint, const grpc::ServerCont
     connection = context.auth_context();
     for (const grpc::string_ref& uri :
          connection->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
-      credentials.uris.push_back(ToStd(uri));
+      credentials.uris.push_back(ToView(uri));
     }
     for (const grpc::string_ref& dns :
          connection->FindPropertyValues(GRPC_PEER_DNS_PROPERTY_NAME)) {
-      credentials.dns_names.push_back(ToStd(dns));
+      credentials.dns_names.push_back(ToView(dns));
     }
   }
   Recognized recognized = callers_seen_.Of(info.peer, credentials);

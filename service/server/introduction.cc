@@ -12,8 +12,6 @@ constexpr char kAccess[] = "strata-port-access";
 constexpr std::string_view kAll = "all";
 constexpr std::string_view kRead = "read";
 
-std::string_view ToStd(grpc::string_ref text) { return {text.data(), text.size()}; }
-
 // In a time that tells nothing of how much of it is right.
 bool IsKey(std::string_view said, std::string_view key) {
   if (key.empty() || said.size() != key.size()) return false;
@@ -45,14 +43,14 @@ std::optional<Introduced> IntroducedBy(const grpc::ServerContext& context, std::
   if (IsOfNetwork(peer)) return std::nullopt;
   const auto& metadata = context.client_metadata();
   const auto said = metadata.find(kKey);
-  if (said == metadata.end() || !IsKey(ToStd(said->second), key)) return std::nullopt;
+  if (said == metadata.end() || !IsKey(ToView(said->second), key)) return std::nullopt;
   Introduced introduced;
   introduced.reads_only = true;
   for (const auto& [name, value] : metadata) {
-    if (name == kPeer) introduced.peer = ToStd(value);
-    if (name == kUri) introduced.uris.push_back(ToStd(value));
-    if (name == kDns) introduced.dns_names.push_back(ToStd(value));
-    if (name == kAccess) introduced.reads_only = ToStd(value) != kAll;
+    if (name == kPeer) introduced.peer = ToView(value);
+    if (name == kUri) introduced.uris.push_back(ToView(value));
+    if (name == kDns) introduced.dns_names.push_back(ToView(value));
+    if (name == kAccess) introduced.reads_only = ToView(value) != kAll;
   }
   return introduced;
 }

@@ -5,6 +5,7 @@
 
 #include <grpcpp/client_context.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/string_ref.h>
 
 #include <optional>
 #include <string>
@@ -12,6 +13,9 @@
 #include <vector>
 
 namespace strata::server {
+
+// Of what a call's context holds, as long as it lives.
+inline std::string_view ToView(grpc::string_ref text) { return {text.data(), text.size()}; }
 
 // One caller of a port.
 struct Introduction {

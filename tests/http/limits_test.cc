@@ -91,7 +91,8 @@ std::list<HttpClient> Watches(HttpWorld& world, int count) {
   std::list<HttpClient> watches;
   for (int i = 0; i < count; ++i) {
     watches.emplace_back(world.port());
-    watches.back().Send(PostStream(kWatch, R"({"bookmark_interval": "1s"})"));
+    // From the beginning: a watch from now on may begin after its head has come.
+    watches.back().Send(PostStream(kWatch, R"({"after_position": 0, "bookmark_interval": "1s"})"));
     EXPECT_EQ(watches.back().ReadHead().status, 200) << i;
   }
   return watches;
