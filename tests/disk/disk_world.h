@@ -1,8 +1,6 @@
 // A store over a FaultFileSystem, with the model of what it must hold.
 #pragma once
 
-#include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "tests/disk/stored_commits.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/volume.h"
 
 namespace strata::engines::rocks {
 
@@ -43,17 +42,7 @@ struct DiskWorld {
   std::unique_ptr<RocksDbStore> store;
 };
 
-// A sanitizer makes all this several times as slow: there, one in so many.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr int64_t kOneIn = 8;
-#else
-inline constexpr int64_t kOneIn = 1;
-#endif
-
-// A number of the environment, or `otherwise`.
-inline int64_t Volume(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::strtoll(text, nullptr, 10) : otherwise / kOneIn;
-}
+using test_support::kOneIn;
+using test_support::Volume;
 
 }  // namespace strata::engines::rocks

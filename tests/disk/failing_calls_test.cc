@@ -74,6 +74,8 @@ bool FailAt(const Failure& failure, int64_t call) {
   DiskWorld world(StoredCommits(2000));
   // Its own thread would make the calls come in another order each time.
   world.options.beacon_behind_max = std::chrono::hours(1);
+  // It goes on after what had no room while the store lives.
+  world.options.disk_look_interval = std::chrono::milliseconds(1);
   std::atomic<int64_t> calls = 0;
   world.files->SetFault([&](const Call& each) {
     if (each.kind != failure.kind) return rocksdb::IOStatus::OK();

@@ -33,12 +33,8 @@ std::map<std::string, TableBytes> BackgroundWrites::Written() const {
 
 void BackgroundWrites::OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/,
                                             rocksdb::Status /*error*/, bool* auto_recovery) {
-  if (!recovers_) *auto_recovery = false;
-  recovering_ = *auto_recovery;
-}
-
-void BackgroundWrites::OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& /*info*/) {
-  recovering_ = false;
+  *auto_recovery = false;
+  if (resumes_) awaits_room_ = true;
 }
 
 void BackgroundWrites::OnCompactionBegin(rocksdb::DB* /*database*/,

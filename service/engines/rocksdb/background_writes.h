@@ -43,15 +43,19 @@ class BackgroundWrites final : public rocksdb::EventListener {
   // `free_bytes` that there are; to be said again whenever that changes. Never said: all are begun.
   void Limit(uint64_t free_bytes, uint64_t kept_bytes);
 
-  // RocksDB waits for room to go on after a background write for which there was none. Meanwhile no
-  // keyspace may be made, and none may it go on from once one could not be made: both end in an
-  // assertion (db_impl.cc, ResumeImpl of 7.8: the list of its files is not as it takes it to be).
-  bool recovering() const { return recovering_; }
-  void RecoverNoMore() { recovers_ = false; }
+  // There was no room for a background write: if it was a flush, RocksDB takes no more writes until
+  // it is resumed; if it was a compaction, it asks for room before the next. It is not left to
+  // resume itself: it does so on a thread of its own, and closing waits for ever for one that ends
+  // as closing begins (error_handler.cc of 7.8: an error that does not end writes is cleared
+  // without waking whoever waits for that).
+  bool awaits_room() const { return awaits_room_; }
+  // As it is resumed, so that what stops it anew is not missed; and true if that failed.
+  void SetAwaitsRoom(bool awaits) { awaits_room_ = awaits; }
+  // From now on it is not to be resumed.
+  void ResumeNoMore() { resumes_ = awaits_room_ = false; }
 
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason reason, rocksdb::Status error,
                             bool* auto_recovery) override;
-  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
   void OnCompactionBegin(rocksdb::DB* database, const rocksdb::CompactionJobInfo& job) override;
   void OnTableFileCreated(const rocksdb::TableFileCreationInfo& table) override;
   void OnCompactionCompleted(rocksdb::DB* database, const rocksdb::CompactionJobInfo& job) override;
@@ -62,8 +66,8 @@ class BackgroundWrites final : public rocksdb::EventListener {
   const std::shared_ptr<rocksdb::SstFileManager> table_files_;
   const std::shared_ptr<rocksdb::WriteBufferManager> memory_;
   std::atomic<uint64_t> compactions_bytes_ = 0;  // of all jobs
-  std::atomic<bool> recovering_ = false;
-  std::atomic<bool> recovers_ = true;
+  std::atomic<bool> awaits_room_ = false;
+  std::atomic<bool> resumes_ = true;
 
   mutable std::mutex mutex_;  // guards what follows
   std::map<int, uint64_t> bytes_by_job_;

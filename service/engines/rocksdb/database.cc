@@ -96,14 +96,16 @@ rocksdb::Status Database::OpenWith(const RocksDbOptions& options, WalMode mode, 
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, DefaultOptions(cache_));
   std::vector<Keyspace> opened;
+  std::vector<Keyspace> missing;
   for (const Keyspace keyspace : store::kAllKeyspaces) {
-    const std::string name(store::KeyspaceName(keyspace));
-    // One that a database of an earlier build lacks is made, but not by who only looks, and not
-    // before it is used where that build is to find its way back.
-    const bool left_out = read_only || store::TraitsOf(keyspace).made_when_used;
-    if (left_out && !families_found_.contains(name)) continue;
-    families.emplace_back(name, KeyspaceOptions(keyspace, cache_, &expiry_));
-    opened.push_back(keyspace);
+    if (families_found_.contains(store::KeyspaceName(keyspace))) {
+      families.push_back(FamilyOf(keyspace));
+      opened.push_back(keyspace);
+    } else if (!read_only && !store::TraitsOf(keyspace).made_when_used) {
+      // A database of an earlier build lacks it. Who only looks makes none, and none is made before
+      // it is used where that build is to find its way back.
+      missing.push_back(keyspace);
+    }
   }
   rocksdb::DBOptions database_options = DatabaseOptions(env_.get(), cache_, options.open_files_max);
   database_options.wal_recovery_mode = mode;
@@ -115,7 +117,7 @@ rocksdb::Status Database::OpenWith(const RocksDbOptions& options, WalMode mode, 
   }
   rocksdb::DB* db = nullptr;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  const rocksdb::Status status =
+  rocksdb::Status status =
       read_only ? rocksdb::DB::OpenForReadOnly(database_options, options.directory, families,
                                                &handles, &db)
                 : rocksdb::DB::Open(database_options, options.directory, families, &handles, &db);
@@ -123,27 +125,52 @@ rocksdb::Status Database::OpenWith(const RocksDbOptions& options, WalMode mode, 
   db_.reset(db);
   default_family_ = handles.front();
   for (size_t i = 0; i < opened.size(); ++i) keyspaces_.Set(opened[i], handles[i + 1]);
+  status = MakeKeyspaces(missing);
+  if (!status.ok()) CloseFiles();
   return status;
 }
 
+rocksdb::ColumnFamilyDescriptor Database::FamilyOf(Keyspace keyspace) const {
+  return {std::string(store::KeyspaceName(keyspace)), KeyspaceOptions(keyspace, cache_, &expiry_)};
+}
+
+rocksdb::Status Database::MakeKeyspaces(std::span<const Keyspace> keyspaces) {
+  if (keyspaces.empty()) return rocksdb::Status::OK();
+  const std::lock_guard lock(making_or_resuming_);
+  if (background_writes_->awaits_room()) {
+    return rocksdb::Status::NoSpace("no keyspace is made before there is room again");
+  }
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (const Keyspace keyspace : keyspaces) families.push_back(FamilyOf(keyspace));
+  std::vector<rocksdb::ColumnFamilyHandle*> made;
+  rocksdb::Status status = db_->CreateColumnFamilies(families, &made);
+  // Some may stand, and then are to be closed, although what comes after them failed.
+  for (size_t i = 0; i < made.size(); ++i) keyspaces_.Set(keyspaces[i], made[i]);
+  if (!status.ok()) background_writes_->ResumeNoMore();
+  return status;
+}
+
+void Database::Resume() {
+  const std::lock_guard lock(making_or_resuming_);
+  if (!background_writes_->awaits_room()) return;
+  background_writes_->SetAwaitsRoom(false);
+  const rocksdb::Status status = db_->Resume();
+  if (!status.ok()) background_writes_->SetAwaitsRoom(true);
+  Log(status.ok() ? LogLevel::kInfo : LogLevel::kWarning,
+      status.ok() ? "rocksdb goes on after a background write that had no room"
+                  : "rocksdb does not go on yet after a background write that had no room",
+      {{"status", status.ToString()}});
+}
+
 rocksdb::Status Database::MakeKeyspacesFor(const store::WriteBatch& batch) {
+  std::vector<Keyspace> missing;
   for (const store::Write& write : batch.writes()) {
     if (write.kind != store::WriteKind::kPut || keyspace(write.keyspace) != nullptr) continue;
-    if (background_writes_->recovering()) {
-      return rocksdb::Status::NoSpace("no keyspace is made before there is room again");
-    }
-    rocksdb::ColumnFamilyHandle* made = nullptr;
-    rocksdb::Status status =
-        db_->CreateColumnFamily(KeyspaceOptions(write.keyspace, cache_, &expiry_),
-                                std::string(store::KeyspaceName(write.keyspace)), &made);
-    // It may stand, and then is to be closed, although what comes after it failed.
-    if (made != nullptr) keyspaces_.Set(write.keyspace, made);
-    if (!status.ok()) {
-      background_writes_->RecoverNoMore();
-      return status;
+    if (std::ranges::find(missing, write.keyspace) == missing.end()) {
+      missing.push_back(write.keyspace);
     }
   }
-  return rocksdb::Status::OK();
+  return MakeKeyspaces(missing);
 }
 
 // Of all that is made: "default" and the keyspaces.

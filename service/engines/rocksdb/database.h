@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +65,8 @@ class Database {
   void ResizeBlockCache(size_t bytes) { cache_->SetCapacity(bytes); }
   // Begins to write what memory holds into tables.
   void BeginFlush();
+  // Goes on after a background write for which there was no room, if there was one.
+  void Resume();
   // What the beacon may vouch for when the commits up to `position` are durable. On one thread.
   Durable DurableAt(store::CommitPosition position);
 
@@ -78,6 +82,10 @@ class Database {
   absl::Status OpenFiles(const RocksDbOptions& options);
   // REQUIRES: CheckKeyspaces went before.
   rocksdb::Status OpenWith(const RocksDbOptions& options, WalMode mode, bool read_only);
+  rocksdb::ColumnFamilyDescriptor FamilyOf(store::Keyspace keyspace) const;
+  // Those that the database lacks, at once: after each call RocksDB writes down the options of all
+  // that there is and reads them back, which takes longer than the rest. Not while it awaits room.
+  rocksdb::Status MakeKeyspaces(std::span<const store::Keyspace> keyspaces);
   absl::Status CheckTornTail(const RocksDbOptions& options);
   absl::Status CheckReached(store::CommitPosition position) const;
   absl::Status ReplaceLostBeacon(const RocksDbOptions& options);
@@ -98,6 +106,9 @@ class Database {
   std::shared_ptr<rocksdb::Cache> cache_;
   std::shared_ptr<BackgroundWrites> background_writes_;  // of db_, if that is open for writing
   std::unique_ptr<rocksdb::DB> db_;
+  // RocksDB asserts that its files are as it left them when it is resumed (db_impl.cc, ResumeImpl
+  // of 7.8), so no keyspace is made meanwhile, nor is it resumed once one could not be made.
+  std::mutex making_or_resuming_;
   std::set<std::string, std::less<>> families_found_;  // in the database, before it was opened
   rocksdb::ColumnFamilyHandle* default_family_ = nullptr;
   KeyspaceHandles keyspaces_;

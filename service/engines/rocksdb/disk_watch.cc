@@ -16,7 +16,8 @@ using observability::LogLevel;
 
 // Between two attempts to make a ballast that could not be made.
 constexpr int kLooksBetweenAttempts = 60;
-// A flush takes a while, and to ask again makes more of it.
+// A flush takes a while, and to ask again makes more of it; so does what is begun anew when RocksDB
+// goes on.
 constexpr int kLooksBetweenFlushes = 5;
 constexpr uint64_t kWorthAFlush = uint64_t{8} << 20;
 constexpr uint64_t kFlushMargin = uint64_t{32} << 20;
@@ -32,23 +33,23 @@ absl::StatusOr<std::unique_ptr<DiskWatch>> DiskWatch::Start(const RocksDbOptions
                                                             const DataDirectory& directory,
                                                             LogFileSystem& files,
                                                             BackgroundWrites& background,
-                                                            Flush flush) {
+                                                            Actions actions) {
   uint64_t reserve = options.disk_reserve_bytes.value_or(0);
   if (!options.disk_reserve_bytes) {
     ASSIGN_OR_RETURN(const DiskSpace space, SourceOf(options)());
     reserve = DefaultReserve(space.total_bytes);
   }
   return std::unique_ptr<DiskWatch>(
-      new DiskWatch(options, reserve, directory, files, background, std::move(flush)));
+      new DiskWatch(options, reserve, directory, files, background, std::move(actions)));
 }
 
 DiskWatch::DiskWatch(const RocksDbOptions& options, uint64_t reserve_bytes,
                      const DataDirectory& directory, LogFileSystem& files,
-                     BackgroundWrites& background, Flush flush)
+                     BackgroundWrites& background, Actions actions)
     : directory_(directory),
       files_(files),
       background_(background),
-      flush_(std::move(flush)),
+      actions_(std::move(actions)),
       space_(SourceOf(options)),
       interval_(options.disk_look_interval),
       ballast_(options.directory, options.ballast_bytes),
@@ -98,8 +99,9 @@ void DiskWatch::Run() {
 
 void DiskWatch::Look() {
   LookAtDirectory();
-  guard_.Look();
   const absl::StatusOr<DiskSpace> space = space_();
+  if (space.ok()) LookAtStop(*space);
+  guard_.Look();
   if (!space.ok()) return;
   const uint64_t reserve = guard_.reserve_bytes();
   if (reserve > 0) {
@@ -131,7 +133,15 @@ void DiskWatch::LookAtMemory(const DiskSpace& space) {
   const uint64_t near = guard_.reserve_bytes() + background_.Outstanding() + kFlushMargin;
   if (memory < kWorthAFlush || memory > space.free_bytes || space.free_bytes > near) return;
   looks_since_flush_ = 0;
-  flush_();
+  actions_.flush();
+}
+
+// Before the guard takes writes again: one that comes while RocksDB takes none is the last.
+void DiskWatch::LookAtStop(const DiskSpace& space) {
+  if (++looks_since_resume_ < kLooksBetweenFlushes || !background_.awaits_room()) return;
+  if (space.free_bytes < background_.Outstanding() + kFlushMargin) return;
+  looks_since_resume_ = 0;
+  actions_.resume();
 }
 
 // Makes the ballast where there is room for it and for twice the reserve: it must not end writes.

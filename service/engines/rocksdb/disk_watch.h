@@ -27,13 +27,17 @@ class DiskWatch {
   // Looks once, and then as often as the options say, ten times as often where little is left.
   // `directory`, `files` and `background` outlive it. STORE_UNAVAILABLE: it cannot be told what is
   // free.
-  // `flush` begins to write what memory holds into tables, and lets go of the log for it.
-  using Flush = std::function<void()>;
+  struct Actions {
+    // Begins to write what memory holds into tables, and lets go of the log for it.
+    std::function<void()> flush;
+    // Goes on after a background write for which there was no room.
+    std::function<void()> resume;
+  };
   static absl::StatusOr<std::unique_ptr<DiskWatch>> Start(const RocksDbOptions& options,
                                                           const DataDirectory& directory,
                                                           LogFileSystem& files,
                                                           BackgroundWrites& background,
-                                                          Flush flush);
+                                                          Actions actions);
   ~DiskWatch();
   DiskWatch(const DiskWatch&) = delete;
   DiskWatch& operator=(const DiskWatch&) = delete;
@@ -45,11 +49,12 @@ class DiskWatch {
 
  private:
   DiskWatch(const RocksDbOptions& options, uint64_t reserve_bytes, const DataDirectory& directory,
-            LogFileSystem& files, BackgroundWrites& background, Flush flush);
+            LogFileSystem& files, BackgroundWrites& background, Actions actions);
 
   void Run();
   void Look();
   void LookAtDirectory();
+  void LookAtStop(const DiskSpace& space);
   void LookAtMemory(const DiskSpace& space);
   void LookAtBallast(const DiskSpace& space);
   absl::Status Held() const;
@@ -57,13 +62,15 @@ class DiskWatch {
   const DataDirectory& directory_;
   LogFileSystem& files_;
   BackgroundWrites& background_;
-  const Flush flush_;
+  const Actions actions_;
   const DiskSpaceSource space_;
   const std::chrono::milliseconds interval_;
   const Ballast ballast_;
   DiskGuard guard_;
   int looks_without_ballast_ = 0;  // since it could not be made
-  int looks_since_flush_ = 1000;   // as if it were long ago
+  // As if they were long ago.
+  int looks_since_flush_ = 1000;
+  int looks_since_resume_ = 1000;
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

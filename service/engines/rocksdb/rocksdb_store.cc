@@ -167,10 +167,15 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
 
   // Before the first commit.
   absl::Status StartWatches(const RocksDbOptions& options) {
+    DiskWatch::Actions actions;
+    actions.flush = [this] {
+      if (!failed_) database_->BeginFlush();
+    };
+    actions.resume = [this] {
+      if (!failed_) database_->Resume();
+    };
     ASSIGN_OR_RETURN(disk_, DiskWatch::Start(options, database_->directory(), database_->files(),
-                                             database_->background_writes(), [this] {
-                                               if (!failed_) database_->BeginFlush();
-                                             }));
+                                             database_->background_writes(), std::move(actions)));
     ASSIGN_OR_RETURN(beacon_, CommitBeacon::Start(
                                   database_->files(), options.directory, options.beacon_behind_max,
                                   [this] { return database_->DurableAt(reads_.last_position()); }));

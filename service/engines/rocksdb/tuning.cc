@@ -177,7 +177,6 @@ rocksdb::DBOptions DatabaseOptions(rocksdb::Env* env, const std::shared_ptr<rock
   rocksdb::DBOptions options;
   options.env = env;
   options.create_if_missing = true;
-  options.create_missing_column_families = true;
 
   // The default loses acknowledged writes silently after one flipped byte of the log.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
