@@ -26,6 +26,7 @@
 #include "tests/feed/feed_world.h"
 #include "tests/feed/seeded_runs.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/volume.h"
 
 namespace strata::feed::testing {
 namespace {
@@ -559,7 +560,7 @@ std::vector<std::string> Wrong(Fault fault, uint64_t runs) {
 }
 
 TEST(ReaderFaults, WithItsRulesNothingIsLostRepeatedOrOutOfOrder) {
-  EXPECT_THAT(Wrong(Fault::kNone, 60), IsEmpty());
+  EXPECT_THAT(Wrong(Fault::kNone, test_support::Sampled(60)), IsEmpty());
   int trims = 0;
   int64_t catch_up_reads = 0;
   for (uint64_t seed = 1; seed <= 5; ++seed) {

@@ -15,6 +15,7 @@
 #include "schemas/store/forwarding_store.h"
 #include "tests/feed/consumers_world.h"
 #include "tests/feed/seeded_runs.h"
+#include "tests/support/volume.h"
 
 namespace strata::feed::testing {
 namespace {
@@ -304,7 +305,7 @@ std::vector<std::string> Wrong(Fault fault, uint64_t runs) {
 }
 
 TEST(SubscriptionFaults, WithItsRulesNothingIsLostRepeatedOrOutOfOrder) {
-  EXPECT_THAT(Wrong(Fault::kNone, 200), IsEmpty());
+  EXPECT_THAT(Wrong(Fault::kNone, test_support::Sampled(200)), IsEmpty());
   int replays = 0;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     Scenario scenario(seed, Fault::kNone);

@@ -2,17 +2,14 @@
 // what the rules of these writes are for is found once one of them is broken.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 
 #include "tests/queue/schedule.h"
+#include "tests/support/volume.h"
 
 namespace strata::queue::testing {
 namespace {
 
-int64_t ScheduleCount() {
-  const char* const wanted = std::getenv("STRATA_QUEUE_SCHEDULES");
-  return wanted != nullptr ? std::atoll(wanted) : 5'000;
-}
+int64_t ScheduleCount() { return test_support::Volume("STRATA_QUEUE_SCHEDULES", 5'000); }
 
 void RunAll(int64_t schedules, bool single, Seen& seen) {
   const uint64_t seed = test_support::TestSeed();

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -14,6 +13,7 @@
 #include "service/engines/engines.h"
 #include "tests/documents/world.h"
 #include "tests/support/seeded_entropy.h"
+#include "tests/support/volume.h"
 #include "tests/transaction/schedule.h"
 
 namespace strata::transaction::testing {
@@ -406,16 +406,11 @@ class EngineInMemory {
   std::unique_ptr<store::Store> store;
 };
 
-int64_t ScheduleCount() {
-  const char* const wanted = std::getenv("STRATA_TRANSACTION_SCHEDULES");
-  return wanted != nullptr ? std::atoll(wanted) : 5'000;
-}
-
 // Of all strategies, with and without atomic batches, so many of each.
 TEST(TwoPhase, WhateverStopsItEachTransactionTakesEffectOnceOrNotAtAll) {
   const uint64_t seed = test_support::TestSeed();
   std::printf("STRATA_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  const int64_t of_each = ScheduleCount() / 10;
+  const int64_t of_each = test_support::Volume("STRATA_TRANSACTION_SCHEDULES", 5'000) / 10;
   std::set<TransactionStatus> ends;
   for (const versioning::StrategyEntry& strategy : versioning::AllStrategies()) {
     for (const bool single : {true, false}) {
