@@ -88,6 +88,18 @@ TEST_F(LogFileSystemTest, WhatWasSyncedOutlivesTheAppendsAfterIt) {
   }
 }
 
+TEST_F(LogFileSystemTest, LittleIsAllocatedAheadHoweverMuchIsAskedFor) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  size_t block_bytes = 0;
+  size_t last_block = 0;
+  log_->SetPreallocationBlockSize(size_t{35} << 20);
+  log_->GetPreallocationStatus(&block_bytes, &last_block);
+  EXPECT_EQ(block_bytes, size_t{8} << 20);
+  log_->SetPreallocationBlockSize(size_t{1} << 20);
+  log_->GetPreallocationStatus(&block_bytes, &last_block);
+  EXPECT_EQ(block_bytes, size_t{1} << 20);
+}
+
 TEST_F(LogFileSystemTest, WhereNoFileIsWrittenDirectlyALogIsWrittenAsAnyFile) {
   disk_->RefuseDirectWrites();
   ASSERT_NO_FATAL_FAILURE(Open());
