@@ -37,10 +37,8 @@ std::string RandomBytes(size_t size, std::mt19937_64& chance) {
 
 }  // namespace
 
-store::WriteBatch StoredCommits::RandomBatch(std::mt19937_64& chance, std::vector<Change>& changes,
-                                             bool& must_commit) const {
+store::WriteBatch StoredCommits::RandomBatch(std::mt19937_64& chance, Answer& answer) const {
   store::WriteBatch batch;
-  must_commit = true;
   State here;  // what this batch wrote before
   const uint64_t writes = 1 + chance() % 3;
   for (uint64_t i = 0; i < writes; ++i) {
@@ -51,18 +49,18 @@ store::WriteBatch StoredCommits::RandomBatch(std::mt19937_64& chance, std::vecto
     const uint64_t kind = chance() % 8;
     if (kind == 0) {
       batch.Delete(place.first, place.second);
-      changes.push_back({place, std::nullopt});
+      answer.changes.push_back({place, std::nullopt});
       continue;
     }
     std::string bytes = std::to_string(++written_) + ":" +
                         RandomBytes(std::min(RandomSize(chance), value_bytes_max_), chance);
     if (kind == 1) {
       batch.Insert(place.first, place.second, bytes);
-      must_commit = must_commit && !newest_.contains(place);
+      answer.inserts.push_back(place);
     } else {
       batch.Put(place.first, place.second, bytes);
     }
-    changes.push_back({place, std::move(bytes)});
+    answer.changes.push_back({place, std::move(bytes)});
   }
   if (chance() % 4 != 0) batch.AppendToLedger(test_support::EntryThatSays("entry"));
   return batch;
@@ -80,77 +78,69 @@ void StoredCommits::Apply(const std::vector<Change>& changes, store::CommitPosit
 }
 
 void StoredCommits::CommitSome(store::Store& store, int count, std::mt19937_64& chance) {
-  const bool failed_before = failed_;
   std::deque<Answer> answers;
   std::latch answered(count);
   for (int i = 0; i < count; ++i) {
-    std::vector<Change> changes;
     Answer& answer = answers.emplace_back();
-    store::WriteBatch batch = RandomBatch(chance, changes, answer.must_commit);
-    if (answer.must_commit) {
-      commits_.push_back(std::move(changes));
-      answer.position = base_position_ + static_cast<store::CommitPosition>(commits_.size());
-      Apply(commits_.back(), answer.position, newest_);
-    }
-    store.Commit(std::move(batch), [&answer, &answered](store::CommitResult result) {
+    store.Commit(RandomBatch(chance, answer), [&answer, &answered](store::CommitResult result) {
       answer.result = std::move(result);
       answered.count_down();
     });
   }
   answered.wait();
-  for (const Answer& answer : answers) Check(answer);
-  const std::optional<ErrorReason> reason = ReasonOf(answers.front().result->status);
-  if (count > 1 || failed_before || !reason || reason == ErrorReason::kOutcomeUnknown) return;
-  // What its guard names could not be read: nothing was written, and the store goes on.
-  if (answers.front().must_commit) commits_.pop_back();
-  newest_ = StateAt(base_position_ + static_cast<store::CommitPosition>(commits_.size()));
-  failed_ = false;
+  for (Answer& answer : answers) Check(answer, count == 1);
 }
 
 void StoredCommits::CommitLarge(store::Store& store, std::mt19937_64& chance) {
   for (int i = 0; i < 6; ++i) {
-    std::vector<Change> changes = {
+    Answer answer;
+    answer.changes = {
         {{Keyspace::kMeta, "large " + std::to_string(i)}, RandomBytes(size_t{400} << 10, chance)}};
     store::WriteBatch batch;
-    batch.Put(Keyspace::kMeta, changes[0].place.second, *changes[0].bytes);
-    commits_.push_back(std::move(changes));
-    Answer answer;
-    answer.must_commit = true;
-    answer.position = base_position_ + static_cast<store::CommitPosition>(commits_.size());
-    Apply(commits_.back(), answer.position, newest_);
+    batch.Put(Keyspace::kMeta, answer.changes[0].place.second, *answer.changes[0].bytes);
     std::latch answered(1);
     store.Commit(std::move(batch), [&](store::CommitResult result) {
       answer.result = std::move(result);
       answered.count_down();
     });
     answered.wait();
-    Check(answer);
+    Check(answer, false);
   }
 }
 
-void StoredCommits::Check(const Answer& answer) {
+// Batches are decided in the order in which they were handed in, each on what those before it left.
+void StoredCommits::Check(Answer& answer, bool alone) {
   const store::CommitResult& result = *answer.result;
-  if (result.status.ok() && failed_) {
+  const std::optional<ErrorReason> reason = ReasonOf(result.status);
+  if (reason && reason != ErrorReason::kOutcomeUnknown) {
+    EXPECT_TRUE(reason == ErrorReason::kStoreUnavailable || reason == ErrorReason::kRecordCorrupt ||
+                reason == ErrorReason::kDiskFull)
+        << result.status;
+    // The store goes on where there was no room, or what the guard of a batch that is alone names
+    // could not be read.
+    if (reason != ErrorReason::kDiskFull && !alone) failed_ = true;
+    return;
+  }
+  if (!reason && failed_) {
     // What was to be decided after a failure rests on what the failed write would have left.
     EXPECT_FALSE(result.committed) << "a write was taken after one that failed";
     return;
   }
-  if (result.status.ok()) {
-    EXPECT_EQ(result.committed, answer.must_commit);
-    if (!result.committed) return;
-    EXPECT_EQ(result.position, answer.position);
-    acknowledged_ = possible_ = result.position;
+  const bool must_commit = std::ranges::none_of(
+      answer.inserts, [this](const Place& place) { return newest_.contains(place); });
+  EXPECT_EQ(reason || result.committed, must_commit);
+  if (!must_commit) return;
+  commits_.push_back(std::move(answer.changes));
+  const store::CommitPosition position =
+      base_position_ + static_cast<store::CommitPosition>(commits_.size());
+  Apply(commits_.back(), position, newest_);
+  if (reason) {
+    possible_ = std::max(possible_, position);
+    failed_ = true;
     return;
   }
-  const auto reason = ReasonOf(result.status);
-  if (reason == ErrorReason::kOutcomeUnknown) {
-    EXPECT_TRUE(answer.must_commit);
-    possible_ = std::max(possible_, answer.position);
-  } else {
-    EXPECT_TRUE(reason == ErrorReason::kStoreUnavailable || reason == ErrorReason::kRecordCorrupt)
-        << result.status;
-  }
-  failed_ = true;
+  EXPECT_EQ(result.position, position);
+  acknowledged_ = possible_ = position;
 }
 
 StoredCommits::State StoredCommits::StateAt(store::CommitPosition position) const {

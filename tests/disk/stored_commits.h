@@ -29,8 +29,8 @@ class StoredCommits {
       : value_bytes_max_(value_bytes_max) {}
 
   // Hands in `count` random batches at once, some of which lose, and waits for the answers. Each
-  // answer is checked against the model. Only a batch that is alone may fail without an end to all
-  // writes.
+  // answer is checked against the model. Only for lack of room, or alone, a batch may fail without
+  // an end to all writes.
   void CommitSome(store::Store& store, int count, std::mt19937_64& chance);
   // As much in one batch of one keyspace as makes RocksDB flush it.
   void CommitLarge(store::Store& store, std::mt19937_64& chance);
@@ -54,14 +54,14 @@ class StoredCommits {
     std::optional<std::string> bytes;  // nothing: a deletion
   };
   struct Answer {
-    bool must_commit = false;
-    store::CommitPosition position = 0;
+    std::vector<Change> changes;  // that the batch asks for
+    std::vector<Place> inserts;   // where it asks that nothing be there
     std::optional<store::CommitResult> result;
   };
 
-  store::WriteBatch RandomBatch(std::mt19937_64& chance, std::vector<Change>& changes,
-                                bool& must_commit) const;
-  void Check(const Answer& answer);
+  // What it asks for goes into the answer.
+  store::WriteBatch RandomBatch(std::mt19937_64& chance, Answer& answer) const;
+  void Check(Answer& answer, bool alone);
   static void Apply(const std::vector<Change>& changes, store::CommitPosition position,
                     State& state);
 

@@ -118,7 +118,7 @@ TEST_F(DiskGuardTest, ALookThatFailsChangesNothing) {
 
 TEST(DiskGuard, WithoutAReserveRefusesNothing) {
   DiskGuard guard(
-      0, [] { return uint64_t{0}; }, [] { return uint64_t{0}; });
+      0, [] { return uint64_t{0}; }, [] { return uint64_t{1}; });
   EXPECT_THAT(guard.Admit(size_t{1} << 30, false), IsOk());
   EXPECT_THAT(guard.Ready(), IsOk());
 }

@@ -31,6 +31,19 @@ std::map<std::string, TableBytes> BackgroundWrites::Written() const {
   return written_;
 }
 
+void BackgroundWrites::OnBackgroundError(rocksdb::BackgroundErrorReason reason,
+                                         rocksdb::Status* error) {
+  switch (reason) {
+    case rocksdb::BackgroundErrorReason::kFlushNoWAL:  // a table, whose records are in the log
+      if (error->IsNoSpace()) ++flushes_without_room_;
+      break;
+    case rocksdb::BackgroundErrorReason::kCompaction:
+      break;
+    default:
+      other_failed_ = true;
+  }
+}
+
 void BackgroundWrites::OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/,
                                             rocksdb::Status /*error*/, bool* auto_recovery) {
   *auto_recovery = false;

@@ -54,6 +54,21 @@ class BackgroundWrites final : public rocksdb::EventListener {
   // From now on it is not to be resumed.
   void ResumeNoMore() { resumes_ = awaits_room_ = false; }
 
+  // Flushes for which there was no room, since the database was opened.
+  uint64_t flushes_without_room() const { return flushes_without_room_; }
+  // It was resumed when there had been so many.
+  void ResumedAfter(uint64_t flushes) { resumed_after_ = flushes; }
+  // Whether RocksDB takes no writes, because of such a flush, until it is resumed.
+  bool writes_wait() const { return flushes_without_room_ != resumed_after_; }
+  // Whether a write that failed so was refused before it was begun, for the same reason: nothing of
+  // it is stored. RocksDB tells of each error before any write fails for it, so if all that went
+  // wrong are flushes and compactions, it is no write's own. (That a log is closed is written into
+  // the manifest once the write is in it: an error of the manifest may be a write's own.)
+  bool RefusedForRoom(const rocksdb::Status& write) const {
+    return write.IsNoSpace() && flushes_without_room_ > 0 && !other_failed_;
+  }
+
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override;
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason reason, rocksdb::Status error,
                             bool* auto_recovery) override;
   void OnCompactionBegin(rocksdb::DB* database, const rocksdb::CompactionJobInfo& job) override;
@@ -68,6 +83,9 @@ class BackgroundWrites final : public rocksdb::EventListener {
   std::atomic<uint64_t> compactions_bytes_ = 0;  // of all jobs
   std::atomic<bool> awaits_room_ = false;
   std::atomic<bool> resumes_ = true;
+  std::atomic<uint64_t> flushes_without_room_ = 0;
+  std::atomic<uint64_t> resumed_after_ = 0;
+  std::atomic<bool> other_failed_ = false;  // neither a flush nor a compaction
 
   mutable std::mutex mutex_;  // guards what follows
   std::map<int, uint64_t> bytes_by_job_;

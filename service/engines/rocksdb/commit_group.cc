@@ -210,10 +210,12 @@ rocksdb::Status CommitGroup::Write() {
   ABSL_ANNOTATE_IGNORE_WRITES_BEGIN();
   rocksdb::Status status = database_.Write(DurableWrite(), &writes_);
   ABSL_ANNOTATE_IGNORE_WRITES_END();
-  if (!status.ok()) cached_entries_.clear();
+  if (!status.ok()) {
+    cached_entries_.clear();
+    for (RecentStamps::Written& written : stamped_) written.stamped.reset();
+  }
   cache_.EndWrite(cached_places_, std::move(cached_entries_));
-  // After a write that failed the store writes no more.
-  if (!stamped_.empty()) recent_.Set(stamped_, last_position_);
+  if (!stamped_.empty()) recent_.Set(stamped_, status.ok() ? last_position_ : first_position_);
   return status;
 }
 

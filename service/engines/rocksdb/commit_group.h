@@ -41,8 +41,8 @@ class CommitGroup {
   bool empty() const { return last_position_ == first_position_; }
   store::CommitPosition last_position() const { return last_position_; }
 
-  // Writes all that was accepted, with one sync, and brings the caches along. REQUIRES: !empty().
-  // Call once, after the last Add.
+  // Writes all that was accepted, with one sync, and brings the caches along; if it fails, they
+  // know nothing of it. REQUIRES: !empty(). Call once, after the last Add.
   rocksdb::Status Write();
   // Where the ledger ends after a Write that succeeded.
   const store::LedgerTail& ledger() const { return ledger_; }

@@ -1,5 +1,7 @@
 #include "service/engines/rocksdb/database.h"
 
+#include <rocksdb/convenience.h>
+
 #include <algorithm>
 
 #include "schemas/base/error.h"
@@ -136,9 +138,10 @@ rocksdb::ColumnFamilyDescriptor Database::FamilyOf(Keyspace keyspace) const {
 
 rocksdb::Status Database::MakeKeyspaces(std::span<const Keyspace> keyspaces) {
   if (keyspaces.empty()) return rocksdb::Status::OK();
-  const std::lock_guard lock(making_or_resuming_);
-  if (background_writes_->awaits_room()) {
-    return rocksdb::Status::NoSpace("no keyspace is made before there is room again");
+  // Resuming may take long.
+  const std::unique_lock lock(making_or_resuming_, std::try_to_lock);
+  if (!lock || background_writes_->awaits_room()) {
+    return rocksdb::Status::TryAgain("no keyspace is made before there is room again");
   }
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (const Keyspace keyspace : keyspaces) families.push_back(FamilyOf(keyspace));
@@ -154,15 +157,30 @@ void Database::Resume() {
   const std::lock_guard lock(making_or_resuming_);
   if (!background_writes_->awaits_room()) return;
   background_writes_->SetAwaitsRoom(false);
+  const uint64_t flushes = background_writes_->flushes_without_room();
   const rocksdb::Status status = db_->Resume();
-  if (!status.ok()) background_writes_->SetAwaitsRoom(true);
+  if (status.ok()) {
+    background_writes_->ResumedAfter(flushes);
+  } else {
+    background_writes_->SetAwaitsRoom(true);
+  }
   Log(status.ok() ? LogLevel::kInfo : LogLevel::kWarning,
       status.ok() ? "rocksdb goes on after a background write that had no room"
                   : "rocksdb does not go on yet after a background write that had no room",
       {{"status", status.ToString()}});
 }
 
+void Database::EndBackgroundWork() { rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/false); }
+
 rocksdb::Status Database::MakeKeyspacesFor(const store::WriteBatch& batch) {
+  return MakeKeyspaces(MissingFor(batch));
+}
+
+bool Database::HasKeyspacesFor(const store::WriteBatch& batch) const {
+  return MissingFor(batch).empty();
+}
+
+std::vector<Keyspace> Database::MissingFor(const store::WriteBatch& batch) const {
   std::vector<Keyspace> missing;
   for (const store::Write& write : batch.writes()) {
     if (write.kind != store::WriteKind::kPut || keyspace(write.keyspace) != nullptr) continue;
@@ -170,7 +188,7 @@ rocksdb::Status Database::MakeKeyspacesFor(const store::WriteBatch& batch) {
       missing.push_back(write.keyspace);
     }
   }
-  return MakeKeyspaces(missing);
+  return missing;
 }
 
 // Of all that is made: "default" and the keyspaces.

@@ -50,9 +50,12 @@ class Database {
     return keyspaces_[keyspace];
   }
   // Makes the keyspaces that the batch puts into and the database lacks, durably: a build that does
-  // not know one refuses the database by its name from then on. On one thread at a time. An error
-  // is RocksDB's; the database may take no more writes then.
+  // not know one refuses the database by its name from then on. On one thread at a time. TryAgain:
+  // nothing was begun, as RocksDB awaits room. Another error is RocksDB's; the database may take no
+  // more writes then.
   rocksdb::Status MakeKeyspacesFor(const store::WriteBatch& batch);
+  // Whether it lacks none of them.
+  bool HasKeyspacesFor(const store::WriteBatch& batch) const;
   LogFileSystem& files() const { return *files_; }
   const DataDirectory& directory() const { return directory_; }
   BackgroundWrites& background_writes() const { return *background_writes_; }
@@ -65,8 +68,12 @@ class Database {
   void ResizeBlockCache(size_t bytes) { cache_->SetCapacity(bytes); }
   // Begins to write what memory holds into tables.
   void BeginFlush();
-  // Goes on after a background write for which there was no room, if there was one.
+  // Goes on after a background write for which there was no room, if there was one. Where that
+  // fails anew, it may wait until EndBackgroundWork: RocksDB forgets a flush that it has begun to
+  // schedule if a compaction fails meanwhile, and waits for it (BackgroundFlush of 7.8).
   void Resume();
+  // From now on there are neither writes nor background writes; for closing.
+  void EndBackgroundWork();
   // What the beacon may vouch for when the commits up to `position` are durable. On one thread.
   Durable DurableAt(store::CommitPosition position);
 
@@ -79,6 +86,8 @@ class Database {
 
   using WalMode = rocksdb::WALRecoveryMode;
 
+  // That the batch puts into; each once.
+  std::vector<store::Keyspace> MissingFor(const store::WriteBatch& batch) const;
   absl::Status OpenFiles(const RocksDbOptions& options);
   // REQUIRES: CheckKeyspaces went before.
   rocksdb::Status OpenWith(const RocksDbOptions& options, WalMode mode, bool read_only);

@@ -61,7 +61,7 @@ void DiskGuard::Look() {
   owed_ = owed;
   written_at_look_ = written;
   const int64_t left = Left();
-  if (!closed_ && left < reserve_) {
+  if (!closed_ && reserve_ > 0 && left < reserve_) {
     closed_ = true;
     Log("the disk is nearly full: writes are refused");
   } else if (closed_ && left >= reserve_ + reserve_ / 10) {
@@ -111,11 +111,22 @@ int64_t DiskGuard::Left() const {
 
 absl::Status DiskGuard::DiskFull() const {
   const int64_t left = std::max<int64_t>(0, Left());
-  return Error(ErrorReason::kDiskFull, "the disk is nearly full: " + std::to_string(left >> 20) +
-                                           " MiB are free, and a reserve of " +
-                                           std::to_string(reserve_ >> 20) +
-                                           " MiB is kept; nothing was written, and reads go on")
-      .With("free", left)
+  return Full("the disk is nearly full: " + std::to_string(left >> 20) +
+              " MiB are free, and a reserve of " + std::to_string(reserve_ >> 20) +
+              " MiB is kept; nothing was written, and reads go on");
+}
+
+absl::Status DiskGuard::NoRoomForMemory() const {
+  const std::lock_guard lock(mutex_);
+  return Full(
+      "the disk had no room for what memory holds, and no write is taken before it has; nothing "
+      "was written, and reads go on");
+}
+
+// REQUIRES: the mutex is held.
+absl::Status DiskGuard::Full(const std::string& message) const {
+  return Error(ErrorReason::kDiskFull, message)
+      .With("free", std::max<int64_t>(0, Left()))
       .With("reserve", reserve_);
 }
 

@@ -50,12 +50,15 @@ class DiskGuard {
 
   // DISK_FULL while writes are refused.
   absl::Status Ready() const;
+  // DISK_FULL: a write that was admitted is refused, because what memory holds has no room.
+  absl::Status NoRoomForMemory() const;
 
   uint64_t reserve_bytes() const { return static_cast<uint64_t>(reserve_); }
 
  private:
   int64_t Left() const;
   absl::Status DiskFull() const;
+  absl::Status Full(const std::string& message) const;
   void Log(const char* what) const;
 
   const int64_t reserve_;

@@ -136,8 +136,8 @@ void DiskWatch::LookAtMemory(const DiskSpace& space) {
   actions_.flush();
 }
 
-// Asked before the guard looks whether to take writes again: one that comes while RocksDB takes
-// none is the last.
+// Asked before the guard looks whether to take writes again: RocksDB refuses those that come before
+// it is resumed.
 void DiskWatch::LookAtStop(const DiskSpace& space) {
   if (++looks_since_resume_ < kLooksBetweenFlushes || !background_.awaits_room()) return;
   if (space.free_bytes < background_.Outstanding() + kFlushMargin) return;

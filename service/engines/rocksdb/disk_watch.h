@@ -46,6 +46,7 @@ class DiskWatch {
   absl::Status Admit(size_t bytes, bool removal);
   void Written(size_t bytes) { guard_.Written(bytes); }
   absl::Status Ready() const;
+  absl::Status NoRoomForMemory() const { return guard_.NoRoomForMemory(); }
 
  private:
   DiskWatch(const RocksDbOptions& options, uint64_t reserve_bytes, const DataDirectory& directory,

@@ -194,6 +194,7 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
     }
     changed_.notify_one();
     committer_.join();
+    database_->EndBackgroundWork();  // for which the watches may wait
   }
 
   store::Capabilities capabilities() const override {
@@ -203,7 +204,10 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
             .commit_positions = true,
             .blocking_reads = false};
   }
-  absl::Status Ready() const override { return failed_ ? WriteFailed() : disk_->Ready(); }
+  absl::Status Ready() const override {
+    if (failed_) return WriteFailed();
+    return database_->background_writes().writes_wait() ? disk_->NoRoomForMemory() : disk_->Ready();
+  }
 
   absl::StatusOr<std::optional<store::Record>> Get(Keyspace keyspace,
                                                    std::string_view key) const override {
@@ -243,8 +247,9 @@ class CommittingStore final : public RocksDbStore, public store::CooperativeComm
   void Refuse(absl::Status status, store::CommitCallback done);
   void CommitFromQueue(std::unique_lock<std::mutex> lock);
   std::vector<Waiting> TakeGroup();
-  void MakeKeyspaces(const std::vector<Waiting>& waiting);
+  bool MakeKeyspaces(const std::vector<Waiting>& waiting);
   std::vector<store::CommitResult> CommitAll(const std::vector<Waiting>& waiting);
+  store::CommitResult RefusedForRoom() const;
   // Whether a thread that has joined may wait for the disk without harm to its other work.
   bool DiskIsFast() const { return wait_average_ <= cooperative_wait_max_; }
 
@@ -385,22 +390,33 @@ std::vector<CommittingStore::Waiting> CommittingStore::TakeGroup() {
   return group;
 }
 
-// What the batches put into keyspaces that have never been used.
-void CommittingStore::MakeKeyspaces(const std::vector<Waiting>& waiting) {
+// Those that the batches put into and that have never been used. False: not all are there, as there
+// is no room to make one, or the store has failed.
+bool CommittingStore::MakeKeyspaces(const std::vector<Waiting>& waiting) {
+  bool all_made = true;
   for (const Waiting& each : waiting) {
-    if (failed_) return;
+    if (failed_) return false;
     const rocksdb::Status status = database_->MakeKeyspacesFor(each.batch);
     if (status.ok()) continue;
+    all_made = false;
+    if (status.IsTryAgain()) continue;
     failed_ = true;
     Log(LogLevel::kError, "rocksdb failed while making a keyspace; the store takes no more writes",
         {{"status", status.ToString()}});
   }
+  return all_made;
+}
+
+store::CommitResult CommittingStore::RefusedForRoom() const {
+  store::CommitResult refused;
+  refused.status = disk_->NoRoomForMemory();
+  return refused;
 }
 
 std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Waiting>& waiting) {
   std::vector<store::CommitResult> results;
   results.reserve(waiting.size());
-  MakeKeyspaces(waiting);
+  const bool keyspaces_made = MakeKeyspaces(waiting);
   if (failed_) {
     store::CommitResult refused;
     refused.status = WriteFailed();
@@ -417,7 +433,13 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
                     reads_.last_position(), ledger_, database_->age_clock().Now(), bytes, writes);
   const auto now = database_->age_clock().SteadyNow();
   for (const Waiting& each : waiting) {
-    results.push_back(TooLate(each.batch, now) ? DroppedTooLate() : group.Add(each.batch));
+    if (TooLate(each.batch, now)) {
+      results.push_back(DroppedTooLate());
+    } else if (!keyspaces_made && !database_->HasKeyspacesFor(each.batch)) {
+      results.push_back(RefusedForRoom());
+    } else {
+      results.push_back(group.Add(each.batch));
+    }
   }
   if (group.empty()) return results;
 
@@ -425,6 +447,11 @@ std::vector<store::CommitResult> CommittingStore::CommitAll(const std::vector<Wa
   if (status.ok()) {
     ledger_ = group.ledger();
     reads_.SetLastPosition(group.last_position());
+    return results;
+  }
+  if (database_->background_writes().RefusedForRoom(status)) {
+    // What a guard refused, too: it may have been for a write of this group.
+    results.assign(waiting.size(), RefusedForRoom());
     return results;
   }
   failed_ = true;
