@@ -69,8 +69,9 @@ class Database {
   // Begins to write what memory holds into tables.
   void BeginFlush();
   // Goes on after a background write for which there was no room, if there was one. Where that
-  // fails anew, it may wait until EndBackgroundWork: RocksDB forgets a flush that it has begun to
-  // schedule if a compaction fails meanwhile, and waits for it (BackgroundFlush of 7.8).
+  // fails anew, it may wait until EndBackgroundWork: RocksDB 7.8 was seen to wait for a flush that
+  // none of its threads did. (By its source, BackgroundFlush leaves one in the queue that is begun
+  // when there is an error and resuming has ended.)
   void Resume();
   // From now on there are neither writes nor background writes; for closing.
   void EndBackgroundWork();
