@@ -10,7 +10,7 @@
 namespace strata::client {
 namespace {
 
-using Stub = v1::CollectionService::Stub;
+using CollectionStub = v1::CollectionService::Stub;
 
 // One verification, over as many streams as it takes: each goes on behind the last token.
 class Verification {
@@ -65,7 +65,8 @@ absl::StatusOr<CollectionInfo> Collections::Create(const std::string& name,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_name(name);
   v1::CreateCollectionResponse response;
-  if (status.ok()) status = core_->Call(&Stub::CreateCollection, kWrites, request, &response);
+  if (status.ok())
+    status = core_->Call(&CollectionStub::CreateCollection, kWrites, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<CollectionInfo>(response.collection());
 }
@@ -74,7 +75,7 @@ absl::StatusOr<CollectionInfo> Collections::Get(const std::string& name) const {
   v1::GetCollectionRequest request;
   request.set_name(name);
   v1::GetCollectionResponse response;
-  absl::Status status = core_->Call(&Stub::GetCollection, kReads, request, &response);
+  absl::Status status = core_->Call(&CollectionStub::GetCollection, kReads, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<CollectionInfo>(response.collection());
 }
@@ -83,7 +84,7 @@ Range<CollectionInfo> Collections::List(const ListCollectionsOptions& options) c
   v1::ListCollectionsRequest request;
   absl::Status filled = FillRequest(*core_, options, request);
   return Pages<CollectionInfo>(
-      core_, &Stub::ListCollections, std::move(request), std::move(filled),
+      core_, &CollectionStub::ListCollections, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.collections(); });
 }
 
@@ -93,7 +94,8 @@ absl::StatusOr<bool> Collections::Delete(const std::string& name,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_name(name);
   v1::DeleteCollectionResponse response;
-  if (status.ok()) status = core_->Call(&Stub::DeleteCollection, kWrites, request, &response);
+  if (status.ok())
+    status = core_->Call(&CollectionStub::DeleteCollection, kWrites, request, &response);
   if (!status.ok()) return status;
   return response.replayed();
 }
@@ -101,7 +103,7 @@ absl::StatusOr<bool> Collections::Delete(const std::string& name,
 absl::StatusOr<LedgerHead> Collections::GetLedgerHead() const {
   v1::GetLedgerHeadResponse response;
   absl::Status status =
-      core_->Call(&Stub::GetLedgerHead, kReads, v1::GetLedgerHeadRequest(), &response);
+      core_->Call(&CollectionStub::GetLedgerHead, kReads, v1::GetLedgerHeadRequest(), &response);
   if (!status.ok()) return status;
   return ReadMessage<LedgerHead>(response.head());
 }

@@ -14,7 +14,7 @@
 namespace strata::client {
 namespace {
 
-using Stub = v1::DocumentService::Stub;
+using DocumentStub = v1::DocumentService::Stub;
 
 absl::Time TimeOf(const google::protobuf::Timestamp& time) {
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
@@ -139,7 +139,7 @@ absl::StatusOr<Found> ReadForModify(Core& core, const std::string& collection,
   absl::StatusOr<v1::GetRequest> request = GetOf(core, collection, id, {});
   if (!request.ok()) return request.status();
   v1::GetResponse response;
-  const absl::Status status = core.Call(&Stub::Get, kReads, *request, &response);
+  const absl::Status status = core.Call(&DocumentStub::Get, kReads, *request, &response);
   if (status.ok()) {
     absl::StatusOr<Document> document = DocumentOf(*response.mutable_document());
     if (!document.ok()) return document.status();
@@ -204,7 +204,7 @@ absl::StatusOr<Written> Collection::Create(const std::string& id, const Value& c
   const auto request = CreateOf(*core_, name_, id, content, options);
   if (!request.ok()) return request.status();
   v1::CreateResponse response;
-  return WrittenOf(core_->Call(&Stub::Create, kWrites, *request, &response), response);
+  return WrittenOf(core_->Call(&DocumentStub::Create, kWrites, *request, &response), response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::CreateAsync(const std::string& id,
@@ -212,7 +212,7 @@ std::future<absl::StatusOr<Written>> Collection::CreateAsync(const std::string& 
                                                              const CreateOptions& options) const {
   auto request = CreateOf(*core_, name_, id, content, options);
   if (!request.ok()) return Ready<Written>(request.status());
-  return core_->CallAsync<Written>(&Stub::PrepareAsyncCreate, kWrites, *std::move(request),
+  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncCreate, kWrites, *std::move(request),
                                    &WrittenOf<v1::CreateResponse>);
 }
 
@@ -221,14 +221,14 @@ absl::StatusOr<std::optional<Document>> Collection::Get(const std::string& id,
   const auto request = GetOf(*core_, name_, id, options);
   if (!request.ok()) return request.status();
   v1::GetResponse response;
-  return FoundOf(core_->Call(&Stub::Get, kReads, *request, &response), response);
+  return FoundOf(core_->Call(&DocumentStub::Get, kReads, *request, &response), response);
 }
 
 std::future<absl::StatusOr<std::optional<Document>>> Collection::GetAsync(
     const std::string& id, const GetOptions& options) const {
   auto request = GetOf(*core_, name_, id, options);
   if (!request.ok()) return Ready<std::optional<Document>>(request.status());
-  return core_->CallAsync<std::optional<Document>>(&Stub::PrepareAsyncGet, kReads,
+  return core_->CallAsync<std::optional<Document>>(&DocumentStub::PrepareAsyncGet, kReads,
                                                    *std::move(request), &FoundOf);
 }
 
@@ -241,7 +241,7 @@ absl::StatusOr<BatchGetAnswer> Collection::BatchGet(std::vector<std::string> ids
   do {
     request.mutable_ids()->Assign(ids.begin(), ids.end());
     v1::BatchGetResponse response;
-    if (status.ok()) status = core_->Call(&Stub::BatchGet, kReads, request, &response);
+    if (status.ok()) status = core_->Call(&DocumentStub::BatchGet, kReads, request, &response);
     if (!status.ok()) return status;
     for (v1::Document& message : *response.mutable_documents()) {
       absl::StatusOr<Document> document = DocumentOf(message);
@@ -260,7 +260,7 @@ absl::StatusOr<Written> Collection::Update(const std::string& id, const Change& 
   const auto request = UpdateOf(*core_, name_, id, change, options);
   if (!request.ok()) return request.status();
   v1::UpdateResponse response;
-  return WrittenOf(core_->Call(&Stub::Update, kWrites, *request, &response), response);
+  return WrittenOf(core_->Call(&DocumentStub::Update, kWrites, *request, &response), response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::UpdateAsync(const std::string& id,
@@ -268,7 +268,7 @@ std::future<absl::StatusOr<Written>> Collection::UpdateAsync(const std::string& 
                                                              const UpdateOptions& options) const {
   auto request = UpdateOf(*core_, name_, id, change, options);
   if (!request.ok()) return Ready<Written>(request.status());
-  return core_->CallAsync<Written>(&Stub::PrepareAsyncUpdate, kWrites, *std::move(request),
+  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncUpdate, kWrites, *std::move(request),
                                    &WrittenOf<v1::UpdateResponse>);
 }
 
@@ -316,14 +316,14 @@ absl::StatusOr<Written> Collection::Delete(const std::string& id,
   const auto request = DeleteOf(*core_, name_, id, options);
   if (!request.ok()) return request.status();
   v1::DeleteResponse response;
-  return WrittenOf(core_->Call(&Stub::Delete, kWrites, *request, &response), response);
+  return WrittenOf(core_->Call(&DocumentStub::Delete, kWrites, *request, &response), response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::DeleteAsync(const std::string& id,
                                                              const DeleteOptions& options) const {
   auto request = DeleteOf(*core_, name_, id, options);
   if (!request.ok()) return Ready<Written>(request.status());
-  return core_->CallAsync<Written>(&Stub::PrepareAsyncDelete, kWrites, *std::move(request),
+  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncDelete, kWrites, *std::move(request),
                                    &WrittenOf<v1::DeleteResponse>);
 }
 
@@ -332,7 +332,7 @@ absl::StatusOr<Written> Collection::Restore(const std::string& id, int64_t versi
   const auto request = RestoreOf(*core_, name_, id, version, options);
   if (!request.ok()) return request.status();
   v1::RestoreResponse response;
-  return WrittenOf(core_->Call(&Stub::Restore, kWrites, *request, &response), response);
+  return WrittenOf(core_->Call(&DocumentStub::Restore, kWrites, *request, &response), response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::RestoreAsync(const std::string& id,
@@ -340,7 +340,7 @@ std::future<absl::StatusOr<Written>> Collection::RestoreAsync(const std::string&
                                                               const RestoreOptions& options) const {
   auto request = RestoreOf(*core_, name_, id, version, options);
   if (!request.ok()) return Ready<Written>(request.status());
-  return core_->CallAsync<Written>(&Stub::PrepareAsyncRestore, kWrites, *std::move(request),
+  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncRestore, kWrites, *std::move(request),
                                    &WrittenOf<v1::RestoreResponse>);
 }
 
@@ -350,7 +350,7 @@ Range<Version> Collection::History(const std::string& id, const HistoryOptions& 
   request.set_collection(name_);
   request.set_id(id);
   return Pages<Version>(
-      core_, &Stub::History, std::move(request), std::move(filled),
+      core_, &DocumentStub::History, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.versions(); });
 }
 
@@ -363,7 +363,7 @@ Range<FieldChange> Collection::Diff(const std::string& id, int64_t from_version,
   request.set_from_version(from_version);
   request.set_to_version(to_version);
   return Pages<FieldChange>(
-      core_, &Stub::Diff, std::move(request), std::move(filled),
+      core_, &DocumentStub::Diff, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.changes(); });
 }
 
@@ -378,7 +378,7 @@ Range<AuditEntry> AuditOf(const std::shared_ptr<Core>& core, const AuditOptions&
   v1::AuditRequest request;
   absl::Status filled = WriteMessage(options, request);
   return Pages<AuditEntry>(
-      core, &Stub::Audit, std::move(request), std::move(filled),
+      core, &DocumentStub::Audit, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.entries(); });
 }
 
@@ -387,7 +387,7 @@ Range<Document> Collection::List(const ListOptions& options) const {
   absl::Status filled = FillRequest(*core_, options, request);
   request.set_collection(name_);
   return Pages<Document>(
-      core_, &Stub::List, std::move(request), std::move(filled),
+      core_, &DocumentStub::List, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.documents(); });
 }
 

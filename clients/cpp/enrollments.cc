@@ -12,7 +12,7 @@
 namespace strata::client {
 namespace {
 
-using Stub = v1::EnrollmentService::Stub;
+using EnrollmentStub = v1::EnrollmentService::Stub;
 using Clock = Repetition::Clock;
 
 constexpr size_t kUnansweredMax = 1000;
@@ -165,16 +165,16 @@ absl::Status ApplyStream::status() const { return body_->status(); }
 absl::StatusOr<Enrolled> Enrollments::Enroll(const std::string& student_id,
                                              const std::string& class_name, int64_t sequence_number,
                                              const EnrollOptions& options) const {
-  return Send<v1::EnrollRequest, v1::EnrollResponse>(*core_, &Stub::Enroll, student_id, class_name,
-                                                     sequence_number, options);
+  return Send<v1::EnrollRequest, v1::EnrollResponse>(*core_, &EnrollmentStub::Enroll, student_id,
+                                                     class_name, sequence_number, options);
 }
 
 absl::StatusOr<Enrolled> Enrollments::Unenroll(const std::string& student_id,
                                                const std::string& class_name,
                                                int64_t sequence_number,
                                                const EnrollOptions& options) const {
-  return Send<v1::UnenrollRequest, v1::UnenrollResponse>(*core_, &Stub::Unenroll, student_id,
-                                                         class_name, sequence_number, options);
+  return Send<v1::UnenrollRequest, v1::UnenrollResponse>(
+      *core_, &EnrollmentStub::Unenroll, student_id, class_name, sequence_number, options);
 }
 
 absl::StatusOr<StudentEnrollments> Enrollments::Get(const std::string& student_id,
@@ -183,7 +183,8 @@ absl::StatusOr<StudentEnrollments> Enrollments::Get(const std::string& student_i
   absl::Status status = FillRequest(*core_, options, request);
   request.set_student_id(student_id);
   v1::GetEnrollmentsResponse response;
-  if (status.ok()) status = core_->Call(&Stub::GetEnrollments, kReads, request, &response);
+  if (status.ok())
+    status = core_->Call(&EnrollmentStub::GetEnrollments, kReads, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<StudentEnrollments>(response);
 }
@@ -194,7 +195,7 @@ Range<RosterEntry> Enrollments::Roster(const std::string& class_name,
   absl::Status filled = FillRequest(*core_, options, request);
   request.set_class_name(class_name);
   return Pages<RosterEntry>(
-      core_, &Stub::ListRoster, std::move(request), std::move(filled),
+      core_, &EnrollmentStub::ListRoster, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.students(); });
 }
 
@@ -208,7 +209,8 @@ absl::StatusOr<Purged> Enrollments::PurgeTombstones(int64_t through_sequence_num
   Purged all;
   do {
     v1::PurgeTombstonesResponse response;
-    if (status.ok()) status = core_->Call(&Stub::PurgeTombstones, kWrites, request, &response);
+    if (status.ok())
+      status = core_->Call(&EnrollmentStub::PurgeTombstones, kWrites, request, &response);
     if (!status.ok()) return status;
     all.examined += response.examined();
     all.purged_students += response.purged_students();

@@ -14,7 +14,7 @@
 namespace strata::client {
 namespace {
 
-using Stub = v1::FeedService::Stub;
+using FeedStub = v1::FeedService::Stub;
 
 // Where an event stands.
 struct Place {
@@ -322,7 +322,7 @@ absl::StatusOr<Subscription> Subscriptions::Create(const std::string& name,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_name(name);
   v1::CreateSubscriptionResponse response;
-  if (status.ok()) status = core_->Call(&Stub::CreateSubscription, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&FeedStub::CreateSubscription, kWrites, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Subscription>(response.subscription());
 }
@@ -331,7 +331,7 @@ absl::StatusOr<SubscriptionState> Subscriptions::Get(const std::string& name) co
   v1::GetSubscriptionRequest request;
   request.set_name(name);
   v1::GetSubscriptionResponse response;
-  absl::Status status = core_->Call(&Stub::GetSubscription, kReads, request, &response);
+  absl::Status status = core_->Call(&FeedStub::GetSubscription, kReads, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<SubscriptionState>(response);
 }
@@ -340,7 +340,7 @@ Range<Subscription> Subscriptions::List(const ListSubscriptionsOptions& options)
   v1::ListSubscriptionsRequest request;
   absl::Status filled = FillRequest(*core_, options, request);
   return Pages<Subscription>(
-      core_, &Stub::ListSubscriptions, std::move(request), std::move(filled),
+      core_, &FeedStub::ListSubscriptions, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.subscriptions(); });
 }
 
@@ -348,7 +348,7 @@ absl::Status Subscriptions::Delete(const std::string& name) const {
   v1::DeleteSubscriptionRequest request;
   request.set_name(name);
   v1::DeleteSubscriptionResponse response;
-  return core_->Call(&Stub::DeleteSubscription, kWritesOnce, request, &response);
+  return core_->Call(&FeedStub::DeleteSubscription, kWritesOnce, request, &response);
 }
 
 Consumer Subscriptions::Consume(const std::string& name, const std::string& consumer,
@@ -362,7 +362,7 @@ Range<ParkedDocument> Subscriptions::Parked(const std::string& name,
   absl::Status filled = FillRequest(*core_, options, request);
   request.set_subscription(name);
   return Pages<ParkedDocument>(
-      core_, &Stub::ListParked, std::move(request), std::move(filled),
+      core_, &FeedStub::ListParked, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.documents(); });
 }
 
@@ -372,7 +372,7 @@ absl::StatusOr<int32_t> Subscriptions::ReplayParked(const std::string& name,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_subscription(name);
   v1::ReplayParkedResponse response;
-  if (status.ok()) status = core_->Call(&Stub::ReplayParked, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&FeedStub::ReplayParked, kWritesOnce, request, &response);
   if (!status.ok()) return status;
   return response.documents();
 }
@@ -383,7 +383,7 @@ absl::StatusOr<int32_t> Subscriptions::DiscardParked(const std::string& name,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_subscription(name);
   v1::DiscardParkedResponse response;
-  if (status.ok()) status = core_->Call(&Stub::DiscardParked, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&FeedStub::DiscardParked, kWritesOnce, request, &response);
   if (!status.ok()) return status;
   return response.documents();
 }

@@ -28,21 +28,21 @@ bool IsObeyed(uint32_t code_point) {
 
 namespace {
 
-struct Range {
+struct CodePoints {
   uint32_t first;
   uint32_t last;
 };
 
-constexpr Range kWide[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},  {0x3041, 0xA4CF},
-                           {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},  {0xFE30, 0xFE6F},
-                           {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},  {0x1F300, 0x1F64F},
-                           {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
-constexpr Range kCombining[] = {
+constexpr CodePoints kWide[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},  {0x3041, 0xA4CF},
+                                {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},  {0xFE30, 0xFE6F},
+                                {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},  {0x1F300, 0x1F64F},
+                                {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+constexpr CodePoints kCombining[] = {
     {0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}};
 
 template <size_t n>
-bool InOneOf(const Range (&ranges)[n], uint32_t value) {
-  for (const Range& range : ranges) {
+bool InOneOf(const CodePoints (&ranges)[n], uint32_t value) {
+  for (const CodePoints& range : ranges) {
     if (value >= range.first && value <= range.last) return true;
   }
   return false;

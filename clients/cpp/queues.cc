@@ -16,7 +16,7 @@
 namespace strata::client {
 namespace {
 
-using Stub = v1::QueueService::Stub;
+using QueueStub = v1::QueueService::Stub;
 
 TokenResult ResultOf(const v1::TokenResult& message) {
   TokenResult result;
@@ -299,7 +299,7 @@ absl::StatusOr<Schedule> Schedules::Create(const std::string& queue, const std::
   request.set_queue(queue);
   request.set_name(name);
   v1::CreateScheduleResponse response;
-  if (status.ok()) status = core_->Call(&Stub::CreateSchedule, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::CreateSchedule, kWrites, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Schedule>(response.schedule());
 }
@@ -310,7 +310,7 @@ Range<Schedule> Schedules::List(const std::string& queue,
   absl::Status filled = FillRequest(*core_, options, request);
   request.set_queue(queue);
   return Pages<Schedule>(
-      core_, &Stub::ListSchedules, std::move(request), std::move(filled),
+      core_, &QueueStub::ListSchedules, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.schedules(); });
 }
 
@@ -319,7 +319,7 @@ absl::Status Schedules::Delete(const std::string& queue, const std::string& name
   request.set_queue(queue);
   request.set_name(name);
   v1::DeleteScheduleResponse response;
-  return core_->Call(&Stub::DeleteSchedule, kWritesOnce, request, &response);
+  return core_->Call(&QueueStub::DeleteSchedule, kWritesOnce, request, &response);
 }
 
 absl::StatusOr<Queue> Queues::Create(const std::string& name, const QueueSettings& settings) const {
@@ -327,7 +327,7 @@ absl::StatusOr<Queue> Queues::Create(const std::string& name, const QueueSetting
   request.set_name(name);
   absl::Status status = WriteMessage(settings, *request.mutable_settings());
   v1::CreateQueueResponse response;
-  if (status.ok()) status = core_->Call(&Stub::CreateQueue, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::CreateQueue, kWrites, request, &response);
   return QueueOf(status, response.queue());
 }
 
@@ -335,7 +335,7 @@ absl::StatusOr<Queue> Queues::Get(const std::string& name) const {
   v1::GetQueueRequest request;
   request.set_name(name);
   v1::GetQueueResponse response;
-  const absl::Status status = core_->Call(&Stub::GetQueue, kReads, request, &response);
+  const absl::Status status = core_->Call(&QueueStub::GetQueue, kReads, request, &response);
   return QueueOf(status, response.queue());
 }
 
@@ -343,7 +343,7 @@ Range<Queue> Queues::List(const ListQueuesOptions& options) const {
   v1::ListQueuesRequest request;
   absl::Status filled = FillRequest(*core_, options, request);
   return Pages<Queue>(
-      core_, &Stub::ListQueues, std::move(request), std::move(filled),
+      core_, &QueueStub::ListQueues, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.queues(); });
 }
 
@@ -354,7 +354,7 @@ absl::StatusOr<Queue> Queues::Update(const std::string& name, const QueueSetting
   absl::Status status = WriteMessage(settings, *request.mutable_settings());
   request.mutable_update_mask()->mutable_paths()->Assign(members.begin(), members.end());
   v1::UpdateQueueResponse response;
-  if (status.ok()) status = core_->Call(&Stub::UpdateQueue, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::UpdateQueue, kWrites, request, &response);
   return QueueOf(status, response.queue());
 }
 
@@ -363,7 +363,7 @@ absl::Status Queues::Delete(const std::string& name, const DeleteQueueOptions& o
   absl::Status status = FillRequest(*core_, options, request);
   request.set_name(name);
   v1::DeleteQueueResponse response;
-  if (status.ok()) status = core_->Call(&Stub::DeleteQueue, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::DeleteQueue, kWritesOnce, request, &response);
   return status;
 }
 
@@ -377,7 +377,7 @@ absl::StatusOr<std::vector<PushResult>> Queues::Push(const std::string& queue,
     status.Update(WriteMessage(message, *request.add_messages()));
   }
   v1::PushResponse response;
-  if (status.ok()) status = core_->Call(&Stub::Push, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::Push, kWrites, request, &response);
   if (!status.ok()) return status;
   std::vector<PushResult> results;
   for (const v1::PushResult& message : response.results()) {
@@ -405,7 +405,7 @@ absl::StatusOr<std::vector<QueueMessage>> Queues::Pop(const std::string& queue,
   request.set_queue(queue);
   v1::PopResponse response;
   const absl::Duration wait = options.wait.value_or(absl::ZeroDuration());
-  if (status.ok()) status = core_->Call(&Stub::Pop, kWritesOnce, request, &response, wait);
+  if (status.ok()) status = core_->Call(&QueueStub::Pop, kWritesOnce, request, &response, wait);
   if (!status.ok()) return status;
   return MessagesOf(response);
 }
@@ -417,15 +417,15 @@ absl::StatusOr<std::vector<QueueMessage>> Queues::Reserve(const std::string& que
   request.set_queue(queue);
   v1::ReserveResponse response;
   const absl::Duration wait = options.wait.value_or(absl::ZeroDuration());
-  if (status.ok()) status = core_->Call(&Stub::Reserve, kWritesOnce, request, &response, wait);
+  if (status.ok()) status = core_->Call(&QueueStub::Reserve, kWritesOnce, request, &response, wait);
   if (!status.ok()) return status;
   return MessagesOf(response);
 }
 
 absl::StatusOr<std::vector<TokenResult>> Queues::Acknowledge(
     const std::vector<std::string>& tokens) const {
-  return CallOfTokens<v1::AcknowledgeResponse>(*core_, &Stub::Acknowledge, v1::AcknowledgeRequest(),
-                                               tokens);
+  return CallOfTokens<v1::AcknowledgeResponse>(*core_, &QueueStub::Acknowledge,
+                                               v1::AcknowledgeRequest(), tokens);
 }
 
 absl::StatusOr<std::vector<TokenResult>> Queues::Rollback(const std::vector<std::string>& tokens,
@@ -433,7 +433,8 @@ absl::StatusOr<std::vector<TokenResult>> Queues::Rollback(const std::vector<std:
   v1::RollbackRequest request;
   absl::Status status = FillRequest(*core_, options, request);
   if (!status.ok()) return status;
-  return CallOfTokens<v1::RollbackResponse>(*core_, &Stub::Rollback, std::move(request), tokens);
+  return CallOfTokens<v1::RollbackResponse>(*core_, &QueueStub::Rollback, std::move(request),
+                                            tokens);
 }
 
 absl::StatusOr<std::vector<TokenResult>> Queues::Extend(const std::vector<std::string>& tokens,
@@ -441,7 +442,7 @@ absl::StatusOr<std::vector<TokenResult>> Queues::Extend(const std::vector<std::s
   v1::ExtendRequest request;
   absl::Status status = FillRequest(*core_, options, request);
   if (!status.ok()) return status;
-  return CallOfTokens<v1::ExtendResponse>(*core_, &Stub::Extend, std::move(request), tokens);
+  return CallOfTokens<v1::ExtendResponse>(*core_, &QueueStub::Extend, std::move(request), tokens);
 }
 
 absl::StatusOr<QueueMessage> Queues::Move(const std::string& token, const std::string& queue,
@@ -451,7 +452,7 @@ absl::StatusOr<QueueMessage> Queues::Move(const std::string& token, const std::s
   request.set_token(token);
   request.set_queue(queue);
   v1::MoveResponse response;
-  if (status.ok()) status = core_->Call(&Stub::Move, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::Move, kWritesOnce, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<QueueMessage>(response.message());
 }
@@ -467,7 +468,7 @@ absl::StatusOr<QueueMessage> Queues::Message(const std::string& queue,
   request.set_message_id(message_id);
   request.set_encoding(v1::ENCODING_BSON);
   v1::GetMessageResponse response;
-  absl::Status status = core_->Call(&Stub::GetMessage, kReads, request, &response);
+  absl::Status status = core_->Call(&QueueStub::GetMessage, kReads, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<QueueMessage>(response.message());
 }
@@ -478,7 +479,7 @@ Range<QueueMessage> Queues::Messages(const std::string& queue,
   absl::Status filled = FillRequest(*core_, options, request);
   request.set_queue(queue);
   return Pages<QueueMessage>(
-      core_, &Stub::ListMessages, std::move(request), std::move(filled),
+      core_, &QueueStub::ListMessages, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.messages(); });
 }
 
@@ -487,7 +488,7 @@ absl::StatusOr<Swept> Queues::Replay(const std::string& queue, const ReplayOptio
   absl::Status status = FillRequest(*core_, options, request);
   request.set_queue(queue);
   v1::ReplayResponse response;
-  if (status.ok()) status = core_->Call(&Stub::Replay, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::Replay, kWritesOnce, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Swept>(response);
 }
@@ -498,7 +499,7 @@ absl::StatusOr<Swept> Queues::Purge(const std::string& queue,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_queue(queue);
   v1::PurgeMessagesResponse response;
-  if (status.ok()) status = core_->Call(&Stub::PurgeMessages, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::PurgeMessages, kWritesOnce, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Swept>(response);
 }

@@ -10,7 +10,7 @@
 namespace strata::client {
 namespace {
 
-using Stub = v1::TransactionService::Stub;
+using TransactionStub = v1::TransactionService::Stub;
 
 // What belongs to the whole of a transaction is refused in a part.
 template <typename Request>
@@ -129,7 +129,8 @@ absl::StatusOr<Committed> Transaction::Commit(const CommitOptions& options) {
   status.Update(FillRequest(*body_->core, options, request));
   if (options.request_id.empty()) request.set_request_id(body_->request_id);
   v1::CommitResponse response;
-  if (status.ok()) status = body_->core->Call(&Stub::Commit, kWrites, request, &response);
+  if (status.ok())
+    status = body_->core->Call(&TransactionStub::Commit, kWrites, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Committed>(response);
 }
@@ -142,7 +143,7 @@ absl::StatusOr<ReadAnswer> Transactions::Read(const std::vector<DocumentName>& d
     if (!status.ok()) return status;
   }
   v1::ReadResponse response;
-  absl::Status status = core_->Call(&Stub::Read, kReads, request, &response);
+  absl::Status status = core_->Call(&TransactionStub::Read, kReads, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<ReadAnswer>(response);
 }
@@ -151,7 +152,7 @@ absl::StatusOr<TransactionInfo> Transactions::Get(const std::string& id) const {
   v1::GetTransactionRequest request;
   request.set_id(id);
   v1::GetTransactionResponse response;
-  absl::Status status = core_->Call(&Stub::GetTransaction, kReads, request, &response);
+  absl::Status status = core_->Call(&TransactionStub::GetTransaction, kReads, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<TransactionInfo>(response.transaction());
 }
@@ -160,7 +161,7 @@ Range<TransactionInfo> Transactions::List(const ListTransactionsOptions& options
   v1::ListTransactionsRequest request;
   absl::Status filled = FillRequest(*core_, options, request);
   return Pages<TransactionInfo>(
-      core_, &Stub::ListTransactions, std::move(request), std::move(filled),
+      core_, &TransactionStub::ListTransactions, std::move(request), std::move(filled),
       [](const auto& response) -> auto& { return response.transactions(); });
 }
 
@@ -170,7 +171,8 @@ absl::StatusOr<TransactionInfo> Transactions::Cancel(const std::string& id,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_id(id);
   v1::CancelTransactionResponse response;
-  if (status.ok()) status = core_->Call(&Stub::CancelTransaction, kWrites, request, &response);
+  if (status.ok())
+    status = core_->Call(&TransactionStub::CancelTransaction, kWrites, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<TransactionInfo>(response.transaction());
 }
@@ -179,7 +181,8 @@ absl::StatusOr<TransactionInfo> Transactions::Resume(const std::string& id) cons
   v1::ResumeTransactionRequest request;
   request.set_id(id);
   v1::ResumeTransactionResponse response;
-  absl::Status status = core_->Call(&Stub::ResumeTransaction, kWrites, request, &response);
+  absl::Status status =
+      core_->Call(&TransactionStub::ResumeTransaction, kWrites, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<TransactionInfo>(response.transaction());
 }

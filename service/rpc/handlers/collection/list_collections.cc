@@ -5,7 +5,7 @@
 namespace strata::rpc::collection_service {
 namespace {
 
-constexpr std::string_view kMethod = "ListCollections";
+constexpr std::string_view kListCollectionsMethod = "ListCollections";
 
 }  // namespace
 
@@ -14,7 +14,8 @@ absl::Status ListCollections(const Context& context, const wire::ListCollections
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   std::string after_name;  // nothing that may not be read: the answer's token tells it
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(after_name, ReadPageToken(kMethod, PageScope(request), request.page_token()));
+    ASSIGN_OR_RETURN(after_name, ReadPageToken(kListCollectionsMethod, PageScope(request),
+                                               request.page_token()));
   }
   versioning::CollectionCursor collections =
       context.services.documents.collections().List(after_name);
@@ -31,7 +32,8 @@ absl::Status ListCollections(const Context& context, const wire::ListCollections
   if (collections.resume_after()) {
     const int listed = response.collections_size();
     if (listed > 0) after_name = response.collections(listed - 1).name();
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), after_name));
+    response.set_next_page_token(
+        MakePageToken(kListCollectionsMethod, PageScope(request), after_name));
   }
   return absl::OkStatus();
 }

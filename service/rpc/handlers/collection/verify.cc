@@ -12,7 +12,7 @@
 namespace strata::rpc::collection_service {
 namespace {
 
-constexpr std::string_view kMethod = "Verify";
+constexpr std::string_view kVerifyMethod = "Verify";
 constexpr std::string_view kResumeToken = "resume_token";
 
 void FillFinding(const versioning::Finding& finding, wire::Finding& filled) {
@@ -27,7 +27,7 @@ void FillFinding(const versioning::Finding& finding, wire::Finding& filled) {
 
 absl::StatusOr<versioning::VerifyPlace> PlaceOf(const wire::VerifyRequest& request) {
   if (request.resume_token().empty()) return versioning::VerifyPlace();
-  ASSIGN_OR_RETURN(const std::string bytes, ReadPageToken(kMethod, PageScope(request),
+  ASSIGN_OR_RETURN(const std::string bytes, ReadPageToken(kVerifyMethod, PageScope(request),
                                                           request.resume_token(), kResumeToken));
   std::optional<versioning::VerifyPlace> place = DecodeVerifyPlace(bytes);
   if (!place) return InvalidPageToken("names no place of a verification", kResumeToken);
@@ -94,7 +94,7 @@ class Verify final : public ServerStream<wire::VerifyRequest, wire::VerifyRespon
     response.set_ledger_entries(step.ledger_entries);
     response.set_complete(step.complete);
     if (step.complete) return;
-    response.set_resume_token(MakePageToken(kMethod, scope_, EncodeVerifyPlace(step.place)));
+    response.set_resume_token(MakePageToken(kVerifyMethod, scope_, EncodeVerifyPlace(step.place)));
   }
 
   absl::Status End() const {

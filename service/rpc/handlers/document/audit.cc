@@ -7,7 +7,7 @@
 namespace strata::rpc::document_service {
 namespace {
 
-constexpr std::string_view kMethod = "Audit";
+constexpr std::string_view kAuditMethod = "Audit";
 
 absl::Status FillFilter(const wire::AuditRequest& request, versioning::AuditQuery& query) {
   for (int i = 0; i < request.kinds_size(); ++i) {
@@ -33,7 +33,7 @@ absl::Status FillFilter(const wire::AuditRequest& request, versioning::AuditQuer
 absl::Status FillPlace(const wire::AuditRequest& request, versioning::AuditQuery& query) {
   if (request.page_token().empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string place,
-                   ReadPageToken(kMethod, PageScope(request), request.page_token()));
+                   ReadPageToken(kAuditMethod, PageScope(request), request.page_token()));
   std::string_view rest = place;
   const auto position = TakePlaceNumber(rest);
   const auto index = TakePlaceNumber(rest);
@@ -65,7 +65,7 @@ std::string TokenFor(const wire::AuditRequest& request, const versioning::Ledger
   AppendPlaceNumber(at.position, place);
   AppendPlaceNumber(at.index, place);
   AppendPlaceNumber(at.version, place);
-  return MakePageToken(kMethod, PageScope(request), place);
+  return MakePageToken(kAuditMethod, PageScope(request), place);
 }
 
 void FillEntry(const versioning::AuditRow& row, wire::AuditEntry& entry) {

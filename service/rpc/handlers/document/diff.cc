@@ -7,13 +7,13 @@
 namespace strata::rpc::document_service {
 namespace {
 
-constexpr std::string_view kMethod = "Diff";
+constexpr std::string_view kDiffMethod = "Diff";
 
 // Versions never change, so a place is the newer side's number and how many changes came before.
 absl::Status FillPlace(const wire::DiffRequest& request, versioning::DiffQuery& query) {
   if (request.page_token().empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string place,
-                   ReadPageToken(kMethod, PageScope(request), request.page_token()));
+                   ReadPageToken(kDiffMethod, PageScope(request), request.page_token()));
   std::string_view rest = place;
   const auto to_version = TakePlaceNumber(rest);
   const auto skip = TakePlaceNumber(rest);
@@ -46,7 +46,7 @@ std::string TokenFor(const wire::DiffRequest& request, int64_t to_version, int64
   std::string place;
   AppendPlaceNumber(to_version, place);
   AppendPlaceNumber(skip, place);
-  return MakePageToken(kMethod, PageScope(request), place);
+  return MakePageToken(kDiffMethod, PageScope(request), place);
 }
 
 }  // namespace

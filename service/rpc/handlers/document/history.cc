@@ -5,7 +5,7 @@
 namespace strata::rpc::document_service {
 namespace {
 
-constexpr std::string_view kMethod = "History";
+constexpr std::string_view kHistoryMethod = "History";
 
 absl::Status FillBounds(const wire::HistoryRequest& request, versioning::HistoryQuery& query) {
   if (request.has_from_version()) {
@@ -32,8 +32,9 @@ absl::Status FillBounds(const wire::HistoryRequest& request, versioning::History
 
 absl::Status FillPlace(const wire::HistoryRequest& request, versioning::HistoryQuery& query) {
   if (request.page_token().empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string place,
-                   ReadPageToken(kMethod, PageScope(request, query.filter), request.page_token()));
+  ASSIGN_OR_RETURN(
+      const std::string place,
+      ReadPageToken(kHistoryMethod, PageScope(request, query.filter), request.page_token()));
   std::string_view rest = place;
   query.resume_at = TakePlaceNumber(rest);
   if (!query.resume_at || *query.resume_at < 1 || !rest.empty()) {
@@ -58,7 +59,7 @@ std::string TokenFor(const wire::HistoryRequest& request, const versioning::Hist
                      int64_t version) {
   std::string place;
   AppendPlaceNumber(version, place);
-  return MakePageToken(kMethod, PageScope(request, query.filter), place);
+  return MakePageToken(kHistoryMethod, PageScope(request, query.filter), place);
 }
 
 }  // namespace

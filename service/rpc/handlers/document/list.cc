@@ -5,7 +5,7 @@
 namespace strata::rpc::document_service {
 namespace {
 
-constexpr std::string_view kMethod = "List";
+constexpr std::string_view kListMethod = "List";
 
 absl::StatusOr<versioning::ListQuery> ToQuery(const wire::ListRequest& request) {
   versioning::ListQuery query;
@@ -18,7 +18,7 @@ absl::StatusOr<versioning::ListQuery> ToQuery(const wire::ListRequest& request) 
   }
   if (request.at_position() != 0) query.at_position = request.at_position();
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(query.after_id, ReadPageToken(kMethod, PageScope(request, query.filter),
+    ASSIGN_OR_RETURN(query.after_id, ReadPageToken(kListMethod, PageScope(request, query.filter),
                                                    request.page_token()));
   }
   return query;
@@ -47,7 +47,7 @@ absl::Status List(const Context& context, const wire::ListRequest& request,
   response.set_examined(documents.examined());
   if (const std::optional<std::string> next = documents.resume_after()) {
     response.set_next_page_token(
-        MakePageToken(kMethod, PageScope(request, documents.query().filter), *next));
+        MakePageToken(kListMethod, PageScope(request, documents.query().filter), *next));
   }
   return absl::OkStatus();
 }

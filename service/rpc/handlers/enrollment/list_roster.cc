@@ -6,7 +6,7 @@
 namespace strata::rpc::enrollment_service {
 namespace {
 
-constexpr std::string_view kMethod = "ListRoster";
+constexpr std::string_view kListRosterMethod = "ListRoster";
 
 absl::StatusOr<enrollment::RosterQuery> ToQuery(const wire::ListRosterRequest& request) {
   enrollment::RosterQuery query;
@@ -18,7 +18,7 @@ absl::StatusOr<enrollment::RosterQuery> ToQuery(const wire::ListRosterRequest& r
   }
   if (!request.page_token().empty()) {
     ASSIGN_OR_RETURN(query.after_id,
-                     ReadPageToken(kMethod, PageScope(request), request.page_token()));
+                     ReadPageToken(kListRosterMethod, PageScope(request), request.page_token()));
   }
   return query;
 }
@@ -39,7 +39,7 @@ absl::Status ListRoster(const Context& context, const wire::ListRosterRequest& r
   RETURN_IF_ERROR(FillPage(students, context.call, page_size, *response.mutable_students(), fill));
   response.set_examined(students.examined());
   if (const std::optional<std::string> next = students.resume_after()) {
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), *next));
+    response.set_next_page_token(MakePageToken(kListRosterMethod, PageScope(request), *next));
   }
   return absl::OkStatus();
 }

@@ -11,7 +11,7 @@
 namespace strata::rpc::enrollment_service {
 namespace {
 
-constexpr std::string_view kMethod = "PurgeTombstones";
+constexpr std::string_view kPurgeTombstonesMethod = "PurgeTombstones";
 
 // Lowers the number so far that no message of the request's queues that is not finished bears it or
 // a smaller one. Read now: what is pushed later bears a number that is the caller's to know.
@@ -44,7 +44,8 @@ absl::Status PurgeTombstones(const Context& context, const wire::PurgeTombstones
   purge.waiter = &context.call;
   std::string scope = PageScope(request);
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(purge.after_id, ReadPageToken(kMethod, scope, request.page_token()));
+    ASSIGN_OR_RETURN(purge.after_id,
+                     ReadPageToken(kPurgeTombstonesMethod, scope, request.page_token()));
   }
   if (purge.through > 0) {
     RETURN_IF_ERROR(HeedQueues(context, request, purge.through));
@@ -66,7 +67,8 @@ absl::Status PurgeTombstones(const Context& context, const wire::PurgeTombstones
         response.set_purged_tombstones(purged->tombstones);
         for (const std::string& id : purged->refused) response.add_refused_student_ids(id);
         if (purged->resume_after) {
-          response.set_next_page_token(MakePageToken(kMethod, scope, *purged->resume_after));
+          response.set_next_page_token(
+              MakePageToken(kPurgeTombstonesMethod, scope, *purged->resume_after));
         }
         reply.Ok();
       });

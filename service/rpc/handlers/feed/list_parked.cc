@@ -11,7 +11,7 @@
 namespace strata::rpc::feed_service {
 namespace {
 
-constexpr std::string_view kMethod = "ListParked";
+constexpr std::string_view kListParkedMethod = "ListParked";
 
 // Where a page ends: the partition, the collection's length, the collection, the id.
 std::string PlaceOf(const wire::ParkedDocument& document) {
@@ -57,7 +57,7 @@ absl::Status ListParked(const Context& context, const wire::ListParkedRequest& r
   std::optional<feed::ParkedDocument> after;
   if (!request.page_token().empty()) {
     ASSIGN_OR_RETURN(const std::string place,
-                     ReadPageToken(kMethod, PageScope(request), request.page_token()));
+                     ReadPageToken(kListParkedMethod, PageScope(request), request.page_token()));
     ASSIGN_OR_RETURN(after, ToPlace(place));
   }
   BatchedCursor<feed::ParkedDocument> parked([&](const feed::ParkedDocument* last, size_t most) {
@@ -69,7 +69,8 @@ absl::Status ListParked(const Context& context, const wire::ListParkedRequest& r
   RETURN_IF_ERROR(FillPage(parked, context.call, page_size, *response.mutable_documents(), fill));
   if (!parked.done() && response.documents_size() > 0) {
     const wire::ParkedDocument& last = response.documents(response.documents_size() - 1);
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), PlaceOf(last)));
+    response.set_next_page_token(
+        MakePageToken(kListParkedMethod, PageScope(request), PlaceOf(last)));
   }
   return absl::OkStatus();
 }

@@ -10,7 +10,7 @@
 namespace strata::rpc::feed_service {
 namespace {
 
-constexpr std::string_view kMethod = "ListSubscriptions";
+constexpr std::string_view kListSubscriptionsMethod = "ListSubscriptions";
 
 }  // namespace
 
@@ -23,7 +23,8 @@ absl::Status ListSubscriptions(const Context& context,
   }
   std::string after_name;  // nothing that may not be read: the answer's token tells it
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(after_name, ReadPageToken(kMethod, PageScope(request), request.page_token()));
+    ASSIGN_OR_RETURN(after_name, ReadPageToken(kListSubscriptionsMethod, PageScope(request),
+                                               request.page_token()));
   }
   BatchedCursor<feed::Subscription> subscriptions([&](const feed::Subscription* last, size_t most) {
     return context.services.subscriptions.List(request.prefix(),
@@ -43,7 +44,8 @@ absl::Status ListSubscriptions(const Context& context,
   if (!subscriptions.done()) {
     const int listed = response.subscriptions_size();
     if (listed > 0) after_name = response.subscriptions(listed - 1).name();
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), after_name));
+    response.set_next_page_token(
+        MakePageToken(kListSubscriptionsMethod, PageScope(request), after_name));
   }
   return absl::OkStatus();
 }

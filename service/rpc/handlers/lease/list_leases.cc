@@ -9,7 +9,7 @@
 namespace strata::rpc::lease_service {
 namespace {
 
-constexpr std::string_view kMethod = "ListLeases";
+constexpr std::string_view kListLeasesMethod = "ListLeases";
 absl::Status CheckPrefix(const std::string& prefix) {
   return prefix.empty() ? absl::OkStatus() : versioning::ValidateName("prefix", prefix);
 }
@@ -22,7 +22,8 @@ absl::Status ListLeases(const Context& context, const wire::ListLeasesRequest& r
   RETURN_IF_ERROR(CheckPrefix(request.prefix()));
   std::string after_name;  // nothing that may not be read: the answer's token tells it
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(after_name, ReadPageToken(kMethod, PageScope(request), request.page_token()));
+    ASSIGN_OR_RETURN(after_name,
+                     ReadPageToken(kListLeasesMethod, PageScope(request), request.page_token()));
   }
   lease::LeaseQuery query{request.prefix(), after_name, OnceClosed(context.call)};
   BatchedCursor<lease::Lease> leases([&](const lease::Lease* last, size_t most) {
@@ -47,7 +48,7 @@ absl::Status ListLeases(const Context& context, const wire::ListLeasesRequest& r
   if (!leases.done()) {
     const int listed = response.leases_size();
     if (listed > 0) after_name = response.leases(listed - 1).name();
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), after_name));
+    response.set_next_page_token(MakePageToken(kListLeasesMethod, PageScope(request), after_name));
   }
   return absl::OkStatus();
 }

@@ -9,9 +9,9 @@
 namespace strata::rpc::queue_service {
 namespace {
 
-constexpr std::string_view kMethod = "ListMessages";
+constexpr std::string_view kListMessagesMethod = "ListMessages";
 // Each has a payload.
-constexpr size_t kReadAtOnce = 32;
+constexpr size_t kMessagesReadAtOnce = 32;
 
 absl::StatusOr<queue::MessageQuery> ToQuery(const Context& context,
                                             const wire::ListMessagesRequest& request) {
@@ -21,7 +21,8 @@ absl::StatusOr<queue::MessageQuery> ToQuery(const Context& context,
   query.queue = request.queue();
   ASSIGN_OR_RETURN(query.state, ToState("state", request.state()));
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(query.after, ReadPageToken(kMethod, PageScope(request), request.page_token()));
+    ASSIGN_OR_RETURN(query.after,
+                     ReadPageToken(kListMessagesMethod, PageScope(request), request.page_token()));
   }
   query.stopped = OnceClosed(context.call);
   return query;
@@ -54,7 +55,7 @@ absl::Status ListMessages(const Context& context, const wire::ListMessagesReques
     query.after = *resume_after;
     const auto left = static_cast<size_t>(page_size - response.messages_size());
     ASSIGN_OR_RETURN(const queue::MessagePage page,
-                     queues.ListMessages(query, std::min(left, kReadAtOnce)));
+                     queues.ListMessages(query, std::min(left, kMessagesReadAtOnce)));
     ASSIGN_OR_RETURN(const size_t added, Add(page, request.encoding(), meter, response));
     resume_after = page.resume_after;
     if (added == page.messages.size()) continue;
@@ -66,7 +67,8 @@ absl::Status ListMessages(const Context& context, const wire::ListMessagesReques
     break;
   }
   if (resume_after) {
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), *resume_after));
+    response.set_next_page_token(
+        MakePageToken(kListMessagesMethod, PageScope(request), *resume_after));
   }
   return absl::OkStatus();
 }

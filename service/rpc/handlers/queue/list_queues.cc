@@ -9,7 +9,7 @@
 namespace strata::rpc::queue_service {
 namespace {
 
-constexpr std::string_view kMethod = "ListQueues";
+constexpr std::string_view kListQueuesMethod = "ListQueues";
 
 }  // namespace
 
@@ -18,7 +18,8 @@ absl::Status ListQueues(const Context& context, const wire::ListQueuesRequest& r
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   std::string after_name;  // nothing that may not be read: the answer's token tells it
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(after_name, ReadPageToken(kMethod, PageScope(request), request.page_token()));
+    ASSIGN_OR_RETURN(after_name,
+                     ReadPageToken(kListQueuesMethod, PageScope(request), request.page_token()));
   }
   std::string read_after = after_name;
   BatchedCursor<queue::Queue> queues([&](const queue::Queue* last, size_t most) {
@@ -36,7 +37,7 @@ absl::Status ListQueues(const Context& context, const wire::ListQueuesRequest& r
   if (!queues.done()) {
     const int listed = response.queues_size();
     if (listed > 0) after_name = response.queues(listed - 1).name();
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), after_name));
+    response.set_next_page_token(MakePageToken(kListQueuesMethod, PageScope(request), after_name));
   }
   return absl::OkStatus();
 }

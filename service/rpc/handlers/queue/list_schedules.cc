@@ -9,9 +9,9 @@
 namespace strata::rpc::queue_service {
 namespace {
 
-constexpr std::string_view kMethod = "ListSchedules";
+constexpr std::string_view kListSchedulesMethod = "ListSchedules";
 // Each has a payload.
-constexpr size_t kReadAtOnce = 8;
+constexpr size_t kSchedulesReadAtOnce = 8;
 
 }  // namespace
 
@@ -22,14 +22,15 @@ absl::Status ListSchedules(const Context& context, const wire::ListSchedulesRequ
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   std::string after_name;
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(after_name, ReadPageToken(kMethod, PageScope(request), request.page_token()));
+    ASSIGN_OR_RETURN(after_name,
+                     ReadPageToken(kListSchedulesMethod, PageScope(request), request.page_token()));
   }
   BatchedCursor<queue::Schedule> schedules(
       [&](const queue::Schedule* last, size_t most) {
         if (last != nullptr) after_name = last->name;
         return context.services.queues.ListSchedules(request.queue(), after_name, most);
       },
-      kReadAtOnce);
+      kSchedulesReadAtOnce);
   const auto fill = [&](wire::Schedule& filled) {
     FillSchedule(schedules.item(), request.encoding(), filled);
   };
@@ -37,7 +38,8 @@ absl::Status ListSchedules(const Context& context, const wire::ListSchedulesRequ
       FillPage(schedules, context.call, page_size, *response.mutable_schedules(), fill));
   if (!schedules.done() && response.schedules_size() > 0) {
     const wire::Schedule& last = response.schedules(response.schedules_size() - 1);
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), last.name()));
+    response.set_next_page_token(
+        MakePageToken(kListSchedulesMethod, PageScope(request), last.name()));
   }
   return absl::OkStatus();
 }

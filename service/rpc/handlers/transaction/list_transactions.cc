@@ -10,7 +10,7 @@
 namespace strata::rpc::transaction_service {
 namespace {
 
-constexpr std::string_view kMethod = "ListTransactions";
+constexpr std::string_view kListTransactionsMethod = "ListTransactions";
 
 absl::StatusOr<std::optional<transaction::TransactionStatus>> ToStatus(
     wire::TransactionStatus status) {
@@ -32,7 +32,8 @@ absl::Status ListTransactions(const Context& context, const wire::ListTransactio
   query.stopped = OnceClosed(context.call);
   std::string after_id;  // nothing that may not be read: the answer's token tells it
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(after_id, ReadPageToken(kMethod, PageScope(request), request.page_token()));
+    ASSIGN_OR_RETURN(
+        after_id, ReadPageToken(kListTransactionsMethod, PageScope(request), request.page_token()));
   }
   query.after_id = after_id;
   BatchedCursor<transaction::Transaction> transactions(
@@ -51,7 +52,8 @@ absl::Status ListTransactions(const Context& context, const wire::ListTransactio
   if (!transactions.done()) {
     const int listed = response.transactions_size();
     if (listed > 0) after_id = response.transactions(listed - 1).id();
-    response.set_next_page_token(MakePageToken(kMethod, PageScope(request), after_id));
+    response.set_next_page_token(
+        MakePageToken(kListTransactionsMethod, PageScope(request), after_id));
   }
   return absl::OkStatus();
 }
