@@ -332,7 +332,7 @@ TEST_F(DamageTest, AScanDoesNotEndAtATableThatItCannotRead) {
   EXPECT_EQ(refused, 4);
 }
 
-// What the README says of damage that is newer than the beacon: it can pass for a torn end. Then
+// As service/docs/operations.md says, damage newer than the beacon can pass for a torn end. Then
 // the commits from there on are gone, all of them, and none before the beacon.
 TEST_F(DamageTest, OnlyWhatIsNewerThanTheBeaconCanPassForATornEnd) {
   std::mt19937_64 chance(1);

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "tests/fault/child_process.h"
-#include "tests/fault/documented_commands.h"
+#include "tests/fault/free_port.h"
 #include "tests/fault/server_process.h"
 #include "tests/support/temporary_directory.h"
 

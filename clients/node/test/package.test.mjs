@@ -1,4 +1,4 @@
-// The package as npm packs it, installed without network into an empty folder: the README's example runs there.
+// The package as npm packs it, installed without network into an empty folder, where the examples of clients/node/README.md run.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// What running the commands of a document takes.
+// A port for a server that is started again at the same address.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,13 +19,6 @@ inline std::string FreePort() {
   getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size);
   close(listening);
   return std::to_string(ntohs(address.sin_port));
-}
-
-inline std::string Replaced(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
 }
 
 }  // namespace strata::fault
