@@ -39,7 +39,7 @@ class Surface(unittest.TestCase):
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             exec(compile(example.replace("127.0.0.1:50051", self.server.target), "README.md", "exec"), {"__name__": "example"})
-        self.assertEqual("somebody was faster: version 2\n2 4 sold\n1 5 delivery\n", said.getvalue())
+        self.assertEqual("another writer was faster: version 2\n2 4 sold\n1 5 delivery\n", said.getvalue())
 
     def test_contents_are_dataclasses(self):
         books = self.client.collection("books", of=Book)
