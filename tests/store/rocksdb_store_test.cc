@@ -367,6 +367,32 @@ TEST_F(RocksDbStoreTest, AFlippedBitInATableIsNeverServed) {
   EXPECT_GT(refused, 0);
 }
 
+// The last bytes of a table say its form, then that it is one of block-based form.
+uint32_t FormOfTable(const fs::path& table) {
+  constexpr std::streamoff kTailBytes = 12;
+  std::ifstream file(table, std::ios::binary);
+  file.seekg(-kTailBytes, std::ios::end);
+  unsigned char tail[kTailBytes] = {};
+  file.read(reinterpret_cast<char*>(tail), kTailBytes);
+  constexpr unsigned char kBlockBased[] = {0xF7, 0xCF, 0xF4, 0x85, 0xB7, 0x41, 0xE2, 0x88};
+  if (!file || !std::equal(std::begin(kBlockBased), std::end(kBlockBased), tail + 4)) return 0;
+  return tail[0] | tail[1] << 8 | tail[2] << 16 | static_cast<uint32_t>(tail[3]) << 24;
+}
+
+// RocksDB 7, Debian 12's, reads up to form 5; RocksDB 9, Debian 13's, writes 6 unless it is told.
+TEST_F(RocksDbStoreTest, TablesHaveAFormThatBothDebiansRead) {
+  Open();
+  for (const Keyspace keyspace : store::kAllKeyspaces) {
+    WriteBatch batch;
+    batch.Put(keyspace, "key", "value");
+    ASSERT_THAT(AwaitCommit(*store_, std::move(batch)).status, IsOk());
+  }
+  Reopen();  // which writes what the log holds into tables
+  const std::vector<fs::path> tables = Files(".sst");
+  EXPECT_GE(tables.size(), store::kAllKeyspaces.size());
+  for (const fs::path& table : tables) EXPECT_EQ(FormOfTable(table), 5u) << table;
+}
+
 TEST_F(RocksDbStoreTest, AnUnknownFormatIsRefused) {
   Open();
   store_.reset();

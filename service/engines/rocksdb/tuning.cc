@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kKiB = 1024;
 constexpr size_t kMiB = 1024 * kKiB;
 constexpr uint64_t kDaySeconds = 24 * 60 * 60;
+constexpr uint32_t kTableFormat = 5;
 
 size_t BlockBytes(store::Neighbours neighbours) {
   switch (neighbours) {
@@ -129,6 +130,9 @@ rocksdb::ColumnFamilyOptions CommonOptions(const std::shared_ptr<rocksdb::Cache>
                                            size_t block_bytes, bool index_in_pieces = false,
                                            rocksdb::CompressionType compression = rocksdb::kZSTD) {
   rocksdb::BlockBasedTableOptions table;
+  // By default RocksDB 9 writes 6, which RocksDB 7 does not read: one data directory is opened by
+  // builds for Debian 12 and 13 in turns.
+  table.format_version = kTableFormat;
   table.block_cache = cache;
   table.block_size = block_bytes;
   // A point read finds its record in a block by hash: neighbours' keys are long alike.
