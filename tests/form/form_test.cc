@@ -150,9 +150,10 @@ TEST(Form, AnUnfinishedPlaceSaysWhyItCanWait) {
   }
 }
 
+// Each release lays out some lines in another way.
 TEST(Form, ClangFormatChangesNothing) {
-  if (std::system("command -v clang-format >/dev/null 2>&1") != 0) {
-    GTEST_SKIP() << "clang-format is not installed";
+  if (std::system("clang-format --version 2>/dev/null | grep -q ' version 14\\.'") != 0) {
+    GTEST_SKIP() << "the code has the form of Debian 12's clang-format 14, which is not installed";
   }
   std::string command =
       std::string("cd '") + STRATA_SOURCE_DIR + "' && clang-format --dry-run --Werror";
