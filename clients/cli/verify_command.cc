@@ -2,7 +2,6 @@
 #include <memory>
 #include <optional>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "clients/cli/arguments.h"
 #include "clients/cli/cancellation.h"
@@ -13,6 +12,7 @@
 #include "clients/cpp/extended_json.h"
 #include "clients/cpp/repetition.h"
 #include "clients/cpp/time_text.h"
+#include "schemas/base/hex.h"
 
 namespace strata::cli {
 namespace {
@@ -201,18 +201,17 @@ class Verifying {
 
 // "4711:ab34…", as strata audit --head prints it.
 std::optional<v1::LedgerHead> ParseHead(std::string_view text) {
-  constexpr size_t kHashDigits = 64;
+  constexpr size_t kHashBytes = 32;
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
   const std::string position(text.substr(0, colon));
-  const std::string digits(text.substr(colon + 1));
-  const bool hex = digits.size() == kHashDigits &&
-                   digits.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  std::optional<std::string> hash = BytesOfHex(text.substr(colon + 1));
+  if (!hash || hash->size() != kHashBytes) return std::nullopt;
   int64_t number = 0;
-  if (!hex || !absl::SimpleAtoi(position, &number) || number < 1) return std::nullopt;
+  if (!absl::SimpleAtoi(position, &number) || number < 1) return std::nullopt;
   v1::LedgerHead head;
   head.set_position(number);
-  head.set_hash(absl::HexStringToBytes(digits));
+  head.set_hash(*std::move(hash));
   return head;
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "schemas/base/error.h"
+#include "schemas/base/hex.h"
 #include "schemas/base/strings.h"
 #include "schemas/base/varint.h"
 #include "schemas/versioning/names.h"
@@ -106,7 +107,7 @@ std::optional<MessageId> MessageId::FromText(std::string_view text) {
   for (const char digit : text) {
     if (!(digit >= '0' && digit <= '9') && !(digit >= 'a' && digit <= 'f')) return std::nullopt;
   }
-  return FromBytes(absl::HexStringToBytes(ToAbsl(text)));
+  return FromBytes(*BytesOfHex(text));
 }
 
 std::string MessageId::ToText() const { return absl::BytesToHexString(ToAbsl(bytes())); }

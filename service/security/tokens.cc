@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "schemas/base/error.h"
+#include "schemas/base/hex.h"
 #include "schemas/base/sha256.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
@@ -41,11 +42,8 @@ constexpr std::string_view kNameRule = "has 1 to 128 bytes of a-z A-Z 0-9 . _ - 
 std::optional<std::string> HashFromHex(std::string_view text) {
   if (!text.starts_with(kHashWord)) return std::nullopt;
   text.remove_prefix(kHashWord.size());
-  const bool is_hex = std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isxdigit(static_cast<unsigned char>(c));
-  });
-  if (text.size() != 2 * sizeof(Hash) || !is_hex) return std::nullopt;
-  return absl::HexStringToBytes(ToAbsl(text));
+  if (text.size() != 2 * sizeof(Hash)) return std::nullopt;
+  return BytesOfHex(text);
 }
 
 struct Entry {

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <limits>
 
-#include "absl/strings/escaping.h"
+#include "schemas/base/hex.h"
 
 namespace strata::client {
 namespace {
@@ -80,7 +80,7 @@ void Arguments::Read(const Value& value, Value& content) {
     return;
   }
   if (const auto* hex = value["$bson_hex"].As<std::string>()) {
-    content = FromBson(absl::HexStringToBytes(*hex)).value_or(Value());
+    content = FromBson(BytesOfHex(*hex).value_or("")).value_or(Value());
     return;
   }
   const auto* special = value["$special"].As<std::string>();

@@ -28,7 +28,7 @@ constexpr Rule kRules[] = {
     {"schemas/document", ". absl/ bson/ openssl/ re2/ schemas/base schemas/document/extended_json"},
     // The rules that client and server share.
     {"schemas/document/extended_json",
-     ". absl/ bson/ schemas/base/strings.h schemas/document/bson_view.h"},
+     ". absl/ bson/ schemas/base/hex.h schemas/base/strings.h schemas/document/bson_view.h"},
     {"schemas/store", ". absl/ schemas/base"},
     {"schemas/versioning", ". absl/ bson/ openssl/ schemas/base schemas/document schemas/store"},
 
@@ -95,7 +95,7 @@ constexpr Rule kRules[] = {
     {"clients/cpp/include/strata/client", "absl/ strata/client/"},
     {"clients/cli",
      ". absl/ bson/ CLI/ google/ grpc/ grpcpp/ openssl/ posix strata/v1/ strata/client/ zstd.h "
-     "clients/cpp"},
+     "clients/cpp schemas/base/hex.h"},
 };
 
 // May include everything.

@@ -1,7 +1,6 @@
 // The text forms of values that JSON has no type for.
 #include "schemas/document/extended_json/scalar_text.h"
 
-#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -9,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "schemas/base/hex.h"
 #include "schemas/base/strings.h"
 
 namespace strata::document {
@@ -104,13 +104,7 @@ std::optional<std::string> ParseBase64(std::string_view text) {
 
 std::string HexText(std::string_view bytes) { return absl::BytesToHexString(ToAbsl(bytes)); }
 
-std::optional<std::string> ParseHex(std::string_view text) {
-  const bool digits = std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isxdigit(static_cast<unsigned char>(c));
-  });
-  if (!digits || text.size() % 2 != 0) return std::nullopt;
-  return absl::HexStringToBytes(ToAbsl(text));
-}
+std::optional<std::string> ParseHex(std::string_view text) { return BytesOfHex(text); }
 
 std::optional<std::string> ParseUuid(std::string_view text) {
   if (text.size() != 36) return std::nullopt;
