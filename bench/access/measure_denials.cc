@@ -15,7 +15,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr int kDocuments = 1'000;
+constexpr int kDenied = 1'000;
 
 // Names of one length, so that answers are.
 struct Kind {
@@ -26,9 +26,9 @@ struct Kind {
   size_t answer_bytes = 0;
 };
 
-void Fill(const SecuredServer& server) {
+void FillDenied(const SecuredServer& server) {
   const auto stub = v1::DocumentService::NewStub(server.Connect());
-  for (int i = 0; i < kDocuments; ++i) {
+  for (int i = 0; i < kDenied; ++i) {
     v1::CreateRequest request;
     request.set_collection("books");
     request.set_id("here-" + std::to_string(i));
@@ -51,7 +51,7 @@ class Denied {
   void Get(int64_t n, Kind& kind) {
     v1::GetRequest request;
     request.set_collection(kind.collection);
-    request.set_id(kind.prefix + std::to_string(n % kDocuments));
+    request.set_id(kind.prefix + std::to_string(n % kDenied));
     v1::GetResponse response;
     grpc::ClientContext context;
     Present(authorization_, context);
@@ -93,7 +93,7 @@ std::chrono::nanoseconds MedianOf(std::vector<std::chrono::nanoseconds> times) {
 void MeasureDenials(const AccessSettings& settings, const Secrets& secrets, FigureLines& lines) {
   const SecuredServer server(secrets, {.name = "denials", .tokens = true, .policy = true},
                              settings.folder + "/denials");
-  Fill(server);
+  FillDenied(server);
   std::array<Kind, 3> kinds = {
       Kind{.name = "document", .collection = "books", .prefix = "here-"},
       Kind{.name = "document that is not there", .collection = "books", .prefix = "none-"},

@@ -9,6 +9,8 @@
 
 namespace strata::bench {
 
+inline constexpr int kInFlight = 64;
+
 struct FeedSettings {
   std::string folder;    // for data and logs
   std::string baseline;  // another server program that W1 is held against; empty: none

@@ -11,7 +11,6 @@
 namespace strata::bench {
 namespace {
 
-constexpr int kInFlight = 64;
 constexpr int kTurns = 4;  // rounds in turns for each of other measurements: what is told is small
 constexpr int64_t kParked = 1'000;
 constexpr char kNobody[] = "W1 update, nobody follows";

@@ -12,7 +12,6 @@ namespace {
 
 using Clock = Watchers::Clock;
 
-constexpr int kInFlight = 64;
 constexpr int64_t kDepth = 10;
 
 double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }

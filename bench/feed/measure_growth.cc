@@ -23,7 +23,6 @@
 namespace strata::bench {
 namespace {
 
-constexpr int kInFlight = 64;
 // Of one slice, and with one call in flight, where each waits for the one before.
 constexpr int64_t kCalls = 2'500;
 constexpr int64_t kCallsOneByOne = 250;

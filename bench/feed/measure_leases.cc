@@ -13,14 +13,13 @@
 namespace strata::bench {
 namespace {
 
-constexpr int kInFlight = 64;
 // What is told is small beside what else the machine does: so many short rounds, in turns, for each
 // round of other measurements, so that those that are compared follow each other closely.
-constexpr int kTurns = 64;
+constexpr int kLeaseTurns = 64;
 constexpr int kRoundsInOne = 8;
 constexpr char kPlain[] = "W1 update, not fenced";
 
-struct Case {
+struct LeaseCase {
   std::string workload;
   std::function<std::unique_ptr<Workload>(uint64_t seed)> make;
   std::vector<Measurement> rounds{};
@@ -33,7 +32,7 @@ void MeasureLeases(const FeedSettings& settings, FigureLines& lines) {
   std::vector<HeldLease> leases;
   Prepare(server.channel(), *AcquireAll(leases, kInFlight));
   const auto updates = [&](uint64_t seed) { return UpdateAtRandom(server.population(), seed); };
-  std::vector<Case> cases = {
+  std::vector<LeaseCase> cases = {
       {kPlain, updates},
       {"W1 update, fenced",
        [&](uint64_t seed) { return Fenced(updates(seed), leases, Fence::kToken); }},
@@ -43,17 +42,17 @@ void MeasureLeases(const FeedSettings& settings, FigureLines& lines) {
   // What one has written is flushed and compacted while the next one runs, and a renewal writes
   // little: each comes as often after any other.
   std::vector<size_t> order = {0, 1, 2, 3};
-  for (int round = 0; round < settings.Rounds(kTurns); ++round) {
+  for (int round = 0; round < settings.Rounds(kLeaseTurns); ++round) {
     server.AwaitQuiet();
     std::next_permutation(order.begin(), order.end());
     for (const size_t i : order) {
-      Case& one = cases[i];
+      LeaseCase& one = cases[i];
       const std::unique_ptr<Workload> workload = one.make(static_cast<uint64_t>(round));
       one.rounds.push_back(
           server.Run(*workload, kInFlight, settings.duration / kRoundsInOne, lines));
     }
   }
-  for (const Case& one : cases) {
+  for (const LeaseCase& one : cases) {
     WriteCalls(one.workload, one.rounds, lines);
     if (one.workload == kPlain) continue;
     WriteRatios(one.workload, one.rounds, kPlain, cases.front().rounds, lines);

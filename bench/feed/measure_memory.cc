@@ -12,7 +12,6 @@
 namespace strata::bench {
 namespace {
 
-constexpr int kInFlight = 64;
 constexpr int64_t kFewParked = 1'000;
 constexpr int64_t kManyParked = 5'000;
 constexpr int64_t kSlow = 100;

@@ -27,7 +27,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kDepth = 10;
+constexpr int64_t kVersions = 10;
 constexpr int kConsumers = 2;
 constexpr int kWindow = 100;
 constexpr char kEffects[] = "effects";
@@ -189,7 +189,7 @@ Consumed ConsumeAll(const FeedServer& server, const std::string& name, int64_t e
 }
 
 void MeasureConsume(const FeedSettings& settings, FigureLines& lines) {
-  const FeedServer server(settings, "consume", kDepth);
+  const FeedServer server(settings, "consume", kVersions);
   std::vector<double> per_second;
   std::vector<double> commits;
   std::vector<double> cpu;
@@ -213,7 +213,7 @@ void MeasureExactlyOnce(const FeedSettings& settings, FigureLines& lines) {
   constexpr char kExactlyOnce[] = "exactly once, 8 partitions";
   // So that no partition comes to its end meanwhile.
   const auto duration = std::min(settings.duration, std::chrono::milliseconds(2000));
-  FeedServer server(settings, "exactly-once", kDepth);
+  FeedServer server(settings, "exactly-once", kVersions);
   CreateCollection(server.channel(), kEffects, "deltas");
   Population effects;
   effects.collection = kEffects;

@@ -2,11 +2,18 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "bench/support/figure_lines.h"
 
 namespace strata::bench {
+
+inline constexpr int kInFlight = 64;
+// These get about twenty versions more, so that pages of ten are full.
+inline constexpr size_t kDocumentsWithHistory = 1000;
+inline constexpr int64_t kUpdatesForHistory = 20'000;
 
 struct GrowthSettings {
   std::string folder;  // for data and logs

@@ -14,10 +14,6 @@ namespace {
 using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
-constexpr int kInFlight = 64;
-// These have about twenty versions more, so that pages of ten are full.
-constexpr size_t kDocumentsWithHistory = 1000;
-constexpr int64_t kUpdatesForHistory = 20'000;
 // A fill that is this slow ends the measurement at the point before.
 constexpr std::chrono::seconds kFillMax{150};
 constexpr std::chrono::seconds kQuietMax{20};

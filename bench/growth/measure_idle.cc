@@ -26,7 +26,6 @@ using std::chrono::seconds;
 constexpr int64_t kConnections = 9'900;
 constexpr int64_t kStreams = 1'000;
 constexpr size_t kDocuments = 1'000;
-constexpr int kInFlight = 64;
 constexpr seconds kPatience{30};
 // Files that the server and this program have open besides connections.
 constexpr int64_t kFilesBesides = 100;

@@ -20,15 +20,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kInFlight = 64;
-constexpr int kRounds = 5;
+constexpr int kScaleRounds = 5;
 constexpr milliseconds kReads{1500};
 // Enough to have each server flush its memtables now and then, on whose account compactions are.
 constexpr int64_t kUpdates = 60'000;
-// These have about twenty versions more, so that pages of ten are full.
-constexpr size_t kDocumentsWithHistory = 1000;
-constexpr int64_t kUpdatesForHistory = 20'000;
-constexpr std::chrono::seconds kQuietMax{120};
+constexpr std::chrono::seconds kScaleQuietMax{120};
 
 struct Size {
   const char* name;
@@ -68,7 +64,7 @@ class Crowd {
   }
 
   Measurement Measure(const std::string& call, uint64_t seed) {
-    AwaitQuiet(served_->pid(), kQuietMax);
+    AwaitQuiet(served_->pid(), kScaleQuietMax);
     Measurement measured = call == kUpdate
                                ? Update(*UpdateAtRandom(population_, seed), kUpdates)
                                : Checked(served_->Run(*Reads(call, seed), kInFlight, kReads));
@@ -115,7 +111,7 @@ class Crowd {
     loop.in_flight = kInFlight;
     loop.calls_max = calls;
     Measurement measured = RunLoop(served_->channel(), updates, loop);
-    AwaitQuiet(served_->pid(), kQuietMax);
+    AwaitQuiet(served_->pid(), kScaleQuietMax);
     measured.server_cpu = CpuTime(served_->pid()) - before;
     return Checked(std::move(measured));
   }
@@ -147,7 +143,7 @@ void MeasureScale(const GrowthSettings& settings, FigureLines& lines) {
   for (const std::string& call : Calls()) {
     std::vector<Measurement> of_few;
     std::vector<Measurement> of_many;
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kScaleRounds; ++round) {
       const auto seed = static_cast<uint64_t>(round) + 10;
       // Whoever comes second finds the machine as the first has left it.
       if (round % 2 == 0) of_few.push_back(few.Measure(call, seed));

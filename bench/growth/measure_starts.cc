@@ -24,9 +24,9 @@ using Steady = std::chrono::steady_clock;
 constexpr int kStarts = 5;
 constexpr int64_t kFullBytes = 1'100'000'000;
 constexpr size_t kDocumentsBeforeKill = 20'000;
-constexpr size_t kLargeBytes = 100'000;
-constexpr std::chrono::seconds kFillMax{90};
-constexpr std::chrono::seconds kQuietMax{10};
+constexpr size_t kLargeStartBytes = 100'000;
+constexpr std::chrono::seconds kStartFillMax{90};
+constexpr std::chrono::seconds kStartQuietMax{10};
 constexpr int kFillRoundsMax = 5;
 
 int64_t BytesIn(const std::string& directory) {
@@ -42,7 +42,7 @@ int64_t BytesIn(const std::string& directory) {
 // Bytes that no engine makes smaller.
 std::string Noise(std::mt19937_64& random) {
   constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
-  std::string text(kLargeBytes, ' ');
+  std::string text(kLargeStartBytes, ' ');
   for (char& c : text) c = kDigits[random() % 64];
   return text;
 }
@@ -54,7 +54,7 @@ bool WriteNoise(const std::string& folder, int64_t bytes, int round, Steady::tim
   served.MakePopulation(collection, "deltas");
   const auto stub = v1::DocumentService::NewStub(served.channel());
   std::mt19937_64 random(static_cast<uint64_t>(round));
-  for (int64_t written = 0; written < bytes; written += static_cast<int64_t>(kLargeBytes)) {
+  for (int64_t written = 0; written < bytes; written += static_cast<int64_t>(kLargeStartBytes)) {
     if (Steady::now() > end) return false;
     v1::UpdateRequest request;
     request.set_collection(collection);
@@ -68,7 +68,7 @@ bool WriteNoise(const std::string& folder, int64_t bytes, int round, Steady::tim
     const grpc::Status status = stub->Update(&context, request, &response);
     if (!status.ok()) throw std::runtime_error("cannot fill: " + status.error_message());
   }
-  AwaitQuiet(served.pid(), kQuietMax);
+  AwaitQuiet(served.pid(), kStartQuietMax);
   served.Stop();
   return true;
 }
@@ -76,7 +76,7 @@ bool WriteNoise(const std::string& folder, int64_t bytes, int round, Steady::tim
 // Until the directory has a gigabyte. Logs and what is compressed go again, so it may take more
 // than once.
 void FillUp(const std::string& folder) {
-  const Steady::time_point end = Steady::now() + kFillMax;
+  const Steady::time_point end = Steady::now() + kStartFillMax;
   for (int round = 0; round < kFillRoundsMax; ++round) {
     const int64_t missing = kFullBytes - BytesIn(folder + "/data");
     if (missing <= 0 || !WriteNoise(folder, missing, round, end)) return;

@@ -23,11 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kInFlight = 64;
-constexpr int64_t kDocuments = 1'000'000;
+constexpr int64_t kSustainedDocuments = 1'000'000;
 constexpr std::chrono::seconds kBrief{60};
 constexpr std::chrono::seconds kFull{600};
-constexpr std::chrono::seconds kQuietMax{120};
+constexpr std::chrono::seconds kSustainedQuietMax{120};
 constexpr std::chrono::milliseconds kLook{500};
 // Directly before the last: a call is counted by the time that it took.
 constexpr double kAlmostAll = 0.9999;
@@ -110,16 +109,16 @@ void MeasureSustained(const GrowthSettings& settings, FigureLines& lines) {
   {
     Served served(folder);
     population = served.MakePopulation("documents", "deltas");
-    population.versions.resize(kDocuments);
+    population.versions.resize(kSustainedDocuments);
     Prepare(served.channel(), *Fill(population));
-    AwaitQuiet(served.pid(), kQuietMax);
+    AwaitQuiet(served.pid(), kSustainedQuietMax);
     if (served.Stop() != 0) lines.Wrong("sustained: the server did not end well");
   }
   // A server anew, so that what the documents cost before is not counted.
   const std::string log = folder + ".log";
   std::ofstream(log, std::ios::trunc);
   Served served(folder);
-  AwaitQuiet(served.pid(), kQuietMax);
+  AwaitQuiet(served.pid(), kSustainedQuietMax);
   const int64_t written_before = WrittenBytes(served.pid());
   const auto cpu_before = CpuTime(served.pid());
   DiskWatcher disk(folder + "/data");
@@ -130,7 +129,7 @@ void MeasureSustained(const GrowthSettings& settings, FigureLines& lines) {
   loop.server = served.pid();
   Measurement measured = RunLoop(served.channel(), *UpdateAtRandom(population, 1), loop);
   Check(measured, "sustained", lines);
-  AwaitQuiet(served.pid(), kQuietMax);
+  AwaitQuiet(served.pid(), kSustainedQuietMax);
   measured.server_cpu = CpuTime(served.pid()) - cpu_before;
   const int64_t most = disk.End();
   const int64_t written = WrittenBytes(served.pid()) - written_before;

@@ -22,21 +22,21 @@ namespace {
 using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
-constexpr int kRounds = 3;
+constexpr int kVersionRounds = 3;
 constexpr int kReadsInFlight = 64;
 // No two updates of one document are under way at once, which would be another measurement.
 constexpr int kUpdatesInFlight = 4;
 
 // The documents are so many that the updates, spread over them, add few versions to each.
-struct Size {
+struct VersionSize {
   int64_t versions;
   size_t documents;
 };
-constexpr Size kSizes[] = {{1, 6000}, {100, 100}, {10'000, 4}};
-constexpr std::chrono::seconds kQuietMax{5};
+constexpr VersionSize kSizes[] = {{1, 6000}, {100, 100}, {10'000, 4}};
+constexpr std::chrono::seconds kVersionQuietMax{5};
 // A strategy that takes longer for one size ends there: embedded history writes all versions with
 // each update, so that 10,000 of them are 20 GB.
-constexpr std::chrono::seconds kFillMax{5};
+constexpr std::chrono::seconds kVersionFillMax{5};
 
 constexpr int64_t kLargeBytes = 900'000;
 constexpr int64_t kLargeVersionsMax = 40;
@@ -63,9 +63,9 @@ class VersionsMeasurement {
   // All sizes are there before anything is measured, and take turns, so that what moves on the
   // machine meanwhile is not taken for growth.
   void Measure() {
-    for (const Size& size : kSizes) FillOne(size);
-    AwaitQuiet(served_.pid(), kQuietMax);
-    for (int round = 0; round < kRounds; ++round) {
+    for (const VersionSize& size : kSizes) FillOne(size);
+    AwaitQuiet(served_.pid(), kVersionQuietMax);
+    for (int round = 0; round < kVersionRounds; ++round) {
       for (Subject& subject : subjects_) {
         Take(kGet, *GetAtRandom(subject.population, 1), kReadsInFlight, subject);
         Take(kHistory, *NewestTenAtRandom(subject.population, 1), kReadsInFlight, subject);
@@ -94,18 +94,18 @@ class VersionsMeasurement {
     std::map<std::string, std::vector<Measurement>> rounds;  // by call
   };
 
-  void FillOne(const Size& size) {
+  void FillOne(const VersionSize& size) {
     Subject subject;
     subject.population =
         served_.MakePopulation(strategy_ + "-" + std::to_string(size.versions), strategy_);
     std::vector<int64_t>& versions = subject.population.versions;
     versions.resize(size.documents);
     Prepare(served_.channel(),
-            *Fill(subject.population, {.depth = size.versions, .until = Steady::now() + kFillMax}));
+            *Fill(subject.population, {.depth = size.versions, .until = Steady::now() + kVersionFillMax}));
     subject.versions = *std::min_element(versions.begin(), versions.end());
     if (subject.versions < size.versions) {
       WriteEnd("was stopped at " + std::to_string(subject.versions) + " versions of 300 B after " +
-               std::to_string(kFillMax.count()) + " s of filling");
+               std::to_string(kVersionFillMax.count()) + " s of filling");
     }
     if (subject.versions > 0) subjects_.push_back(std::move(subject));
   }

@@ -36,6 +36,7 @@ class Workload {
     kLostRace,
     kWrong
   };
+  static Outcome RightIf(bool right) { return right ? Outcome::kRight : Outcome::kWrong; }
   // What the answer to the slot's last request was worth. A lost race counts as an attempt, and the
   // slot goes on.
   virtual Outcome Answered(int slot, std::string_view response) = 0;

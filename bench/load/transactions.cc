@@ -20,7 +20,7 @@ namespace {
 
 using Outcome = Workload::Outcome;
 
-constexpr char kUpdate[] = "/strata.v1.DocumentService/Update";
+constexpr char kUpdateCall[] = "/strata.v1.DocumentService/Update";
 constexpr char kCommit[] = "/strata.v1.TransactionService/Commit";
 constexpr char kRead[] = "/strata.v1.TransactionService/Read";
 constexpr char kBalance[] = "counter";  // the whole number among the ten fields
@@ -29,7 +29,6 @@ constexpr size_t kHot = 0;  // the account
 constexpr size_t kUpdates = 20;
 constexpr size_t kReads = 10;
 
-Outcome RightIf(bool right) { return right ? Outcome::kRight : Outcome::kWrong; }
 
 bool Parse(std::string_view bytes, google::protobuf::MessageLite& message) {
   return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
@@ -94,7 +93,7 @@ class OpenWorkload final : public Workload {
     request_.set_omit_content(true);
   }
   std::string name() const override { return "open accounts"; }
-  std::string method() const override { return kUpdate; }
+  std::string method() const override { return kUpdateCall; }
   bool Next(int /*slot*/, std::string& request) override {
     if (next_ == accounts_.versions.size()) return false;
     const auto number = static_cast<int64_t>(next_);

@@ -15,7 +15,7 @@ using google::protobuf::internal::WireFormatLite;
 
 // What the server allows on one connection.
 constexpr size_t kStreamsPerConnection = 100;
-constexpr std::chrono::milliseconds kLook{20};
+constexpr std::chrono::milliseconds kWatchersLook{20};
 
 // How many elements a repeated field of a message has.
 int64_t CountOf(int field, grpc::ByteBuffer& message) {
@@ -57,7 +57,7 @@ void Watchers::Run() {
   while (pending_ > 0 || !stopping_) {
     void* found = nullptr;
     bool ok = false;
-    auto wake = std::chrono::system_clock::now() + kLook;
+    auto wake = std::chrono::system_clock::now() + kWatchersLook;
     const auto outcome = queue_.AsyncNext(&found, &ok, wake);
     if (outcome == grpc::CompletionQueue::GOT_EVENT) {
       --pending_;
@@ -138,7 +138,7 @@ void Watchers::AwaitGreeted(std::chrono::milliseconds patience) {
       throw std::runtime_error(name() + ": only " + std::to_string(greeted_) + " of " +
                                std::to_string(settings_.count) + " streams were answered");
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kWatchersLook);
   }
 }
 

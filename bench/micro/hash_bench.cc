@@ -10,12 +10,12 @@
 namespace strata::bench {
 namespace {
 
-void Content(benchmark::State& state) {
+void HashContent(benchmark::State& state) {
   const std::string salt(versioning::kSaltSize, 's');
   const document::Content content = Order(state.range(0), 1);
   for (auto _ : state) benchmark::DoNotOptimize(document::ContentHash(salt, content));
 }
-BENCHMARK(Content)->Name("Hash/Content")->Apply(Sizes);
+BENCHMARK(HashContent)->Name("Hash/Content")->Apply(Sizes);
 
 void Chain(benchmark::State& state) {
   const document::Hash start = versioning::ChainStart("customers", "customer-1");

@@ -106,7 +106,7 @@ void Register(const std::string& name, const StrategyEntry& strategy, std::strin
   for (const Shape& shape : kShapes) benchmark->Args({shape.bytes, shape.versions});
 }
 
-[[maybe_unused]] const bool kRegistered = [] {
+[[maybe_unused]] const bool kStrategiesRegistered = [] {
   const std::pair<std::string, Function> reads[] = {
       {"ReadHead", ReadHead}, {"ReadVersion", ReadVersion}, {"ReadNewestTen", NewestTen}};
   for (const StrategyEntry& strategy : versioning::AllStrategies()) {

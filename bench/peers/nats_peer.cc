@@ -29,8 +29,8 @@
 namespace strata::bench {
 namespace {
 
-constexpr std::chrono::seconds kStartPatience{30};
-constexpr int64_t kReceivePatienceMs = 100;
+constexpr std::chrono::seconds kNatsStartPatience{30};
+constexpr int64_t kNatsPatienceMs = 100;
 constexpr char kStream[] = "documents";
 constexpr char kSubjects[] = "documents.>";
 constexpr char kSubjectPrefix[] = "documents.";
@@ -206,7 +206,7 @@ NatsPeer::NatsPeer(int port, bool syncs)
       process_(Arguments(port, data_), folder_.Join("log")) {
   RequireDisk(folder_.path().string());
   const NatsOptions options = OptionsFor(url_);
-  AwaitServer("nats-server", folder_.Join("log"), kStartPatience, [&] {
+  AwaitServer("nats-server", folder_.Join("log"), kNatsStartPatience, [&] {
     natsConnection* connection = nullptr;
     if (natsConnection_Connect(&connection, options.get()) != NATS_OK) return false;
     connection_.reset(connection);
@@ -277,7 +277,7 @@ void NatsPeer::Send(int slot, const Call& call) {
 
 void NatsPeer::Receive(const std::function<void(int, const Answer&)>& answered) {
   natsMsg* got = nullptr;
-  const natsStatus status = natsSubscription_NextMsg(&got, answers_.get(), kReceivePatienceMs);
+  const natsStatus status = natsSubscription_NextMsg(&got, answers_.get(), kNatsPatienceMs);
   if (status == NATS_TIMEOUT) return;
   Require(status, "answer");
   const NatsMessage message(got);

@@ -23,7 +23,7 @@
 namespace strata::bench {
 namespace {
 
-constexpr int kReceivePatienceMs = 100;
+constexpr int kPostgresPatienceMs = 100;
 constexpr uint32_t kByteaOid = 17;
 
 // The values of one call: they are kept until it is sent.
@@ -305,7 +305,7 @@ void PostgresQueue::Flush(Connection& slot) {
   for (int left = PQflush(connection); left != 0; left = PQflush(connection)) {
     if (left < 0) FailPostgres(connection);
     pollfd writable = {PQsocket(connection), POLLOUT, 0};
-    poll(&writable, 1, kReceivePatienceMs);
+    poll(&writable, 1, kPostgresPatienceMs);
   }
 }
 
@@ -313,14 +313,14 @@ void PostgresQueue::Finish(Connection& slot) {
   Flush(slot);
   while (!Consume(slot)) {
     pollfd readable = {PQsocket(slot.connection.get()), POLLIN, 0};
-    poll(&readable, 1, kReceivePatienceMs);
+    poll(&readable, 1, kPostgresPatienceMs);
   }
   if (!answer_.is_done) throw std::runtime_error(answer_.error);
 }
 
 void PostgresQueue::Receive(const std::function<void(int, QueueAnswer&)>& answered) {
   std::array<epoll_event, kQueueSlots> events;
-  const int count = epoll_wait(poll_, events.data(), kQueueSlots, kReceivePatienceMs);
+  const int count = epoll_wait(poll_, events.data(), kQueueSlots, kPostgresPatienceMs);
   for (int i = 0; i < count; ++i) {
     const auto index = static_cast<size_t>(events[static_cast<size_t>(i)].data.u64);
     if (Consume(slots_[index])) answered(static_cast<int>(index), answer_);

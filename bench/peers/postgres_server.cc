@@ -17,7 +17,7 @@
 namespace strata::bench {
 namespace {
 
-constexpr std::chrono::seconds kStartPatience{60};
+constexpr std::chrono::seconds kPostgresStartPatience{60};
 constexpr char kUser[] = "postgres";  // the package's, and the name of the database's owner
 
 // The folder with PostgreSQL's programs, of the newest version that is installed.
@@ -42,7 +42,7 @@ void FailPostgres(PGconn* connection) {
 
 PostgresServer::PostgresServer(int port)
     : port_(std::to_string(port)), password_(PrepareData()), process_(Arguments(), log_) {
-  AwaitServer("postgresql", log_, kStartPatience, [&] {
+  AwaitServer("postgresql", log_, kPostgresStartPatience, [&] {
     const std::array<const char*, 3> keys = {"host", "port", nullptr};
     const std::array<const char*, 3> values = {"127.0.0.1", port_.c_str(), nullptr};
     return PQpingParams(keys.data(), values.data(), 0) == PQPING_OK;

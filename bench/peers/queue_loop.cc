@@ -14,11 +14,11 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kSilenceMax{30};
+constexpr std::chrono::seconds kQueueSilenceMax{30};
 
-class Loop {
+class QueueLoop {
  public:
-  Loop(QueuePeer& peer, QueueWorkload& workload, std::chrono::milliseconds warm_up,
+  QueueLoop(QueuePeer& peer, QueueWorkload& workload, std::chrono::milliseconds warm_up,
        std::chrono::milliseconds duration)
       : peer_(peer),
         workload_(workload),
@@ -54,7 +54,7 @@ class Loop {
   Measurement result_;
 };
 
-void Loop::Send(int index) {
+void QueueLoop::Send(int index) {
   QueueCall call;
   if (!sending_ || !workload_.Next(index, call)) return;
   ++open_;
@@ -63,7 +63,7 @@ void Loop::Send(int index) {
   peer_.Send(index, call);
 }
 
-void Loop::Take(int index, const QueueAnswer& answer) {
+void QueueLoop::Take(int index, const QueueAnswer& answer) {
   --open_;
   answered_ = Steady::now();
   Slot& slot = slots_[static_cast<size_t>(index)];
@@ -82,14 +82,14 @@ void Loop::Take(int index, const QueueAnswer& answer) {
 
 // The CPU is read outside of the measured time: of a server with a process per connection, that
 // takes a while.
-void Loop::Begin() {
+void QueueLoop::Begin() {
   result_.server_cpu = CpuTimeOfFamily(peer_.server());
   result_.client_cpu = CpuTime(getpid());
   begin_ = Steady::now();
   measuring_ = true;
 }
 
-void Loop::End() {
+void QueueLoop::End() {
   measuring_ = false;
   sending_ = false;
   result_.duration = answered_ - begin_;
@@ -97,13 +97,13 @@ void Loop::End() {
   result_.server_cpu = CpuTimeOfFamily(peer_.server()) - result_.server_cpu;
 }
 
-void Loop::KeepTime() {
+void QueueLoop::KeepTime() {
   if (duration_.count() == 0 || !sending_) return;
   if (!measuring_ && answered_ - start_ >= warm_up_) Begin();
   if (measuring_ && answered_ - begin_ >= duration_) End();
 }
 
-Measurement Loop::Run() {
+Measurement QueueLoop::Run() {
   start_ = answered_ = Steady::now();
   for (int i = 0; i < static_cast<int>(slots_.size()); ++i) Send(i);
   while (open_ > 0) {
@@ -114,7 +114,7 @@ Measurement Loop::Run() {
       while (const std::optional<int> woken = workload_.Woken()) Send(*woken);
     });
     if (Interrupted()) throw InterruptedError();
-    if (Steady::now() - answered_ > kSilenceMax) {
+    if (Steady::now() - answered_ > kQueueSilenceMax) {
       throw std::runtime_error(workload_.name() + ": no answer any more");
     }
   }
@@ -128,7 +128,7 @@ Measurement Loop::Run() {
 
 Measurement RunLoop(QueuePeer& peer, QueueWorkload& workload, std::chrono::milliseconds warm_up,
                     std::chrono::milliseconds duration) {
-  return Loop(peer, workload, warm_up, duration).Run();
+  return QueueLoop(peer, workload, warm_up, duration).Run();
 }
 
 }  // namespace strata::bench

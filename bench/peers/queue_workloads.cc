@@ -16,7 +16,7 @@
 namespace strata::bench {
 namespace {
 
-using Outcome = QueueWorkload::Outcome;
+using QueueOutcome = QueueWorkload::Outcome;
 
 constexpr int64_t kBatch = 100;
 constexpr int64_t kFewWaiting = 1000;
@@ -26,7 +26,7 @@ constexpr int64_t kReceivedMax = 50'000;
 constexpr int64_t kCommittedMax = 20'000;
 constexpr std::chrono::seconds kSettlePatience{20};
 
-constexpr Outcome kWrong = {.is_wrong = true};
+constexpr QueueOutcome kWrong = {.is_wrong = true};
 
 // So many messages a call: until the time is over, or up to a number of them.
 class Push final : public QueueWorkload {
@@ -50,7 +50,7 @@ class Push final : public QueueWorkload {
     call.payloads.assign(payloads.begin(), payloads.end());
     return true;
   }
-  Outcome Answered(int slot, const QueueAnswer& answer) override {
+  QueueOutcome Answered(int slot, const QueueAnswer& answer) override {
     if (!answer.is_done) return kWrong;
     ledger_.Pushed(static_cast<int64_t>(slots_[static_cast<size_t>(slot)].size()));
     return {.results = 1};
@@ -75,7 +75,7 @@ class Cycle final : public QueueWorkload {
   bool Next(int slot, QueueCall& call) override {
     return slot < kConsumers ? Consume(slot, call) : Produce(slot, call);
   }
-  Outcome Answered(int slot, const QueueAnswer& answer) override {
+  QueueOutcome Answered(int slot, const QueueAnswer& answer) override {
     if (!answer.is_done) return kWrong;
     if (slot >= kConsumers) {
       ledger_.Pushed(1);
@@ -144,7 +144,7 @@ class Receive final : public QueueWorkload {
     call.count = kStreamCredit;
     return ledger_.taken() < ledger_.pushed();
   }
-  Outcome Answered(int slot, const QueueAnswer& answer) override {
+  QueueOutcome Answered(int slot, const QueueAnswer& answer) override {
     if (!answer.is_done) return kWrong;
     std::vector<MessageId>& held = held_[static_cast<size_t>(slot)];
     if (!held.empty()) {
@@ -175,7 +175,7 @@ class ReserveAll final : public QueueWorkload {
     call.count = kStreamCredit;
     return ledger_.taken() < ledger_.pushed();
   }
-  Outcome Answered(int /*slot*/, const QueueAnswer& answer) override {
+  QueueOutcome Answered(int /*slot*/, const QueueAnswer& answer) override {
     if (!answer.is_done) return kWrong;
     for (const QueueAnswer::Message& one : answer.messages) {
       if (!ledger_.Take(one.payload)) return kWrong;
@@ -219,7 +219,7 @@ class Commit final : public QueueWorkload {
     call.body = mine.body;
     return true;
   }
-  Outcome Answered(int slot, const QueueAnswer& answer) override {
+  QueueOutcome Answered(int slot, const QueueAnswer& answer) override {
     const size_t document = slots_[static_cast<size_t>(slot)].document;
     busy_[document] = false;
     if (!answer.is_done) return kWrong;
@@ -259,7 +259,7 @@ void Prepare(QueuePeer& peer, QueueWorkload& workload) {
   if (done.failures > 0) throw std::runtime_error("cannot prepare: " + workload.name());
 }
 
-void Fill(QueuePeer& peer, QueueLedger& ledger, int64_t messages) {
+void FillQueue(QueuePeer& peer, QueueLedger& ledger, int64_t messages) {
   Push push(ledger, kBatch, messages);
   Prepare(peer, push);
   peer.Loaded();
@@ -308,14 +308,14 @@ void RunQueueWorkloads(const std::string& system, QueuePeer& peer, const QueueSe
     QueueLedger ledger;
     Cycle cycle(ledger, many_wait);
     peer.OpenQueue(cycle.name());
-    Fill(peer, ledger, waiting);
+    FillQueue(peer, ledger, waiting);
     measure(cycle, ledger, 1, settings.warm_up);
   }
   {
     QueueLedger ledger;
     Receive receive(ledger);
     peer.OpenQueue(receive.name());
-    Fill(peer, ledger, seconds * kReceivedMax);
+    FillQueue(peer, ledger, seconds * kReceivedMax);
     // From the first message on, as Strata's: who is quick is through before it has warmed up.
     measure(receive, ledger, 1, std::chrono::milliseconds(0));
   }
@@ -325,7 +325,7 @@ void RunQueueWorkloads(const std::string& system, QueuePeer& peer, const QueueSe
   std::vector<std::string> bodies;
   for (int64_t i = 0; i < settings.documents; ++i) bodies.push_back(TenFieldsJson(i, 0));
   peer.MakeDocuments({bodies.begin(), bodies.end()});
-  Fill(peer, ledger, seconds * kCommittedMax);
+  FillQueue(peer, ledger, seconds * kCommittedMax);
   ReserveAll reserve(ledger);
   Prepare(peer, reserve);
   peer.Loaded();

@@ -20,7 +20,7 @@
 namespace strata::bench {
 namespace {
 
-constexpr int kReceivePatienceMs = 100;
+constexpr int kRabbitmqPatienceMs = 100;
 constexpr size_t kPublishers = 1;           // connections with a channel each
 constexpr size_t kConsumerConnections = 4;  // with the channels of all consumers
 constexpr int kConsumerChannels = kConsumers / static_cast<int>(kConsumerConnections);
@@ -230,7 +230,7 @@ void RabbitmqQueue::Receive(const Answered& answered) {
   }
   std::array<epoll_event, kPublishers + kConsumerConnections> events;
   const int count = epoll_wait(poll_, events.data(), static_cast<int>(events.size()),
-                               is_any ? 0 : kReceivePatienceMs);
+                               is_any ? 0 : kRabbitmqPatienceMs);
   for (int i = 0; i < count; ++i) {
     is_readable[static_cast<size_t>(events[static_cast<size_t>(i)].data.u64)] = true;
   }

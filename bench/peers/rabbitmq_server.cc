@@ -11,7 +11,7 @@
 namespace strata::bench {
 namespace {
 
-constexpr std::chrono::seconds kStartPatience{120};
+constexpr std::chrono::seconds kRabbitmqStartPatience{120};
 constexpr char kHost[] = "127.0.0.1";
 constexpr char kUser[] = "bench";
 constexpr int kFrameBytesMax = 131'072;
@@ -41,7 +41,7 @@ RabbitmqServer::RabbitmqServer()
       password_(RandomPassword()),
       port_mapper_(PortMapperArguments(), log_),
       process_(Arguments(), log_) {
-  AwaitServer("rabbitmq", log_, kStartPatience, [&] { return TryToConnect() != nullptr; });
+  AwaitServer("rabbitmq", log_, kRabbitmqStartPatience, [&] { return TryToConnect() != nullptr; });
 }
 
 std::vector<std::string> RabbitmqServer::PortMapperArguments() const {
