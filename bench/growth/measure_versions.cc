@@ -101,7 +101,8 @@ class VersionsMeasurement {
     std::vector<int64_t>& versions = subject.population.versions;
     versions.resize(size.documents);
     Prepare(served_.channel(),
-            *Fill(subject.population, {.depth = size.versions, .until = Steady::now() + kVersionFillMax}));
+            *Fill(subject.population,
+                  {.depth = size.versions, .until = Steady::now() + kVersionFillMax}));
     subject.versions = *std::min_element(versions.begin(), versions.end());
     if (subject.versions < size.versions) {
       WriteEnd("was stopped at " + std::to_string(subject.versions) + " versions of 300 B after " +

@@ -29,7 +29,6 @@ constexpr size_t kHot = 0;  // the account
 constexpr size_t kUpdates = 20;
 constexpr size_t kReads = 10;
 
-
 bool Parse(std::string_view bytes, google::protobuf::MessageLite& message) {
   return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }

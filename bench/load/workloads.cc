@@ -21,7 +21,6 @@ constexpr char kUpdate[] = "/strata.v1.DocumentService/Update";
 constexpr char kGet[] = "/strata.v1.DocumentService/Get";
 constexpr char kHistory[] = "/strata.v1.DocumentService/History";
 
-
 v1::Encoding EncodingOf(const Form& form) {
   return form.json ? v1::ENCODING_JSON : v1::ENCODING_BSON;
 }

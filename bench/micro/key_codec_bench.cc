@@ -10,10 +10,10 @@ namespace {
 
 const store::DocumentKey kDocument{.incarnation = 7, .id = "customers/customer-1234"};
 
-void Head(benchmark::State& state) {
+void HeadKey(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(store::HeadKey(kDocument));
 }
-BENCHMARK(Head)->Name("KeyCodec/HeadKey")->Unit(benchmark::kNanosecond);
+BENCHMARK(HeadKey)->Name("KeyCodec/HeadKey")->Unit(benchmark::kNanosecond);
 
 void Version(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(store::VersionKey(kDocument, 1234));

@@ -19,7 +19,7 @@ constexpr std::chrono::seconds kQueueSilenceMax{30};
 class QueueLoop {
  public:
   QueueLoop(QueuePeer& peer, QueueWorkload& workload, std::chrono::milliseconds warm_up,
-       std::chrono::milliseconds duration)
+            std::chrono::milliseconds duration)
       : peer_(peer),
         workload_(workload),
         warm_up_(warm_up),

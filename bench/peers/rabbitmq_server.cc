@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kRabbitmqStartPatience{120};
 constexpr char kHost[] = "127.0.0.1";
-constexpr char kUser[] = "bench";
+constexpr char kRabbitmqUser[] = "bench";
 constexpr int kFrameBytesMax = 131'072;
 
 std::string ReasonOf(const amqp_rpc_reply_t& reply) {
@@ -85,7 +85,7 @@ void RabbitmqServer::WriteSettings() const {
   std::ofstream(folder_.Join("environment")) << "";
   std::ofstream(folder_.Join("plugins")) << "[].\n";
   std::ofstream(folder_.Join("settings.conf"))
-      << "listeners.tcp.1 = " << kHost << ":" << ports_[0] << "\ndefault_user = " << kUser
+      << "listeners.tcp.1 = " << kHost << ":" << ports_[0] << "\ndefault_user = " << kRabbitmqUser
       << "\ndefault_pass = " << password_ << "\n";
 }
 
@@ -94,8 +94,9 @@ AmqpConnection RabbitmqServer::TryToConnect() const {
   AmqpConnection connection(amqp_new_connection());
   amqp_socket_t* const socket = amqp_tcp_socket_new(connection.get());
   if (socket == nullptr || amqp_socket_open(socket, kHost, ports_[0]) != AMQP_STATUS_OK) return {};
-  const amqp_rpc_reply_t reply = amqp_login(connection.get(), "/", 0, kFrameBytesMax, 0,
-                                            AMQP_SASL_METHOD_PLAIN, kUser, password_.c_str());
+  const amqp_rpc_reply_t reply =
+      amqp_login(connection.get(), "/", 0, kFrameBytesMax, 0, AMQP_SASL_METHOD_PLAIN, kRabbitmqUser,
+                 password_.c_str());
   if (reply.reply_type != AMQP_RESPONSE_NORMAL) return {};
   return connection;
 }

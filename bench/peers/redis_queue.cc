@@ -20,8 +20,8 @@
 namespace strata::bench {
 namespace {
 
-constexpr std::chrono::seconds kStartPatience{30};
-constexpr int kReceivePatienceMs = 100;
+constexpr std::chrono::seconds kRedisStartPatience{30};
+constexpr int kRedisPatienceMs = 100;
 // Redis reads 16 KiB of a connection before it writes its log and syncs. So calls of many messages
 // have a connection each; others share a few, which costs less.
 constexpr size_t kConnections = 64;
@@ -60,7 +60,7 @@ class RedisServer {
 RedisServer::RedisServer(int port)
     : port_(port),
       process_({FindProgram("redis-server", {"/usr/bin/redis-server"}), WriteSettings()}, log_) {
-  AwaitServer("redis", log_, kStartPatience, [&] { return TryToConnect() != nullptr; });
+  AwaitServer("redis", log_, kRedisStartPatience, [&] { return TryToConnect() != nullptr; });
 }
 
 // As it comes, but for what makes each write durable before it is answered, and for snapshots,
@@ -227,7 +227,7 @@ void RedisQueue::Receive(const std::function<void(int, QueueAnswer&)>& answered)
     }
   }
   std::array<epoll_event, kConnections> events;
-  const int count = epoll_wait(poll_, events.data(), kConnections, kReceivePatienceMs);
+  const int count = epoll_wait(poll_, events.data(), kConnections, kRedisPatienceMs);
   for (int i = 0; i < count; ++i) {
     Read(connections_[static_cast<size_t>(events[static_cast<size_t>(i)].data.u64)], answered);
   }

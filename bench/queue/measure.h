@@ -10,6 +10,8 @@
 
 namespace strata::bench {
 
+inline constexpr int kTurns = 2;  // rounds in turns for each of other measurements
+
 // How many messages wait where many do.
 struct Depth {
   int64_t messages = 100'000;

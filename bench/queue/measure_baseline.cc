@@ -11,7 +11,8 @@
 namespace strata::bench {
 namespace {
 
-constexpr int kTurns = 4;  // rounds in turns for each of other measurements: what is told is small
+constexpr int kBaselineTurns =
+    4;  // rounds in turns for each of other measurements: what is told is small
 constexpr int kWriters = 16;
 
 struct Case {
@@ -41,7 +42,7 @@ void MeasureBaseline(const QueueLoadSettings& settings, FigureLines& lines) {
                   {.workload = "W3 get", .make = [](QueueServer& one, uint64_t seed) {
                      return GetAtRandom(one.population(), seed);
                    }}};
-  for (int round = 0; round < kTurns * settings.rounds; ++round) {
+  for (int round = 0; round < kBaselineTurns * settings.rounds; ++round) {
     const auto run = [&](QueueServer& one, const Case& of) {
       return one.Run(*of.make(one, static_cast<uint64_t>(round)), of.in_flight, settings.duration,
                      lines);

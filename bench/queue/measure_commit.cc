@@ -15,13 +15,12 @@
 namespace strata::bench {
 namespace {
 
-constexpr int kTurns = 2;  // rounds in turns for each of other measurements
 // A round is so many slices of so many calls. Of more messages that are reserved at once a server
 // would forget the first ones before they are acknowledged.
 constexpr int kSlices = 10;
 constexpr int64_t kCalls = 2'000;
-constexpr char kUpdate[] = "W1 update, beside q5_commit";
-constexpr char kCommit[] = "q5_commit";
+constexpr char kUpdateBesideCommit[] = "W1 update, beside q5_commit";
+constexpr char kAllInOneCommit[] = "q5_commit";
 
 void Add(Measurement slice, Measurement& round) {
   if (round.calls == 0) {
@@ -70,9 +69,9 @@ void MeasureCommit(const QueueLoadSettings& settings, FigureLines& lines) {
   if (server.Queue(out).statistics().ready() != messages) {
     lines.Wrong("q5_commit pushed another number of messages than it acknowledged");
   }
-  WriteCalls(kUpdate, updates, lines);
-  WriteMessages(kCommit, commits, lines);
-  WriteRatios(kCommit, commits, kUpdate, updates, lines);
+  WriteCalls(kUpdateBesideCommit, updates, lines);
+  WriteMessages(kAllInOneCommit, commits, lines);
+  WriteRatios(kAllInOneCommit, commits, kUpdateBesideCommit, updates, lines);
 }
 
 }  // namespace strata::bench

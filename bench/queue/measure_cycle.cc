@@ -13,8 +13,7 @@
 namespace strata::bench {
 namespace {
 
-constexpr int kTurns = 2;  // rounds in turns for each of other measurements
-constexpr char kUpdate[] = "W1 update, beside q2_cycle";
+constexpr char kUpdateBesideCycle[] = "W1 update, beside q2_cycle";
 constexpr char kCycle[] = "q2_cycle";
 constexpr char kFew[] = "q2_cycle, 10^3 waiting";
 constexpr char kUsed[] = "q2_cycle, many gone through";
@@ -39,9 +38,9 @@ void MeasureCycle(const QueueLoadSettings& settings, FigureLines& lines) {
     updates.push_back(server.Update(kInFlight, settings.duration, lines));
     cycles.Run(settings.duration, lines);
   }
-  WriteCalls(kUpdate, updates, lines);
+  WriteCalls(kUpdateBesideCycle, updates, lines);
   cycles.Write(kCycle, lines);
-  WriteRatios(kCycle, cycles.rounds(), kUpdate, updates, lines);
+  WriteRatios(kCycle, cycles.rounds(), kUpdateBesideCycle, updates, lines);
 }
 
 void MeasureDepth(const QueueLoadSettings& settings, FigureLines& lines) {

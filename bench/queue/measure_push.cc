@@ -11,8 +11,7 @@
 namespace strata::bench {
 namespace {
 
-constexpr int kTurns = 2;  // rounds in turns for each of other measurements
-constexpr char kUpdate[] = "W1 update, beside queues";
+constexpr char kUpdateBesidePush[] = "W1 update, beside queues";
 constexpr char kPush[] = "q1_push";
 constexpr char kPushBatch[] = "q1_push_batch";
 
@@ -36,10 +35,10 @@ void MeasurePush(const QueueLoadSettings& settings, FigureLines& lines) {
   for (size_t round = 0; round < static_cast<size_t>(kTurns * settings.rounds); ++round) {
     for (size_t i = 0; i < std::size(steps); ++i) steps[(round + i) % std::size(steps)]();
   }
-  WriteCalls(kUpdate, updates, lines);
+  WriteCalls(kUpdateBesidePush, updates, lines);
   WriteMessages(kPush, single, lines);
   WriteMessages(kPushBatch, batches, lines);
-  WriteRatios(kPush, single, kUpdate, updates, lines);
+  WriteRatios(kPush, single, kUpdateBesidePush, updates, lines);
   WriteRatios(kPushBatch, batches, kPush, single, lines);
 }
 

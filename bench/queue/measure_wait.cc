@@ -21,13 +21,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTurns = 2;  // rounds in turns for each of other measurements
-constexpr int64_t kWaitSeconds = 20;
+constexpr int64_t kReserveWaitSeconds = 20;
 constexpr std::chrono::seconds kCallDeadline{30};
-constexpr char kPush[] = "/strata.v1.QueueService/Push";
-constexpr char kReserve[] = "/strata.v1.QueueService/Reserve";
-constexpr char kAcknowledge[] = "/strata.v1.QueueService/Acknowledge";
-constexpr char kUpdate[] = "W1 update, one in flight";
+constexpr char kUpdateAlone[] = "W1 update, one in flight";
 constexpr char kWait[] = "q6_wait";
 
 // A call of a method, over and over, one at a time.
@@ -89,16 +85,16 @@ class Caller {
 class Waiting {
  public:
   Waiting(const QueueServer& server, const std::string& queue)
-      : push_(server.channel(), kPush, queue_),
-        reserve_(server.channel(), kReserve, queue_),
-        acknowledge_(server.channel(), kAcknowledge, queue_) {
+      : push_(server.channel(), kPushCall, queue_),
+        reserve_(server.channel(), kReserveCall, queue_),
+        acknowledge_(server.channel(), kAcknowledgeCall, queue_) {
     v1::PushRequest push;
     push.set_queue(queue);
     push.add_messages()->mutable_payload()->set_bson(TenFields(1, 1));
     push_request_ = push.SerializeAsString();
     v1::ReserveRequest reserve;
     reserve.set_queue(queue);
-    reserve.mutable_wait()->set_seconds(kWaitSeconds);
+    reserve.mutable_wait()->set_seconds(kReserveWaitSeconds);
     reserve.set_encoding(v1::ENCODING_BSON);
     reserve_request_ = reserve.SerializeAsString();
   }
@@ -171,9 +167,10 @@ void MeasureWait(const QueueLoadSettings& settings, FigureLines& lines) {
     waits.push_back(MeasureRound(server, settings.duration));
     ratios.push_back(waits.back().latency_us(0.5) / updates.back().latency_us(0.5));
   }
-  WriteCalls(kUpdate, updates, lines);
+  WriteCalls(kUpdateAlone, updates, lines);
   WriteMessages(kWait, waits, lines);
-  WriteRounds("latency_p50_ratio", {{"of", kWait}, {"to", kUpdate}}, ratios, Unit::kRatio, lines);
+  WriteRounds("latency_p50_ratio", {{"of", kWait}, {"to", kUpdateAlone}}, ratios, Unit::kRatio,
+              lines);
 }
 
 }  // namespace strata::bench

@@ -14,10 +14,7 @@ namespace {
 
 using Outcome = Workload::Outcome;
 
-constexpr char kPush[] = "/strata.v1.QueueService/Push";
-constexpr char kReserve[] = "/strata.v1.QueueService/Reserve";
-constexpr char kAcknowledge[] = "/strata.v1.QueueService/Acknowledge";
-constexpr char kCommit[] = "/strata.v1.TransactionService/Commit";
+constexpr char kCommitCall[] = "/strata.v1.TransactionService/Commit";
 constexpr int64_t kVariants = 1009;  // prime, so that no stride meets the same again soon
 constexpr int64_t kBatchVariants = 13;
 constexpr int64_t kPayloadBytes = 300;
@@ -70,7 +67,7 @@ class PushWorkload final : public Workload {
  public:
   PushWorkload(const std::string& queue, int batch) : batch_(batch), pushes_(queue, batch) {}
   std::string name() const override { return batch_ == 1 ? "q1_push" : "q1_push_batch"; }
-  std::string method() const override { return kPush; }
+  std::string method() const override { return kPushCall; }
   bool Next(int /*slot*/, std::string& request) override {
     pushes_.Next(request);
     return true;
@@ -104,7 +101,7 @@ class ReserveAndAcknowledge final : public CycleWorkload {
         held_(static_cast<size_t>(settings.consumers)),
         owed_(settings.missing / settings.batch) {}
   std::string name() const override { return "q2_cycle"; }
-  std::string method() const override { return kReserve; }
+  std::string method() const override { return kReserveCall; }
   const std::string* next_method() const override { return next_method_; }
   bool Next(int slot, std::string& request) override {
     return IsProducer(slot) ? Produce(slot, request) : Consume(slot, request);
@@ -176,9 +173,9 @@ class ReserveAndAcknowledge final : public CycleWorkload {
 
   const int batch_;
   const int64_t messages_max_;
-  const std::string push_ = kPush;
-  const std::string reserve_ = kReserve;
-  const std::string acknowledge_ = kAcknowledge;
+  const std::string push_ = kPushCall;
+  const std::string reserve_ = kReserveCall;
+  const std::string acknowledge_ = kAcknowledgeCall;
   const std::string* next_method_ = nullptr;
   Pushes pushes_;
   const std::string reserve_request_;
@@ -196,7 +193,7 @@ class ReserveWorkload final : public Workload {
   ReserveWorkload(const std::string& queue, int64_t messages, std::deque<std::string>& tokens)
       : queue_(queue), tokens_(tokens), missing_(messages) {}
   std::string name() const override { return "reserve"; }
-  std::string method() const override { return kReserve; }
+  std::string method() const override { return kReserveCall; }
   bool Next(int slot, std::string& request) override {
     const int64_t count = std::min<int64_t>(missing_, kBatch);
     if (count == 0) return false;
@@ -239,7 +236,7 @@ class CommitWorkload final : public Workload {
     push_->set_queue(queue);
   }
   std::string name() const override { return "q5_commit"; }
-  std::string method() const override { return kCommit; }
+  std::string method() const override { return kCommitCall; }
   bool Next(int slot, std::string& request) override {
     if (tokens_.empty()) return false;
     const size_t document = Choose();

@@ -13,6 +13,10 @@
 
 namespace strata::bench {
 
+inline constexpr char kPushCall[] = "/strata.v1.QueueService/Push";
+inline constexpr char kReserveCall[] = "/strata.v1.QueueService/Reserve";
+inline constexpr char kAcknowledgeCall[] = "/strata.v1.QueueService/Acknowledge";
+
 inline constexpr int kBatch = 100;
 
 // Whether it is one of the messages that these workloads push, handed out for the first time.
