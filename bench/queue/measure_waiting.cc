@@ -13,8 +13,8 @@ namespace strata::bench {
 namespace {
 
 constexpr int64_t kWaiting = 1'000'000;
-constexpr char kFewWaiting[] = "10^3 waiting";
-constexpr char kManyWaiting[] = "10^6 waiting";
+constexpr char kWithFew[] = "10^3 waiting";
+constexpr char kWithMany[] = "10^6 waiting";
 
 // Starts the server as often as there are rounds, and uses the queue each time.
 std::vector<double> Start(const QueueLoadSettings& settings, QueueServer& server, Cycles& queue,
@@ -46,21 +46,21 @@ void MeasureWaiting(const QueueLoadSettings& settings, FigureLines& lines) {
   Cycles few(server, server.FilledQueue(kFewWaiting), kFewWaiting);
   few.PassThrough(kFewWaiting);
   const int64_t with_few = server.SettledBytes();
-  write("resident_memory", kFewWaiting, with_few);
-  write_serving(kFewWaiting + anew, Start(settings, server, few, Ending::kOrderly));
+  write("resident_memory", kWithFew, with_few);
+  write_serving(kWithFew + anew, Start(settings, server, few, Ending::kOrderly));
   const int64_t with_few_anew = server.SettledBytes();
-  write("resident_memory", kFewWaiting + anew, with_few_anew);
+  write("resident_memory", kWithFew + anew, with_few_anew);
 
   Cycles many(server, server.FilledQueue(messages), messages);
   many.PassThrough(kFewWaiting);
   const int64_t with_many = server.SettledBytes();
-  write("resident_memory", kManyWaiting, with_many);
-  write("memory_above", kManyWaiting, std::max<int64_t>(with_many - with_few, 0));
-  write_serving(kManyWaiting + killed, Start(settings, server, many, Ending::kKill));
-  write_serving(kManyWaiting + anew, Start(settings, server, many, Ending::kOrderly));
+  write("resident_memory", kWithMany, with_many);
+  write("memory_above", kWithMany, std::max<int64_t>(with_many - with_few, 0));
+  write_serving(kWithMany + killed, Start(settings, server, many, Ending::kKill));
+  write_serving(kWithMany + anew, Start(settings, server, many, Ending::kOrderly));
   const int64_t with_many_anew = server.SettledBytes();
-  write("resident_memory", kManyWaiting + anew, with_many_anew);
-  write("memory_above", kManyWaiting + anew, std::max<int64_t>(with_many_anew - with_few_anew, 0));
+  write("resident_memory", kWithMany + anew, with_many_anew);
+  write("memory_above", kWithMany + anew, std::max<int64_t>(with_many_anew - with_few_anew, 0));
 }
 
 }  // namespace strata::bench

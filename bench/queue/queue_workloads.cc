@@ -20,8 +20,6 @@ constexpr int64_t kBatchVariants = 13;
 constexpr int64_t kPayloadBytes = 300;
 constexpr int64_t kWaitSeconds = 10;
 
-Outcome RightIf(bool right) { return right ? Outcome::kRight : Outcome::kWrong; }
-
 bool Parse(std::string_view bytes, google::protobuf::MessageLite& message) {
   return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
