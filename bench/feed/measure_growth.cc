@@ -78,7 +78,7 @@ double CostOf(const FeedServer& server, int64_t count, const std::function<void(
   return Each(used() - before, count);
 }
 
-void AwaitAll(const Watchers& watchers, int64_t events) {
+void AwaitEvents(const Watchers& watchers, int64_t events) {
   if (!watchers.AwaitEvents(events, kPatience)) throw std::runtime_error("events are missing");
   watchers.Check(events);
 }
@@ -91,7 +91,7 @@ double CatchUp(const FeedServer& server, int64_t position, int64_t events, bool 
     request.set_encoding(v1::ENCODING_BSON);
   }
   return CostOf(server, kCatchUps * events, [&] {
-    for (int64_t i = 0; i < kCatchUps; ++i) AwaitAll(*server.Watch(request), events);
+    for (int64_t i = 0; i < kCatchUps; ++i) AwaitEvents(*server.Watch(request), events);
   });
 }
 
@@ -176,7 +176,7 @@ class Subject {
     const std::unique_ptr<Watchers> all = server_.Watch({}, watchers);
     return CostOf(server_, calls, [&] {
       server_.RunCalls(*Updates(), in_flight, calls, lines);
-      AwaitAll(*all, calls);
+      AwaitEvents(*all, calls);
     });
   }
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kRecoveries = 3;
 constexpr char kLoaded[] = "loaded";
-constexpr char kDocument[] = "document";
+constexpr char kRecoveredDocument[] = "document";
 constexpr char kReal[] = "real";
 
 Recovery RecoverOnce(const engines::Engine& engine, const versioning::StrategyEntry& strategy,
@@ -71,7 +71,7 @@ Written OneOf(const Histories& histories) {
 
 Written OneRepeated(const Histories& histories, int64_t versions) {
   Written written;
-  written.documents.push_back({kDocument, versions});
+  written.documents.push_back({kRecoveredDocument, versions});
   written.content = [&histories](const Written::Document&, int64_t number) {
     return &histories.repeated[static_cast<size_t>(number - 1) % histories.repeated.size()];
   };
@@ -126,7 +126,7 @@ void LoadAndWait(const engines::Engine& engine, const versioning::StrategyEntry&
     std::deque<RealVersion> versions;
     std::vector<const RealVersion*> pointers;
     for (int64_t number = 1; number <= count; ++number) {
-      pointers.push_back(&versions.emplace_back(Repeated(histories, kDocument, number)));
+      pointers.push_back(&versions.emplace_back(Repeated(histories, kRecoveredDocument, number)));
     }
     stores.push_back(Open(engine, directory / std::to_string(count)));
     MustFill(*stores.back(), strategy, pointers);
