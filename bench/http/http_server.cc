@@ -66,7 +66,7 @@ HttpServer::HttpServer(const HttpLoadSettings& settings, const std::string& name
   const std::string log = settings.folder + "/" + name + ".log";
   channel_ = Connect(NextAddress(process_, "stratad: serving strata.v1 on ", ' ', log));
   if (port == PortForPeople::kOn) {
-    http_port_ = PortOf(NextAddress(process_, "stratad: people find it at http://", '/', log));
+    http_port_ = PortOf(NextAddress(process_, "stratad: HTTP port at http://", '/', log));
   }
 }
 

@@ -213,7 +213,7 @@ class Reader {
       return true;
     });
     if (!status.ok()) return status;
-    if (!rest_.empty()) return Damaged("something stands behind its end");
+    if (!rest_.empty()) return Damaged("bytes follow its end");
     return Value(std::move(object));
   }
 

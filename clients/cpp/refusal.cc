@@ -23,7 +23,7 @@ struct ReasonAdvice {
 
 constexpr ReasonAdvice kAdvice[] = {
     {"VERSION_CONFLICT",
-     "Somebody else was faster: read the document again (strata get, strata diff) and decide "
+     "Another writer was faster: read the document again (strata get, strata diff) and decide "
      "anew."},
     {"RETRIES_EXHAUSTED", "Many writers change this document: try again in a moment."},
     {"DOCUMENT_EXISTS",
@@ -31,64 +31,67 @@ constexpr ReasonAdvice kAdvice[] = {
      "--allow-missing."},
     {"COLLECTION_EXISTS", "See its strategy with strata collections show."},
     {"DOCUMENT_NOT_FOUND",
-     "strata list shows which documents there are; strata update "
+     "strata list shows the documents; strata update "
      "--allow-missing creates one."},
     {"DOCUMENT_DELETED",
-     "Its history is kept: see strata history; bring it back with strata restore "
+     "Its history is kept (strata history). Bring it back with strata restore "
      "--version N."},
-    {"VERSION_NOT_FOUND", "strata history shows which versions there are."},
+    {"VERSION_NOT_FOUND", "strata history shows its versions."},
     {"TRANSACTION_NOT_FOUND",
-     "strata transactions shows which there are; one that ended is forgotten after 24 hours."},
-    {"TRANSACTION_APPLIED", "To take it back, write the reverse as a transaction of its own."},
-    {"TRANSACTION_CANCELLED", "Nothing of it counts: decide anew, with another request_id."},
-    {"COLLECTION_NOT_FOUND", "strata collections shows which there are."},
+     "strata transactions shows all. A transaction is forgotten 24 hours after its end."},
+    {"TRANSACTION_APPLIED", "To undo it, write the reverse as a new transaction."},
+    {"TRANSACTION_CANCELLED", "It had no effect. Decide anew, with another request_id."},
+    {"COLLECTION_NOT_FOUND", "strata collections shows the collections."},
     {"INVALID_PATH",
      "Write a path as a JSON Pointer: /stock, /authors/0; ~1 stands for / and ~0 for ~ "
      "in a name."},
-    {"INVALID_PAGE_TOKEN", "The listing changed under way: start again."},
+    {"INVALID_PAGE_TOKEN", "The listing changed meanwhile: start again."},
     {"REQUEST_ID_REUSED", "Choose another --request-id: this one belongs to another change."},
     {"LAYOUT_LIMIT", "Export the collection and import it with another --strategy."},
     {"COLLECTION_LIMIT",
-     "Delete collections that nobody needs (strata collections), or have the server's operator "
-     "raise --collections-max."},
+     "Delete unused collections (strata collections), or ask the server's operator to raise "
+     "--collections-max."},
     {"ENROLLMENT_SHAPE",
-     "The document has something else where enrollments are kept: see it with strata get; --set "
+     "The document's member has another shape than enrollments: read it with strata get. --set "
      "names another member."},
     {"OVERLOADED", "Try again in a moment."},
     {"QUOTA_EXCEEDED",
-     "Try again in a moment, with fewer calls at a time, or have the server's policy allow you "
-     "more."},
+     "Try again in a moment, with fewer calls at a time, or ask the server's operator for a "
+     "larger quota."},
     {"CREDENTIALS_MISSING",
-     "Say who calls: --token-file FILE, or --tls-certificate and --tls-key (with --tls-ca)."},
+     "Give --token-file FILE, or --tls-certificate and --tls-key (with --tls-ca)."},
     {"CREDENTIALS_INVALID",
-     "The token in --token-file may have expired or been withdrawn, or be another server's: have "
-     "whoever runs the server give you a new one."},
+     "The token in --token-file may have expired or been withdrawn, or be another server's: ask "
+     "the server's operator for a new one."},
     {"PERMISSION_DENIED",
-     "Have the server's policy grant it to you, or call as somebody else (--token-file)."},
+     "Ask the server's operator to grant it in the policy, or use another token (--token-file)."},
     {"ACT_FOR_DENIED",
-     "Leave out --actor and --on-behalf-of: you are the actor. To write for others, have the "
-     "server's policy name them in acts_for."},
-    {"DISK_FULL", "Nothing was written; make room on the server's disk, or delete something."},
+     "Leave out --actor and --on-behalf-of: you are the actor. To write for others, the server's "
+     "policy has to name them in acts_for."},
+    {"DISK_FULL", "Nothing was written. Make room on the server's disk, or delete documents."},
     {"COLLECTION_NOT_EMPTY", "--force deletes it with all its documents and their histories."},
     {"INCARNATION_MISMATCH",
-     "The collection was deleted and made again: strata collections show tells which there is."},
-    {"QUEUE_NOT_FOUND", "strata queue list shows which there are; strata queue create makes one."},
+     "The collection was deleted and created again: strata collections show gives its "
+     "incarnation."},
+    {"QUEUE_NOT_FOUND", "strata queue list shows the queues; strata queue create makes one."},
     {"QUEUE_EXISTS", "See it with strata queue get; strata queue update changes it."},
     {"QUEUE_NOT_EMPTY", "--force deletes it with all its messages; strata messages shows them."},
-    {"QUEUE_LIMIT", "Delete queues that nobody needs (strata queue list)."},
+    {"QUEUE_LIMIT", "Delete unused queues (strata queue list)."},
     {"MESSAGE_NOT_FOUND",
-     "It was acknowledged, popped or purged, or never pushed: strata messages shows which there "
-     "are."},
-    {"MESSAGE_TOO_LARGE", "Keep what is large in a document, and push its name."},
+     "It was acknowledged, popped or purged, or never pushed. strata messages shows the queue's "
+     "messages."},
+    {"MESSAGE_TOO_LARGE", "Store large data in a document and push its id."},
     {"RESERVATION_LOST",
-     "It took too long, and somebody else has the message or had it: what was done may be done "
-     "twice. Reserve for longer (--timeout), or extend meanwhile (strata extend, strata work)."},
+     "The reservation expired, and another consumer has the message or had it: its effect may "
+     "happen twice. Reserve for longer (--timeout), or extend meanwhile (strata extend, strata "
+     "work)."},
     {"INVALID_SCHEDULE", "Write five fields, in UTC: --cron '0 6 * * 1-5'; or --every 10m."},
-    {"SCHEDULE_NOT_FOUND", "strata schedule list shows which there are."},
-    {"STORE_UNAVAILABLE", "Nothing was written; try again, and look at the server's log."},
+    {"SCHEDULE_NOT_FOUND", "strata schedule list shows the schedules."},
+    {"STORE_UNAVAILABLE", "Nothing was written. Try again, and read the server's log."},
     {"DRAINING", "The server is shutting down; try again when it is back."},
     {"OUTCOME_UNKNOWN",
-     "It may or may not be stored: repeat the command with the same --request-id (enroll and "
+     "The write may or may not be stored: repeat the command with the same --request-id (enroll "
+     "and "
      "unenroll need none), or look with strata history."},
     {"UNKNOWN_METHOD", "The server is older than this command."},
     {"INTERNAL", "That is a bug in the server: please report it."},
@@ -215,8 +218,9 @@ std::string Refusal::Advice() const {
   }
   if (!reason.empty()) return "";
   if (code == grpc::StatusCode::UNAVAILABLE) {
-    return "Is the server running? Name it with --server HOST:PORT or STRATA_SERVER. One with TLS "
-           "wants --tls-ca, and perhaps --tls-certificate and --tls-key.";
+    return "Is the server running? Name it with --server HOST:PORT or STRATA_SERVER. A server with "
+           "TLS "
+           "needs --tls-ca, and perhaps --tls-certificate and --tls-key.";
   }
   if (code == grpc::StatusCode::DEADLINE_EXCEEDED) {
     return "No answer in time. A write may still take effect: repeat it with the same "

@@ -28,7 +28,7 @@ absl::StatusOr<std::string> TargetOf(std::string_view text) {
   const size_t scheme = text.find("://");
   if (scheme != std::string_view::npos) {
     return NoTarget(text, "gRPC is no web page, so '" + std::string(text.substr(0, scheme + 3)) +
-                              "' has no meaning here; whether there is TLS is said apart");
+                              "' has no meaning here; TLS has options of its own");
   }
   if (text.find_first_of("/ \t") != std::string_view::npos) {
     return NoTarget(text, "it has a path or blanks");

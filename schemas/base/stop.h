@@ -15,7 +15,7 @@ inline bool Stopped(const StopCheck& stopped) { return stopped && stopped(); }
 
 // CANCELLED: what work ends with that was stopped. Whoever made it stop is not there to hear it.
 inline absl::Status StoppedError() {
-  return Error(ErrorReason::kCancelled, "nobody waits for the answer any more");
+  return Error(ErrorReason::kCancelled, "the caller cancelled");
 }
 
 }  // namespace strata

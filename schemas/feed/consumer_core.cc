@@ -113,7 +113,7 @@ void ConsumerCore::GrowOld() {
   if (setup_->workshop->options.consumer_age_max.count() == 0) return;
   const auto left = old_at_ - setup_->workshop->clock.SteadyNow();
   if (left.count() <= 0) {
-    return End(Error(ErrorReason::kDraining, "the stream is as old as one becomes; begin another"));
+    return End(Error(ErrorReason::kDraining, "the stream reached its maximum age; reconnect"));
   }
   setup_->workshop->Later(std::chrono::ceil<microseconds>(std::min<decltype(left)>(left, kAgeStep)),
                           [weak = weak_from_this()] {

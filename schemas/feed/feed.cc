@@ -35,8 +35,8 @@ absl::StatusOr<std::unique_ptr<Watch>> Feed::Open(WatchQuery query, std::shared_
   }
   if (watchers_.fetch_add(1) >= options_.watchers_max) {
     --watchers_;
-    return Error(ErrorReason::kOverloaded, "there are " + std::to_string(options_.watchers_max) +
-                                               " watchers, and can be no more")
+    return Error(ErrorReason::kOverloaded,
+                 "there are " + std::to_string(options_.watchers_max) + " watchers, the maximum")
         .With("limit", options_.watchers_max);
   }
   return Begin(std::move(query), std::move(sink), /*counted=*/true);

@@ -32,7 +32,7 @@ absl::Status Partition::Nack(const lease::Place& place, std::string_view reason,
         return NotDelivered("nack", place, "is not delivered to this consumer");
       }
       if (window_->first().place != place) {
-        return NotDelivered("nack", place, "comes behind others that are not acknowledged");
+        return NotDelivered("nack", place, "follows events that are not acknowledged");
       }
       Failure failure;
       failure.event = window_->first();

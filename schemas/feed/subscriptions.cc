@@ -227,7 +227,7 @@ absl::StatusOr<std::unique_ptr<Consumer>> Subscriptions::Impl::Open(
     const int64_t most = workshop_->options.consumers_max;
     if (static_cast<int64_t>(cores_.size()) >= most) {
       return Error(ErrorReason::kOverloaded,
-                   "there are " + std::to_string(most) + " consumers, and can be no more")
+                   "there are " + std::to_string(most) + " consumers, the maximum")
           .With("limit", most);
     }
     cores_.emplace(core.get(), core);

@@ -14,7 +14,7 @@ using Ending = lease::HeldWrite::End;
 constexpr microseconds kRetryDelay = std::chrono::milliseconds(200);
 
 absl::Status Stopped() {
-  return Error(ErrorReason::kCancelled, "the lease is not this holder's any more");
+  return Error(ErrorReason::kCancelled, "the lease is no longer this holder's");
 }
 
 // Whether it makes sense to try the same again.

@@ -82,7 +82,7 @@ absl::Status CheckToken(std::string_view name, const StoredLease& lease, store::
   std::string problem = " has token " + std::to_string(lease.token) + ", not ";
   if (!lease.owner) problem = " was never acquired, so it has no token ";
   // The stamp of a release is nobody's token.
-  if (lease.owner && lease.owner->holder.empty()) problem = " was released; nobody has token ";
+  if (lease.owner && lease.owner->holder.empty()) problem = " was released; no holder has token ";
   return Error(ErrorReason::kLeaseLost,
                "lease " + std::string(name) + problem + std::to_string(token))
       .With("lease", name)
@@ -94,13 +94,13 @@ absl::Status CheckPlaceExists(const store::Store& store, std::string_view field,
                               const Place& place) {
   if (!store.capabilities().commit_positions) {
     return Error(ErrorReason::kUnsupportedByEngine,
-                 std::string(field) + " needs commit positions, which the engine has not")
+                 std::string(field) + " needs commit positions, which the engine does not have")
         .With("capability", "commit_positions");
   }
   const store::CommitPosition last = store.LastPosition();
   if (place.position <= last) return absl::OkStatus();
   return Error(ErrorReason::kPositionUnknown, "position " + std::to_string(place.position) +
-                                                  " is behind the last commit, " +
+                                                  " is after the last commit, " +
                                                   std::to_string(last))
       .With("field", field)
       .With("position", place.position)

@@ -60,7 +60,7 @@ absl::Status CheckMetadata(const Metadata& metadata) {
 
 absl::Status CheckToken(store::Stamp token) {
   if (token >= 1) return absl::OkStatus();
-  return Invalid("token", "is required: that of the lease's Acquire, from 1");
+  return Invalid("token", "is required: the token of the lease's Acquire, from 1");
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ absl::Status InvalidField(const Field& field, std::string_view text, std::string
   return Invalid(absl::StrCat("the ", ToAbsl(field.name), " field of the cron expression, ",
                               Quoted(text), ", ", ToAbsl(problem), "; it takes *, values of ",
                               ToAbsl(field.values), ", ranges a-b, steps of 1 to ", field.Count(),
-                              " behind a slash, and lists of these with commas"));
+                              " after a slash, and lists of these with commas"));
 }
 
 // Nothing for what is not digits alone. Numbers that are too large for any field stay too large.

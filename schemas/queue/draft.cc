@@ -158,7 +158,7 @@ absl::StatusOr<Message> Draft::WithPayload(const MessageId& id) {
   ASSIGN_OR_RETURN(const std::optional<store::Record> payload,
                    reader_.Get(Keyspace::kMessages, PayloadKey(id, *message.payload_base)));
   if (!payload) {
-    return Error(ErrorReason::kRecordCorrupt, "the payload of a message is not there")
+    return Error(ErrorReason::kRecordCorrupt, "the payload of a message is missing")
         .With("record", "message payload");
   }
   message.payload = document::Content::FromTrusted(payload->value, payload->value);

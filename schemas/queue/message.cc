@@ -198,7 +198,7 @@ std::string Token::ToText() const {
 absl::StatusOr<Token> Token::FromText(std::string_view field, std::string_view text) {
   const auto refused = [&] {
     return Error(ErrorReason::kInvalidField,
-                 "is no token of a message; take it as Reserve or Receive gave it")
+                 "is no token of a message; use it as Reserve or Receive gave it")
         .With("field", field);
   };
   if (text.empty()) {

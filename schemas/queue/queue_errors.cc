@@ -35,14 +35,14 @@ absl::Status QueueExists(std::string_view queue) {
 absl::Status QueueNotEmpty(std::string_view queue) {
   return Error(ErrorReason::kQueueNotEmpty,
                absl::StrCat("queue ", ToAbsl(queue),
-                            " holds messages that are neither finished nor purged; with `force` "
-                            "they go too"))
+                            " holds messages that are neither finished nor purged; `force` "
+                            "deletes them too"))
       .With("queue", queue);
 }
 
 absl::Status MessageNotFound(const MessageId& id) {
   return Error(ErrorReason::kMessageNotFound,
-               absl::StrCat("message ", id.ToText(), " does not exist (any more)"))
+               absl::StrCat("message ", id.ToText(), " does not exist, or no longer exists"))
       .With("message_id", id.ToText());
 }
 
@@ -50,7 +50,7 @@ absl::Status ReservationLost(const Token& token, const Message& message) {
   std::string problem;
   if (message.delivery != token.delivery) {
     problem = absl::StrCat("the token is of delivery ", token.delivery,
-                           "; it was handed out again since, delivery ", message.delivery);
+                           "; the message was handed out again since, delivery ", message.delivery);
   } else {
     problem =
         absl::StrCat("delivery ", token.delivery,
@@ -62,7 +62,7 @@ absl::Status ReservationLost(const Token& token, const Message& message) {
 
 absl::Status TimelineLost(const Token& token, int64_t timeline) {
   return WithDelivery(ErrorReason::kReservationLost, token,
-                      "it was handed out before the store was restored")
+                      "the message was handed out before the store was restored")
       .With("timeline", token.timeline)
       .With("actual_timeline", timeline);
 }

@@ -51,7 +51,7 @@ absl::Status Validate(std::string_view name, const QueueSettings& settings) {
         versioning::ValidateName("settings.dead_letter_queue", settings.dead_letter_queue));
     if (settings.dead_letter_queue == name) {
       return Error(ErrorReason::kInvalidField,
-                   "settings.dead_letter_queue is the queue itself; what died would come back")
+                   "settings.dead_letter_queue is the queue itself; dead messages would come back")
           .With("field", "settings.dead_letter_queue");
     }
   }

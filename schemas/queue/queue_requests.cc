@@ -117,7 +117,7 @@ absl::StatusOr<PreparedPush> Prepare(const QueueRecord& queue, const PushedMessa
     if (!capabilities.atomic_batches || !capabilities.commit_positions) {
       return Error(ErrorReason::kUnsupportedByEngine,
                    "an ordering_key needs atomic batches and commit positions, which the engine "
-                   "has not")
+                   "does not have")
           .With("field", "ordering_key")
           .With("capability", capabilities.atomic_batches ? "commit_positions" : "atomic_batches");
     }

@@ -133,7 +133,7 @@ absl::StatusOr<std::unique_ptr<UnitSteps>> Queues::Impl::PlanUnit(
     std::vector<std::string> acknowledge, std::vector<UnitPush> pushes) {
   if (!environment_->capabilities.atomic_batches) {
     return Error(ErrorReason::kUnsupportedByEngine,
-                 "acknowledge and pushes need atomic batches, which the engine has not")
+                 "acknowledge and pushes need atomic batches, which the engine does not have")
         .With("field", acknowledge.empty() ? "pushes" : "acknowledge")
         .With("capability", "atomic_batches");
   }
@@ -150,8 +150,7 @@ absl::StatusOr<std::unique_ptr<UnitSteps>> Queues::Impl::PlanUnit(
       return other.token.message == token.message;
     });
     if (twice != tokens.end()) {
-      return Error(ErrorReason::kInvalidField, "names a message that stands here already")
-          .With("field", field);
+      return Error(ErrorReason::kInvalidField, "names the same message twice").With("field", field);
     }
     absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(token.queue, field);
     if (!dispatcher.ok()) return refuse(dispatcher.status());

@@ -48,15 +48,15 @@ absl::Status CheckId(std::string_view id) {
   RETURN_IF_ERROR(versioning::ValidateRequestId(id));
   if (!EndsInNumber(id)) return absl::OkStatus();
   return Error(ErrorReason::kInvalidField,
-               "request_id ends in \"/\" and a number, which is how the server names what it "
-               "tries again")
+               "request_id ends in \"/\" and a number, the form of the server's own ids for "
+               "transactions that it tries again")
       .With("field", "request_id");
 }
 
 absl::Status Twice(const versioning::DocumentName& name) {
   return Error(ErrorReason::kInvalidField,
-               "names a document that the request has named before; one write does it, with a "
-               "precondition for what was read")
+               "names a document a second time; use one write, with a precondition in place of a "
+               "read")
       .With("collection", name.collection)
       .With("id", name.id);
 }
@@ -76,8 +76,8 @@ absl::Status CheckCommit(const CommitRequest& request, TransactionMode mode) {
   RETURN_IF_ERROR(CheckCounts(request, mode));
   if (mode == TransactionMode::kTwoPhase && !request.joined.empty()) {
     return Error(ErrorReason::kUnsupportedByEngine,
-                 "what has to hold at the commit, such as a lease, needs a transaction of one "
-                 "commit; this one has two phases")
+                 "a condition on the commit, such as a lease, needs a transaction in one "
+                 "commit; this one is in two phases")
         .With("capability", "atomic_batches");
   }
   RETURN_IF_ERROR(CheckId(request.request_id));

@@ -42,7 +42,7 @@ StoredVersion LikeIn(const versioning::ChangeInfo& change, int64_t number,
 
 absl::Status NothingToHold(std::string_view collection) {
   return Error(ErrorReason::kCollectionNotFound,
-               "no such collection, and in two phases only what is in one can be read and held")
+               "no such collection, and a read in two phases needs one")
       .With("collection", collection);
 }
 

@@ -23,7 +23,7 @@ using versioning::Participant;
 
 absl::Status Applied(const std::string& id) {
   return Error(ErrorReason::kTransactionApplied,
-               "the transaction has taken effect; write the reverse anew")
+               "the transaction has taken effect; write the reverse as a new change")
       .With("transaction_id", id);
 }
 

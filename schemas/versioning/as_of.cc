@@ -16,7 +16,7 @@ constexpr std::string_view kPositionField = "at_position";
 absl::Status CheckTime(UnixMicros time, const Clock& clock) {
   if (time <= clock.Now()) return absl::OkStatus();
   return Error(ErrorReason::kInvalidField,
-               "at_time lies in the future; leave it out to read what is current")
+               "at_time lies in the future; leave it out to read the current state")
       .With("field", kTimeField);
 }
 

@@ -53,12 +53,11 @@ using document::Content;
 using store::DocumentKey;
 using store::Keyspace;
 
-constexpr StrategyOption kKeyframeInterval{
-    .name = "keyframe_interval",
-    .least = 1,
-    .most = kKeyframeIntervalMax,
-    .default_value = 16,
-    .meaning = "every how many versions one is stored whole"};
+constexpr StrategyOption kKeyframeInterval{.name = "keyframe_interval",
+                                           .least = 1,
+                                           .most = kKeyframeIntervalMax,
+                                           .default_value = 16,
+                                           .meaning = "one of this many versions is stored whole"};
 
 // The delta from `base` to `next`; empty where there is to be none.
 std::string DeltaBetween(const StoredVersion& base, const StoredVersion& next) {

@@ -83,7 +83,7 @@ absl::Status NoVersionYetAt(const DocumentName& name, store::CommitPosition posi
 absl::Status PositionUnknown(std::string_view field, store::CommitPosition position,
                              store::CommitPosition last) {
   return Error(ErrorReason::kPositionUnknown, "position " + std::to_string(position) +
-                                                  " is behind the last commit, " +
+                                                  " is after the last commit, " +
                                                   std::to_string(last))
       .With("field", field)
       .With("position", position)
@@ -94,7 +94,7 @@ absl::Status PositionTrimmed(std::string_view field, store::CommitPosition posit
                              store::CommitPosition oldest) {
   return Error(ErrorReason::kPositionTrimmed, "position " + std::to_string(position) +
                                                   " is before " + std::to_string(oldest) +
-                                                  ", from where on the ledger is kept")
+                                                  ", where the kept ledger begins")
       .With("field", field)
       .With("position", position)
       .With("oldest", oldest);
@@ -138,7 +138,8 @@ absl::Status NumberExpected(const DocumentName& name, std::string_view path,
 }
 
 absl::Status NewerRefused() {
-  return Error(ErrorReason::kInvalidField, "precondition.newer is of updates and deletions alone")
+  return Error(ErrorReason::kInvalidField,
+               "precondition.newer is allowed only in Update and Delete")
       .With("field", "precondition.newer");
 }
 

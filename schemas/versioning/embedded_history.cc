@@ -226,7 +226,7 @@ class EmbeddedInspection final : public InspectionCursor {
     const int64_t version = found->version.header.version;
     if (version < expected_ || version >= head_->version.header.version) {
       inspected.findings.push_back({FindingKind::kRecordCorrupt, expected_,
-                                    "in its place stands version " + std::to_string(version)});
+                                    "version " + std::to_string(version) + " stands in its place"});
       return inspected;
     }
     inspected.first = inspected.last = version;
@@ -324,7 +324,7 @@ class EmbeddedHistory final : public Strategy {
   absl::Status CheckSize(size_t size) const {
     if (size <= record_bytes_max_) return absl::OkStatus();
     return Error(ErrorReason::kLayoutLimit,
-                 "the document's history does not fit into one record any more; the layouts "
+                 "the document's history no longer fits into one record; the layouts "
                  "full-copies, current-flag, shadow-collection and deltas have no such limit")
         .With("strategy", "embedded-history")
         .With("size", static_cast<int64_t>(size))

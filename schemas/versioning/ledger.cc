@@ -29,7 +29,8 @@ std::unique_ptr<store::Cursor> ScanBackward(const store::Reader& reader) {
 
 absl::Status DamagedLedgerBlock(CommitPosition position) {
   return Error(ErrorReason::kRecordCorrupt, "the ledger is damaged at position " +
-                                                std::to_string(position) + "; Verify tells more")
+                                                std::to_string(position) +
+                                                "; Verify gives the details")
       .With("record", "ledger block")
       .With("position", position);
 }

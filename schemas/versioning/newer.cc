@@ -168,7 +168,7 @@ absl::StatusOr<Content> WithNumber(const Content& content, const Newer& newer,
       {newer.path, document::OperationKind::kSet, IntegerValue(newer.value)});
   absl::StatusOr<Content> made = document::ApplyPatch(content, patch, limits);
   if (made.ok() || ReasonOf(made.status()) == ErrorReason::kDocumentTooLarge) return made;
-  return refuse("makes what no content may be: " + std::string(made.status().message()));
+  return refuse("makes an invalid content: " + std::string(made.status().message()));
 }
 
 bool KeepsNumber(const VersionHeader& header) {

@@ -359,9 +359,9 @@ absl::StatusOr<VerifyStep> Verification::Next() { return walk_->Next(); }
 
 absl::Status BrokenBy(const VerifyQuery& query, const Finding* first, int64_t findings,
                       int64_t before) {
-  std::string message = "what is stored is not whole: ";
+  std::string message = "the stored data is not whole: ";
   if (first == nullptr) {
-    message += std::to_string(before) + " findings before the verification went on, none since";
+    message += std::to_string(before) + " findings before the verification was resumed, none since";
   } else {
     if (!first->id.empty()) {
       message += "document " + first->id;
@@ -372,7 +372,8 @@ absl::Status BrokenBy(const VerifyQuery& query, const Finding* first, int64_t fi
   }
   if (first != nullptr && findings > 1) {
     message += " (" + std::to_string(findings) + " such findings";
-    if (before > 0) message += ", " + std::to_string(before) + " before the verification went on";
+    if (before > 0)
+      message += ", " + std::to_string(before) + " before the verification was resumed";
     message += ")";
   }
   Error error(ErrorReason::kChainBroken, message);

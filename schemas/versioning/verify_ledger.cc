@@ -76,7 +76,7 @@ absl::StatusOr<bool> LedgerLookup::Check(const StoredVersion& version,
   }
   if (!difference.empty()) {
     findings.push_back({FindingKind::kLedgerMismatch, number,
-                        "its ledger entry tells another " + std::string(difference)});
+                        "its ledger entry has another " + std::string(difference)});
   }
   return true;
 }
@@ -206,7 +206,7 @@ absl::Status LedgerCheck::CheckEntry(const ReadContext& context, const Collectio
   if (stored) return absl::OkStatus();
   if (!ValidateName("id", finding.id).ok()) {
     finding.id.clear();
-    finding.problem = "the ledger names what no document can be called";
+    finding.problem = "the ledger has a name that no document can have";
   }
   findings.push_back(std::move(finding));
   return absl::OkStatus();

@@ -27,7 +27,8 @@ absl::Status NoAtomicBatches() {
 
 // To whoever is refused because another's turn was.
 absl::Status NoTurn() {
-  return Error(ErrorReason::kOverloaded, "it takes long, and too much waits already; try again");
+  return Error(ErrorReason::kOverloaded,
+               "the call takes long, and too many wait already; try again");
 }
 
 // Gives the answers that hold already: those decided before the first that is only planned.

@@ -45,7 +45,7 @@ int Serve(const Flags& flags) {
               in_memory ? "in memory only" : flags.server.data.c_str(),
               SecurityText(flags.server.security).c_str());
   if (!(*server)->http_address().empty()) {
-    std::printf("stratad: people find it at %s (access: %s)\n", (*server)->http_address().c_str(),
+    std::printf("stratad: HTTP port at %s (access: %s)\n", (*server)->http_address().c_str(),
                 flags.server.http.access.c_str());
   }
   std::fflush(stdout);

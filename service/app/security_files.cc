@@ -148,7 +148,8 @@ absl::Status SecurityFiles::Understand(Kind kind, const Texts& texts, UnixMicros
   } else if (kind == Kind::kTokens) {
     // As whoever begins to write it leaves it for a moment: that withdraws nobody's token.
     if (texts[0].empty()) {
-      return Problem(kTokensFlag, "is empty; if nobody is to have a token, say so in a comment");
+      return Problem(kTokensFlag,
+                     "is empty; if no caller is to have a token, write a comment into it");
     }
     auto tokens = security::Tokens::Parse(texts[0], now);
     if (!tokens.ok()) return named(kTokensFlag, tokens.status());

@@ -161,12 +161,14 @@ absl::Status CheckHttp(const ServerOptions& options) {
 absl::Status CheckSecurity(const SecurityOptions& security, bool loopback) {
   RETURN_IF_ERROR(CheckPairs(security));
   if (security.open && !security.policy.empty()) {
-    return OptionError("open", "lets everybody do everything, and --policy says who may do what");
+    return OptionError(
+        "open",
+        "allows every call to every caller, and --policy restricts them; give one of the two");
   }
   if (security.encrypted() && security.policy.empty() && !security.open) {
     return OptionError("tls-certificate",
-                       "with it, say who may do what by --policy, or let everybody do everything "
-                       "by --open");
+                       "needs --policy, which gives callers permissions, or --open, which allows "
+                       "every call to every caller");
   }
   if (!security.tokens.empty() && !security.encrypted() && !loopback) {
     return OptionError("tokens", security.tokens +
@@ -175,7 +177,7 @@ absl::Status CheckSecurity(const SecurityOptions& security, bool loopback) {
   }
   if (!security.policy.empty() && security.tokens.empty() && security.tls_client_ca.empty()) {
     return OptionError("policy", security.policy +
-                                     " would let nobody in, as nobody can say who it is; use "
+                                     " would let no caller in, as none can prove its name; use "
                                      "--tokens or --tls-client-ca");
   }
   return absl::OkStatus();
@@ -476,7 +478,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
        {"data", options.data},
        {"security", SecurityText(options.security)}});
   if (!options.http.listen.empty()) {
-    Log(LogLevel::kInfo, "serving people",
+    Log(LogLevel::kInfo, "serving HTTP",
         {{"address", server->http_address()}, {"access", options.http.access}});
   }
   return server;

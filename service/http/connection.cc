@@ -495,10 +495,10 @@ class Connection final : private httplib::Server {
     if ((static_cast<unsigned char>(body[0]) & kCompressedFlag) != 0) {
       return refuse("has a compressed message; send it as it is");
     }
-    if (body[0] != 0) return refuse("has a message with flags that a request has not");
+    if (body[0] != 0) return refuse("has a message with flags that a request does not have");
     if (size != body.size() - kEnvelopeHeadBytes) {
       return refuse("has " + std::to_string(body.size() - kEnvelopeHeadBytes) +
-                    " bytes behind a length of " + std::to_string(size) +
+                    " bytes after a length of " + std::to_string(size) +
                     "; send one message, whole");
     }
     return body.substr(kEnvelopeHeadBytes);

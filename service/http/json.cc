@@ -97,7 +97,7 @@ absl::StatusOr<std::string> JsonCodec::ToJson(const Descriptor& type,
       google::protobuf::util::BinaryToJsonStream(types_.get(), UrlOf(type), &in, &out);
   if (converted.ok()) return json;
   return Error(ErrorReason::kInternal,
-               "the answer, a " + type.full_name() + ", cannot be said in JSON (" +
+               "the answer, a " + type.full_name() + ", cannot be written in JSON (" +
                    ProblemOf({converted.message().data(), converted.message().size()}).text +
                    "); ask by gRPC, or for application/proto");
 }

@@ -77,7 +77,7 @@ std::optional<BadHead> ParseFraming(RequestHead& head) {
   const std::vector<std::string_view> codings = head.headers.All("transfer-encoding");
   if (lengths.size() + codings.size() > 1) {
     return BadHead{400,
-                   "the length of the body is said more than once: send one Content-Length, "
+                   "the length of the body is given more than once: send one Content-Length, "
                    "or Transfer-Encoding: chunked"};
   }
   if (!codings.empty()) {

@@ -43,7 +43,7 @@ bool AccessLog::MayTell(CallEnd::Time now) {
     }
     ++told_;
   }
-  if (untold > 0) Log(LogLevel::kWarning, "failed calls were not told", {{"calls", untold}});
+  if (untold > 0) Log(LogLevel::kWarning, "failed calls were not logged", {{"calls", untold}});
   return true;
 }
 

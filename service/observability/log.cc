@@ -152,7 +152,7 @@ std::string Payload(LogFormat format, std::string_view event,
 
 std::string SayDropped(int64_t lines) {
   return Payload(GlobalState().format.load(std::memory_order_relaxed),
-                 "lines were dropped that nobody read", {{"lines", lines}});
+                 "lines were dropped, as their reader was too slow", {{"lines", lines}});
 }
 
 }  // namespace

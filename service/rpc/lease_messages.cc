@@ -63,7 +63,7 @@ absl::StatusOr<lease::LeaseToken> ToLeaseToken(const wire::LeaseToken& lease) {
     RETURN_IF_ERROR(CheckLeaseName("lease.name", lease.name()));
   }
   if (lease.token() < 1) {
-    return FieldError("lease.token", "is required: that of the lease's Acquire, from 1");
+    return FieldError("lease.token", "is required: the token of the lease's Acquire, from 1");
   }
   lease::LeaseToken made;
   made.name = lease.name();

@@ -200,7 +200,7 @@ absl::StatusOr<SettingsChange> ToSettingsChange(const std::string& name,
                                                 const wire::QueueSettings& settings,
                                                 const google::protobuf::FieldMask& mask) {
   if (mask.paths().empty()) {
-    return FieldError("update_mask", "is required: which members of settings are to change");
+    return FieldError("update_mask", "is required: the members of settings to change");
   }
   if (mask.paths_size() > static_cast<int>(std::size(kSettingsMembers))) {
     return TooManyElements("update_mask.paths", mask.paths_size(), std::size(kSettingsMembers));
@@ -363,7 +363,7 @@ absl::StatusOr<std::vector<queue::State>> ToStates(
 absl::Status CheckEither(const std::vector<std::string>& message_ids,
                          const std::vector<queue::State>& states) {
   if (message_ids.empty() && states.empty()) {
-    return FieldError("message_ids", "is required, or states: which messages are meant");
+    return FieldError("message_ids", "is required, or states");
   }
   if (message_ids.empty() || states.empty()) return absl::OkStatus();
   return FieldError("states", "is set beside message_ids, and only one of the two can say which");

@@ -48,7 +48,7 @@ absl::StatusOr<std::string_view> SecretOf(const std::vector<std::string_view>& a
 absl::StatusOr<std::string> PrincipalOfToken(const Tokens* tokens, std::string_view hash,
                                              UnixMicros now) {
   const Token* const token = tokens == nullptr ? nullptr : tokens->Find(hash);
-  if (token == nullptr) return Invalid("the token is not known here, or not any more");
+  if (token == nullptr) return Invalid("the token is unknown here, or no longer valid");
   if (token->expires && *token->expires <= now) return Invalid("the token has expired");
   return std::string(kUser) + token->name;
 }
@@ -75,7 +75,7 @@ std::string ShownResource(const Resource& resource) {
 absl::Status Denied(std::string_view principal, std::string_view permission,
                     std::string_view resource) {
   return Error(ErrorReason::kPermissionDenied,
-               std::string(principal.empty() ? "nobody" : principal) + " has no " +
+               std::string(principal.empty() ? "a caller without a name" : principal) + " has no " +
                    std::string(permission) + " on " + std::string(resource))
       .With("permission", permission)
       .With("resource", resource);
@@ -129,7 +129,8 @@ absl::Status Access::CheckStillValid(const Identity& identity) const {
   if (in_use.tokens == nullptr && in_use.policy == nullptr) return absl::OkStatus();
   const auto principal = PrincipalOfToken(in_use.tokens.get(), identity.token_hash, clock_.Now());
   if (!principal.ok()) return Counted(principal.status());
-  if (*principal != identity.principal) return Counted(Invalid("the token is another's by now"));
+  if (*principal != identity.principal)
+    return Counted(Invalid("the token now belongs to another caller"));
   return absl::OkStatus();
 }
 
@@ -137,9 +138,10 @@ absl::Status Access::Admit(Permission permission, const Identity& identity) cons
   if (permission == Permission::kOpen || !identity.principal.empty() || !verdicts_->has_policy()) {
     return absl::OkStatus();
   }
-  return Counted(Error(ErrorReason::kCredentialsMissing,
-                       "say who calls: send \"authorization: Bearer TOKEN\", or connect with a "
-                       "certificate that has one SPIFFE id or one DNS name"));
+  return Counted(
+      Error(ErrorReason::kCredentialsMissing,
+            "the caller is unknown: send \"authorization: Bearer TOKEN\", or connect with a "
+            "certificate that has one SPIFFE id or one DNS name"));
 }
 
 absl::Status Access::Authorize(const Identity& identity, const Demands& demands,

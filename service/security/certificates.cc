@@ -88,7 +88,7 @@ absl::StatusOr<KeyPtr> ReadKey(const std::string& text) {
   KeyPtr key(PEM_read_bio_PrivateKey(in.get(), nullptr, &NoPassPhrase, &asked), &EVP_PKEY_free);
   const std::string why = WhyNot();
   if (key != nullptr) return key;
-  if (asked) return Problem(kKeyFlag, "needs a pass phrase, which nobody is there to give");
+  if (asked) return Problem(kKeyFlag, "needs a pass phrase, and the server has none");
   if (HoldsKey(text)) return Problem(kKeyFlag, "cannot be read" + why);
   return Problem(kKeyFlag, HoldsCertificate(text) ? "holds a certificate instead of a private key"
                                                   : "holds no private key in PEM");

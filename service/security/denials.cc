@@ -23,7 +23,8 @@ void Denials::Tell(const Denial& denial, Time now) {
   int64_t untold = 0;
   if (!MayTell(denial.principal.empty() ? denial.peer : denial.principal, now, untold)) return;
   if (untold > 0) {
-    Log(LogLevel::kInfo, "denials were not told", {{"principal", principal}, {"denials", untold}});
+    Log(LogLevel::kInfo, "denials were not logged",
+        {{"principal", principal}, {"denials", untold}});
   }
   Log(LogLevel::kInfo, "denied",
       {{"principal", principal},

@@ -77,7 +77,7 @@ class Scan {
     }
     if (c == '\'') return Fail("a text in single quotes");
     if (c == '/' || c == '#') return Fail("a comment");
-    if ((c == ']' || c == '}') && last_ == ',') return Fail("a comma behind the last element");
+    if ((c == ']' || c == '}') && last_ == ',') return Fail("a comma after the last element");
     if (c == ':' && last_ != '"') return Fail("a member's name without double quotes");
     if ((c == '[' || c == '{') && ++depth_ > kDepthMax) {
       return Fail("more than " + std::to_string(kDepthMax) + " levels");

@@ -20,7 +20,7 @@ absl::Status ShareUsedUp(const Caller& caller, size_t share) {
   return Error(ErrorReason::kOverloaded,
                "the calls of " + caller.name() + " hold more than their share of " +
                    std::to_string(share) +
-                   " bytes of a server under load; take answers in, or call less at a time")
+                   " bytes of a server under load; read the answers, or make fewer calls at a time")
       .With("share", static_cast<int64_t>(share));
 }
 
@@ -40,7 +40,7 @@ absl::Status OnlyReads(const std::string& what, std::string_view permission,
                        std::string_view resource) {
   return Error(ErrorReason::kPermissionDenied,
                "this port only reads, and " + what +
-                   "; call the gRPC port, or let the server serve this one with --http-access all")
+                   "; call the gRPC port, or start the server with --http-access all")
       .With("permission", permission)
       .With("resource", resource);
 }

@@ -103,7 +103,7 @@ void StreamCall::GiveUpIfStuck(std::chrono::steady_clock::time_point now) {
 
 void StreamCall::FinishIfOld(std::chrono::steady_clock::time_point now) {
   if (now < old_at_) return;
-  Finish(Error(ErrorReason::kDraining, "the stream is as old as one becomes; begin another"));
+  Finish(Error(ErrorReason::kDraining, "the stream reached its maximum age; reconnect"));
 }
 
 void StreamCall::ReadNext() {

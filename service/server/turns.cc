@@ -19,7 +19,7 @@ absl::Status Turns::Schedule(const std::shared_ptr<Caller>& caller, Work work) {
   if (line.waiting.size() >= kWaitingMax) {
     return Error(ErrorReason::kOverloaded,
                  "caller " + caller->name() + " has " + std::to_string(kWaitingMax) +
-                     " calls waiting that take long, and no more may; wait for their answers");
+                     " long calls waiting, the maximum; wait for their answers");
   }
   line.caller = caller;
   const bool was_ready = IsReady(line);

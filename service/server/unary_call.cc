@@ -226,7 +226,7 @@ void UnaryCall::Expire() {
 void UnaryCall::Drain() {
   if (endpoint_.method.kind == Method::Kind::kWrite || endpoint_.method.writes) {
     return End(Error(ErrorReason::kOutcomeUnknown,
-                     "the server ends; what was to be written may or may not be stored; repeat it, "
+                     "the server ends; the write may or may not be stored; repeat it, "
                      "with the same request_id if it has one"));
   }
   End(Error(ErrorReason::kDraining, "server is draining"));

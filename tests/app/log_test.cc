@@ -138,12 +138,12 @@ TEST_F(LogTest, TellsOfAHundredFailuresASecondAndCountsTheRest) {
   fail(1000);
   const std::string first = pipe_.Read();
   EXPECT_EQ(told(first), AccessLog::kFailuresASecondMax);
-  EXPECT_THAT(first, Not(HasSubstr("not told")));
+  EXPECT_THAT(first, Not(HasSubstr("not logged")));
   now += std::chrono::seconds(1);
   fail(2);
   const std::string second = pipe_.Read();
   EXPECT_EQ(told(second), 2);
-  EXPECT_THAT(second, HasSubstr("failed calls were not told calls=900"));
+  EXPECT_THAT(second, HasSubstr("failed calls were not logged calls=900"));
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ TEST_F(CommandLine, ARefusalSaysWhyAndWhatToDo) {
   EXPECT_EQ(outcome.status, kExitRefused);
   EXPECT_EQ(outcome.out, "");
   EXPECT_TRUE(outcome.err.starts_with(
-      "VERSION_CONFLICT: version is 1, not 3 (actual=1 expected=3)\nSomebody else was faster"))
+      "VERSION_CONFLICT: version is 1, not 3 (actual=1 expected=3)\nAnother writer was faster"))
       << outcome.err;
   EXPECT_EQ(Run({"update", "books", "moby", "{}", "--if-version", "3", "--json"}).err,
             R"({"error":{"code":"ABORTED","reason":"VERSION_CONFLICT","message":"version is 1, )"
@@ -500,7 +500,7 @@ TEST_F(CommandLine, DeletingACollectionTwiceSparesItsSuccessor) {
   const Outcome other = Run({"collections", "delete", "books", "--incarnation", "1"});
   EXPECT_EQ(other.status, kExitRefused);
   EXPECT_THAT(other.err, HasSubstr("INCARNATION_MISMATCH"));
-  EXPECT_THAT(other.err, HasSubstr("made again"));
+  EXPECT_THAT(other.err, HasSubstr("created again"));
 }
 
 TEST_F(CommandLine, IdsMayLookLikeAnything) {

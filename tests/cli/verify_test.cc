@@ -31,7 +31,7 @@ class VerifyCommand : public CommandLine {
     Answer(R"({"findings": [{"id": "c\u001b", "kind": "FINDING_KIND_ORPHAN", "problem": "stray"}],
                "documents": 4, "versions": 1501, "complete": true})");
     server_.verify_end = StatusOf(grpc::StatusCode::DATA_LOSS, "CHAIN_BROKEN",
-                                  "what is stored is not whole: document c: stray",
+                                  "the stored data is not whole: document c: stray",
                                   {{"collection", "books"}, {"id", "c"}, {"version", "0"}});
   }
 };
@@ -113,7 +113,7 @@ TEST_F(VerifyCommand, WhatIsBrokenFails) {
   EXPECT_THAT(outcome.out, HasSubstr("BROKEN"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b")));
   EXPECT_THAT(outcome.err, HasSubstr(": 1 BROKEN, 1 recoverable"));
-  EXPECT_THAT(outcome.err, HasSubstr("CHAIN_BROKEN: what is stored is not whole"));
+  EXPECT_THAT(outcome.err, HasSubstr("CHAIN_BROKEN: the stored data is not whole"));
 }
 
 TEST_F(VerifyCommand, PrintsJsonForMachines) {

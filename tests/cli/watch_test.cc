@@ -110,7 +110,7 @@ TEST_F(WatchCommand, ACopyGoesOnBehindItsLastDocument) {
 }
 
 TEST_F(WatchCommand, SaysWhyTheServerRefuses) {
-  feed().streams = {{{}, {grpc::StatusCode::OUT_OF_RANGE, "position 9 is behind the last"}}};
+  feed().streams = {{{}, {grpc::StatusCode::OUT_OF_RANGE, "position 9 is after the last"}}};
   const Outcome outcome = Run({"watch", "--from", "9"});
   EXPECT_EQ(outcome.status, kExitRefused);
   EXPECT_THAT(outcome.err, HasSubstr("position 9"));

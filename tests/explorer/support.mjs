@@ -26,7 +26,7 @@ export const IMAGE = '"><img src=x onerror="window.hacked = true">';
 export const E = encodeURIComponent;
 
 // Where the server says that it listens, for gRPC and for HTTP.
-const ADDRESSES = [/serving strata\.v1 on (\S+) \(/, /people find it at http:\/\/([^\s/]+)/];
+const ADDRESSES = [/serving strata\.v1 on (\S+) \(/, /HTTP port at http:\/\/([^\s/]+)/];
 
 /** A server on temporary data and free ports, which may be stopped, and started again on the ports that it had. */
 export class Server {

@@ -351,7 +351,7 @@ test("a caller known by token is asked for it, it stays in memory, and what is n
       assert.equal(await visit.page.$eval("#token", (input) => input.type), "password");
       await visit.page.type("#token", "wrong");
       await visit.press("Enter");
-      await visit.says("not known", "dialog");
+      await visit.says("is unknown here", "dialog");
       await visit.page.type("#token", token);
       await visit.press("Enter");
       await visit.says("There is no collection that you may read.");

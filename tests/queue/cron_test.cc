@@ -484,7 +484,7 @@ TEST(Cron, MalformedTextIsRefused) {
   }
   EXPECT_EQ(CronExpression::Parse("0 24 * * *").status().message(),
             "the hour field of the cron expression, \"24\", has \"24\", which is out of range; it "
-            "takes *, values of 0 to 23, ranges a-b, steps of 1 to 24 behind a slash, and lists of "
+            "takes *, values of 0 to 23, ranges a-b, steps of 1 to 24 after a slash, and lists of "
             "these with commas");
 }
 

@@ -285,11 +285,11 @@ TEST_F(LeaseInputOfBatches, ZombiesWriteNothing) {
 TEST_F(LeaseInputOfBatches, PlacesLieBetweenTheLeasesAndTheLast) {
   const std::string above = "9223372036854775807";
   Check({{"Renew", R"({"name": "jobs", "token": )" + token_ + R"(, "position": )" + above + "}",
-          ErrorReason::kPositionUnknown, "position", "behind the last commit"},
+          ErrorReason::kPositionUnknown, "position", "after the last commit"},
          {"Renew", R"({"name": "jobs", "token": )" + token_ + R"(, "position": -1})", kField,
           "position", "numbered from 1"}});
   CheckWrites(Token("jobs", token_, R"("position": )" + above), ErrorReason::kPositionUnknown,
-              "lease.position", "behind the last commit");
+              "lease.position", "after the last commit");
   CheckWrites(Token("jobs", token_, R"("position": 9, "after_position": 8)"),
               ErrorReason::kEventOutOfOrder, "", "has come to 0, not to 8");
 }

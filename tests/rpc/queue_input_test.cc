@@ -466,7 +466,7 @@ TEST_F(QueueInput, TokensAreSoMany) {
         kField, "pushes", "101 elements"},
        {"TransactionService/Commit",
         R"({"writes": [)" + update_ + R"(], "acknowledge": [")" + out_ + R"(", ")" + out_ + "\"]}",
-        kField, "acknowledge[1]", "stands here already"},
+        kField, "acknowledge[1]", "the same message twice"},
        {"TransactionService/Commit", "{}", kField, "writes", "1 to 100 writes"}});
 }
 

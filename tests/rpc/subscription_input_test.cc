@@ -203,7 +203,7 @@ TEST_F(SubscriptionInput, WhatASubscriptionIsHasLimits) {
   Create(R"("filter": {"a": {"$near": 1}})", ErrorReason::kInvalidFilter, "filter", "$near");
   Create(R"("after_position": -1)", kField, "after_position", "-1");
   Create(R"("after_position": "9223372036854775807")", ErrorReason::kPositionUnknown,
-         "after_position", "behind the last commit");
+         "after_position", "after the last commit");
   Create(R"("after_position": 1)", ErrorReason::kPositionTrimmed, "after_position", "is before");
   Create(R"("start_time": "9999-01-01T00:00:00Z")", kField, "start_time", "future");
   Create(R"("partitions": -1)", kField, "partitions", "1 to 64");
@@ -306,7 +306,7 @@ TEST_F(SubscriptionInput, AcksAreOfWhatIsDelivered) {
 TEST_F(SubscriptionInput, NacksAreOfTheFirstThatIsOpen) {
   AfterDelivery([](Consuming& consuming, const Delivered&,
                    const Delivered& second) { consuming.Nack(second, "too early"); },
-                kField, "nack", "behind others");
+                kField, "nack", "follows events");
   AfterDelivery([](Consuming& consuming, const Delivered& first,
                    const Delivered&) { consuming.Nack(first, std::string(1025, 'x')); },
                 kField, "nack.reason", "1024");

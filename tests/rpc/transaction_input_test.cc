@@ -153,18 +153,18 @@ TEST_P(TransactionInput, HasAsManyPartsAsItMay) {
 
 TEST_P(TransactionInput, NamesEachDocumentOnce) {
   Check({
-      {Of(Update("moby") + "," + Update("moby")), kField, "writes[1]", "named before"},
+      {Of(Update("moby") + "," + Update("moby")), kField, "writes[1]", "a second time"},
       {Of(Update("moby") + "," + Update("emma") +
           R"(, {"delete": {"collection": "books", "id": "moby"}})"),
-       kField, "writes[2]", "named before"},
+       kField, "writes[2]", "a second time"},
       {Of(Update("moby"), R"("reads": [)" + Read("moby", "1") + "]"), kField, "reads[0]",
-       "named before"},
+       "a second time"},
       {Of(Update("moby"), R"("reads": [)" + Read("emma", "1") + "," + Read("emma", "1") + "]"),
-       kField, "reads[1]", "named before"},
+       kField, "reads[1]", "a second time"},
       {Of(R"({"enroll": {"student_id": "s", "class_name": "c", "sequence_number": 1}},
             {"unenroll": {"collection": "students", "student_id": "s", "class_name": "d",
                           "sequence_number": 2}})"),
-       kField, "writes[1]", "named before"},
+       kField, "writes[1]", "a second time"},
   });
 }
 

@@ -77,7 +77,7 @@ TEST_F(DenialsTest, OfOneCallerTenASecondAreToldAndTheRestCounted) {
   for (int i = 0; i < 1000; ++i) Deny("user:a");
   std::string log = Log();
   EXPECT_EQ(Lines(log), 10);
-  EXPECT_THAT(log, Not(HasSubstr("not told")));
+  EXPECT_THAT(log, Not(HasSubstr("not logged")));
   Deny("user:b");
   EXPECT_EQ(Lines(Log()), 1);
   now_ += milliseconds(999);
@@ -87,10 +87,10 @@ TEST_F(DenialsTest, OfOneCallerTenASecondAreToldAndTheRestCounted) {
   Deny("user:a");
   log = Log();
   EXPECT_EQ(Lines(log), 1);
-  EXPECT_THAT(log, HasSubstr(R"("denials were not told","principal":"user:a","denials":991)"));
+  EXPECT_THAT(log, HasSubstr(R"("denials were not logged","principal":"user:a","denials":991)"));
   now_ += seconds(10);
   Deny("user:a");
-  EXPECT_THAT(Log(), Not(HasSubstr("not told")));
+  EXPECT_THAT(Log(), Not(HasSubstr("not logged")));
 }
 
 TEST_F(DenialsTest, WithoutAPrincipalTheOtherEndIsTheCaller) {

@@ -28,7 +28,7 @@ int64_t Signed(uint64_t bytes) {
 absl::StatusOr<DiskSpace> SpaceAt(const std::string& path) {
   struct statvfs info = {};
   if (statvfs(path.c_str(), &info) != 0) {
-    return Error(ErrorReason::kStoreUnavailable, "The free space of " + path + " cannot be told: " +
+    return Error(ErrorReason::kStoreUnavailable, "The free space of " + path + " cannot be read: " +
                                                      std::generic_category().message(errno) + ".");
   }
   return DiskSpace{uint64_t{info.f_bavail} * info.f_frsize,
@@ -119,7 +119,8 @@ absl::Status DiskGuard::DiskFull() const {
 absl::Status DiskGuard::NoRoomForMemory() const {
   const std::lock_guard lock(mutex_);
   return Full(
-      "the disk had no room for what memory holds, and no write is taken before it has; nothing "
+      "the disk had no room for what memory holds, and the server takes no write until it has; "
+      "nothing "
       "was written, and reads go on");
 }
 

@@ -30,7 +30,7 @@ absl::StatusOr<versioning::VerifyPlace> PlaceOf(const wire::VerifyRequest& reque
   ASSIGN_OR_RETURN(const std::string bytes, ReadPageToken(kVerifyMethod, PageScope(request),
                                                           request.resume_token(), kResumeToken));
   std::optional<versioning::VerifyPlace> place = DecodeVerifyPlace(bytes);
-  if (!place) return InvalidPageToken("names no place of a verification", kResumeToken);
+  if (!place) return InvalidPageToken("names no position of a verification", kResumeToken);
   return *std::move(place);
 }
 

@@ -40,7 +40,7 @@ absl::Status FillPlace(const wire::AuditRequest& request, versioning::AuditQuery
   const auto version = TakePlaceNumber(rest);
   if (!position || !index || !version || !rest.empty() || *position < 0 || *index < 0 ||
       *index > std::numeric_limits<uint32_t>::max() || *version < 0) {
-    return InvalidPageToken("names no place in the ledger");
+    return InvalidPageToken("names no position in the ledger");
   }
   query.resume_at = {*position, static_cast<uint32_t>(*index), *version};
   return absl::OkStatus();

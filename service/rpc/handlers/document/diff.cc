@@ -18,7 +18,7 @@ absl::Status FillPlace(const wire::DiffRequest& request, versioning::DiffQuery& 
   const auto to_version = TakePlaceNumber(rest);
   const auto skip = TakePlaceNumber(rest);
   if (!to_version || *to_version < 1 || !skip || *skip < 0 || !rest.empty()) {
-    return InvalidPageToken("names no place among the changes");
+    return InvalidPageToken("names no position among the changes");
   }
   query.to_version = *to_version;
   query.skip = *skip;

@@ -28,7 +28,7 @@ absl::StatusOr<feed::FromCopy> ToCopy(const wire::Snapshot& snapshot) {
   RETURN_IF_ERROR(CheckPosition("snapshot.at_position", snapshot.at_position()));
   const bool begun = !snapshot.after_collection().empty() || !snapshot.after_id().empty();
   if (begun && snapshot.at_position() == 0) {
-    return FieldError("snapshot.at_position", "is needed to go on with a copy");
+    return FieldError("snapshot.at_position", "is needed to continue a copy");
   }
   if (begun) {
     RETURN_IF_ERROR(

@@ -80,7 +80,7 @@ class Messages final : public queue::ReceiverSink {
     const std::lock_guard lock(mutex_);
     if (unanswered_tokens_ + tokens > kUnansweredTokensMax) {
       return Error(ErrorReason::kOverloaded, "more than " + std::to_string(kUnansweredTokensMax) +
-                                                 " tokens wait for their results; take these in");
+                                                 " tokens wait for their results; read these");
     }
     unanswered_tokens_ += tokens;
     return absl::OkStatus();

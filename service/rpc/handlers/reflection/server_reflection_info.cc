@@ -54,7 +54,7 @@ void Respond(const Reflection& reflection, const ServerReflectionRequest& reques
       break;
     }
     case ServerReflectionRequest::MESSAGE_REQUEST_NOT_SET:
-      SetError(absl::StatusCode::kInvalidArgument, "no question", response);
+      SetError(absl::StatusCode::kInvalidArgument, "the request is empty", response);
       break;
   }
 }

@@ -212,8 +212,8 @@ absl::StatusOr<StepsPtr> JoinSteps(const wire::CommitRequest& request, const Con
   if (!ConcernsQueues(request)) return nullptr;
   if (IsTwoPhase(request, context)) {
     return Error(ErrorReason::kUnsupportedByEngine,
-                 "messages are acknowledged and pushed in a transaction of one commit; this one "
-                 "has two phases")
+                 "messages are acknowledged and pushed by a transaction in one commit; this one "
+                 "is in two phases")
         .With("capability", "atomic_batches");
   }
   ASSIGN_OR_RETURN(std::vector<queue::Queues::UnitPush> pushes, ToPushes(request));

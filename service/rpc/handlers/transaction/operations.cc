@@ -17,7 +17,7 @@ using transaction::Operation;
 template <typename Request>
 absl::Status CheckIsPart(const Request& request) {
   const auto refuse = [](std::string_view field) {
-    return FieldError(field, "belongs to the whole transaction and is not for a part of it");
+    return FieldError(field, "belongs to the whole transaction, not to one write");
   };
   if constexpr (requires { request.request_id(); }) {
     if (!request.request_id().empty()) return refuse("request_id");
