@@ -107,7 +107,7 @@ client::Refusal LocalRefusal(grpc::StatusCode code, const std::string& message) 
 client::Refusal BelowFloor() {
   client::Refusal refusal =
       LocalRefusal(grpc::StatusCode::FAILED_PRECONDITION,
-                   "the number is not above what was purged, and the class is not known any more");
+                   "the number is not above what was purged, and the class is no longer known");
   refusal.reason = "BELOW_FLOOR";
   return refusal;
 }

@@ -73,7 +73,8 @@ void PrintSummary(Session& session, const ApplyCounts& counts, double seconds) {
 void ReportFailure(Session& session, const ApplyFailure& failure, const std::string& file) {
   session.Refuse(failure.refusal, file + ":" + std::to_string(failure.line));
   if (session.json) return;
-  session.err() << "It stopped there. Run it again to go on: messages may be repeated at will.\n";
+  session.err()
+      << "Apply stopped there. Run it again to continue: messages may be repeated at will.\n";
 }
 
 // `rejects`: null, or where lines go that were not taken.
@@ -147,7 +148,7 @@ void AddOptions(CLI::App& command, ApplyOptions& options) {
   command.add_option("FILE", options.file, "A file of messages, or - (standard input)")->required();
   command
       .add_option("--streams", options.streams,
-                  "Streams side by side, each with its share of the students; 1 unless given")
+                  "Parallel streams, each with its share of the students; 1 unless given")
       ->check(WholeNumber(1, 64))
       ->type_name("N");
   command

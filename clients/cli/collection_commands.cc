@@ -120,7 +120,7 @@ int RunShowCollection(Session& session, const std::string& name) {
 }
 
 void AddCreateCollection(CLI::App& parent, Session& session) {
-  CLI::App& command = *parent.add_subcommand("create", "Make a collection");
+  CLI::App& command = *parent.add_subcommand("create", "Create a collection");
   auto options = std::make_shared<CreateCollectionOptions>();
   command.add_option("NAME", options->name, "The new collection")->required();
   options->choice.AddTo(command, "How it lays out versions; the server's default unless given");

@@ -261,44 +261,43 @@ int RunConsume(Session& session, const ConsumeOptions& options) {
 }  // namespace
 
 void AddConsumeCommand(CLI::App& app, Session& session) {
-  CLI::App& command =
-      *app.add_subcommand("consume", "The events of a subscription, each until it is done");
+  CLI::App& command = *app.add_subcommand("consume", "Process the events of a subscription");
   auto options = std::make_shared<ConsumeOptions>();
   command.add_option("NAME", options->subscription, "The subscription")->required();
   AddRepeated(command, "COMMAND", options->command,
-              "Behind --: run for each event, which it reads on standard input")
+              "After --: the command to run for each event, which it reads on standard input")
       ->expected(-1);
-  command.add_option("--consumer", options->consumer,
-                     "Who consumes, for those who look; this machine and process unless given");
+  command.add_option(
+      "--consumer", options->consumer,
+      "The consumer's name, shown to operators; this machine and process unless given");
   command
       .add_option("--window", options->window,
-                  "So many events of each partition are on their way at once; 100, with COMMAND 1, "
+                  "Maximum number of unacknowledged events of each partition; 100, with COMMAND 1, "
                   "unless given")
       ->check(WholeNumber(1))
       ->type_name("N");
   command.add_flag("--content", options->content, "With the content of each version");
-  command.add_flag("--changes", options->changes, "With what changed in each version");
-  command.add_option("--count", options->count, "End after so many events")
+  command.add_flag("--changes", options->changes, "With the changes of each version");
+  command.add_option("--count", options->count, "End after this number of events")
       ->check(WholeNumber(1))
       ->type_name("N");
   command
-      .add_option(
-          "--retry-for", options->retry_for,
-          "How long to try to go on when the stream breaks, 60s unless given; if given, also\n"
-          "to reach a server that is not there yet")
+      .add_option("--retry-for", options->retry_for,
+                  "How long to try to resume a broken stream, 60s unless given; if given, also\n"
+                  "to reach a server that is not up yet")
       ->each([options](const std::string&) { options->waits_for_server = true; })
       ->type_name("TIME");
   command.footer(
       "COMMAND gets the event as one line of JSON, and in its environment STRATA_ATTEMPT, from 1,\n"
       "and STRATA_LEASE, which one write of strata's takes so that it takes effect once: a second\n"
-      "one for the same event is refused, so what is several writes is one strata commit. Exit\n"
+      "one for the same event is refused, so several writes go into one strata commit. Exit\n"
       "status 0: the event is done; else it has failed, with the last line of standard error as\n"
       "reason, and comes again. Commands run one at a time, each partition in its turn: the\n"
       "subscription's ack_timeout has to be longer than a command for each of them takes. Without\n"
       "COMMAND events are lines, done when they are printed. Ctrl-C lets the command under way\n"
       "end, then gives the partitions back; a second one asks it to end, a third one ends it. "
       "When\n"
-      "whoever reads the output goes away, as head does, the partitions are given back too.\n"
+      "the reader of the output ends, as head does, the partitions are given back too.\n"
       "Examples:\n"
       "  strata consume mail -- ./send-mail\n"
       "  strata consume sums -- strata update sums all --allow-missing --increment /orders=1\n"

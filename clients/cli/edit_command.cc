@@ -198,7 +198,7 @@ class Editing {
     const std::string document =
         ShellWord(options_.target.collection) + " " + ShellWord(options_.target.id);
     session_.err()
-        << "Somebody else has changed it meanwhile. Nothing was written; your text is in "
+        << "Another writer has changed it meanwhile. Nothing was written; your text is in "
         << draft.path() << ".\nTo see what they changed:\n  strata "
         << (version_ == 0 ? "get " + document
                           : "diff " + document + " " + std::to_string(version_) + " " + actual)

@@ -95,11 +95,10 @@ void AddUnenroll(CLI::App& app, Session& session) {
   CLI::App& command = *app.add_subcommand("unenroll", "Unenroll a student from a class");
   const auto options = AddMessageOptions(command);
   command.footer(
-      std::string(
-          "Example:\n"
-          "  strata unenroll 1 'CS 101' 1001 --reason dropped\n"
-          "Unenrolling from a class that the student is not in leaves a note for the enroll "
-          "that is\nyet to arrive with a smaller number.\n") +
+      std::string("Example:\n"
+                  "  strata unenroll 1 'CS 101' 1001 --reason dropped\n"
+                  "Unenrolling from a class that the student is not in leaves a note for an enroll "
+                  "with a\nsmaller number that arrives later.\n") +
       kMessageFooter);
   command.callback([&session, options] {
     session.run = [&session, options] {
@@ -149,15 +148,16 @@ void AddEnrollments(CLI::App& app, Session& session) {
       *app.add_subcommand("enrollments", "List the classes that a student is enrolled in");
   auto options = std::make_shared<EnrollmentsOptions>();
   command.add_option("STUDENT", options->student, "The id of the student's document")->required();
-  command.add_flag("--tombstones", options->tombstones,
-                   "Also what the student was unenrolled from, with the number that did it");
+  command.add_flag(
+      "--tombstones", options->tombstones,
+      "Also the classes that the student was unenrolled from, with the number of that message");
   options->set.AddTo(command);
   command.footer(
       "Examples:\n"
       "  strata enrollments 1\n"
       "  strata enrollments 1 --tombstones --json | jq '.enrollments[] | .class_name'\n"
       "SEQUENCE is the number of the last message about the class; 0: the document is older than\n"
-      "the numbers. How it came about: strata history students 1 --changes.");
+      "the numbers. For the changes over time: strata history students 1 --changes.");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunEnrollments(session, *options); };
   });
@@ -261,7 +261,7 @@ void PrintPurged(Session& session, const v1::PurgeTombstonesResponse& sum, bool 
   }
   for (const std::string& id : sum.refused_student_ids()) {
     session.err() << "refused: " << client::Printable(id)
-                  << ": the document has something else where enrollments are kept\n";
+                  << ": the document's member has another shape than enrollments\n";
   }
 }
 
@@ -292,7 +292,8 @@ int RunPurge(Session& session, const PurgeOptions& options) {
   session.out().flush();
   session.Refuse(status);
   if (sum.examined() > 0 && !session.json) {
-    session.err() << "The purge stopped there. Run it again: what is purged stays so.\n";
+    session.err()
+        << "The purge stopped there. Run it again to continue; purged tombstones stay purged.\n";
   }
   return kExitRefused;
 }
@@ -307,8 +308,8 @@ void AddPurge(CLI::App& app, Session& session) {
       ->check(WholeNumber(1));
   command.add_option("STUDENT", options->student, "Only this student; all unless given");
   AddRepeated(command, "--queue", options->queues,
-              "A queue that the messages come through, its dead letter queue too: only what is "
-              "below the numbers that are still in it goes; may be repeated")
+              "A queue that the messages come through, its dead letter queue too: only tombstones "
+              "below the numbers still in it go; may be repeated")
       ->type_name("NAME");
   options->set.AddTo(command);
   options->change.AddTo(command);

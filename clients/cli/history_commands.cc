@@ -88,7 +88,7 @@ void AddHistory(CLI::App& app, Session& session) {
       *app.add_subcommand("history", "List the versions of a document, newest first");
   auto options = std::make_shared<HistoryOptions>();
   options->target.AddTo(command);
-  command.add_flag("--changes", options->changes, "With what changed in each version");
+  command.add_flag("--changes", options->changes, "With the changes of each version");
   command.add_flag("--content", options->content, "With the content of each version");
   command.add_flag("--oldest-first", options->oldest_first, "Oldest version first");
   CLI::Option* from_version =
@@ -265,7 +265,7 @@ int RunAudit(Session& session, const AuditOptions& options) {
 
 void AddAudit(CLI::App& app, Session& session) {
   CLI::App& command =
-      *app.add_subcommand("audit", "Who changed what, when and why, in commit order");
+      *app.add_subcommand("audit", "List changes with actor, time and reason, in commit order");
   auto options = std::make_shared<AuditOptions>();
   command.add_option("COLLECTION", options->collection, "Only this collection");
   command.add_option("ID", options->id, "Only this document");
@@ -281,11 +281,11 @@ void AddAudit(CLI::App& app, Session& session) {
   command
       .add_option("--transaction", options->transaction_id, "Only the changes of this transaction")
       ->type_name("ID");
-  command.add_flag("--changes", options->changes, "With what changed in each version");
+  command.add_flag("--changes", options->changes, "With the changes of each version");
   command.add_flag("--newest-first", options->newest_first, "The newest change first");
   command.add_flag("--head", options->head,
-                   "Instead of entries, where the ledger ends, as POSITION:HASH. Write it down: "
-                   "strata verify --expect-head holds the ledger against it");
+                   "Instead of entries, the end of the ledger, as POSITION:HASH. Keep it: "
+                   "strata verify --expect-head compares the ledger with it");
   options->limit.AddTo(command);
   command.footer(
       std::string("Examples:\n"
@@ -294,7 +294,7 @@ void AddAudit(CLI::App& app, Session& session) {
                   "  strata audit books moby --changes\n"
                   "  strata audit --newest-first --limit 20\n") +
       kTimesHelp +
-      "\nCOMMIT is the place in the order of all commits; 7.2: the third version of commit "
+      "\nCOMMIT is the position in the order of all commits; 7.2: the third version of commit "
       "7.");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunAudit(session, *options); };

@@ -67,14 +67,14 @@ void PrintSummary(Session& session, const ImportCounts& counts, double seconds) 
 void ReportFailure(Session& session, const ImportFailure& failure, const std::string& file) {
   session.Refuse(failure.refusal, file + ":" + std::to_string(failure.line));
   if (failure.exists && !session.json) {
-    session.err() << "Nothing more of it was written. --on-existing skip leaves such documents as "
+    session.err() << "No further line was written. --on-existing skip leaves such documents as "
                      "they are, --on-existing append writes the file's versions on top.\n";
   }
 }
 
 void SayHowToGoOn(Session& session) {
   if (session.json) return;
-  session.err() << "The import stopped there. Run it again to go on: what was written is not "
+  session.err() << "The import stopped there. Run it again to continue: written versions are not "
                    "written twice.\n";
 }
 
@@ -135,7 +135,8 @@ void AddImportCommand(CLI::App& app, Session& session) {
   auto options = std::make_shared<ImportOptions>();
   command.add_option("FILE", options->file, "A file of lines, or - (standard input)")->required();
   command
-      .add_option("--collection", options->collection, "Import into this one, whatever lines say")
+      .add_option("--collection", options->collection,
+                  "Import into this one, in place of the collections in the lines")
       ->type_name("NAME");
   options->choice.AddTo(command,
                         "Make collections with this strategy; one that exists must have it");

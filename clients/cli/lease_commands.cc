@@ -96,16 +96,16 @@ void AddAcquire(CLI::App& parent, Session& session) {
   CLI::App& command = *parent.add_subcommand("acquire", "Take a lease, and print its token");
   auto options = std::make_shared<AcquireOptions>();
   command.add_option("NAME", options->name, "The lease")->required();
-  command.add_option("HOLDER", options->holder, "Who takes it; each needs a name of its own")
-      ->required();
+  command.add_option("HOLDER", options->holder, "The holder; each needs its own name")->required();
   command.add_option("--ttl", options->ttl, "How long it lasts unless renewed; 10s unless given")
       ->type_name("TIME");
   command
-      .add_option("--wait", options->wait,
-                  "How long to wait while another has it, up to 25s; not at all unless given")
+      .add_option(
+          "--wait", options->wait,
+          "How long to wait while another holder has it, up to 25s; not at all unless given")
       ->type_name("TIME");
   AddRepeated(command, "--metadata", options->metadata,
-              "KEY=VALUE, for those who look at the lease; may be repeated");
+              "KEY=VALUE, shown to readers of the lease; may be repeated");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunAcquire(session, *options); };
   });
@@ -140,7 +140,7 @@ int RunRenew(Session& session, const RenewOptions& options) {
 
 void AddRenew(CLI::App& parent, Session& session) {
   CLI::App& command =
-      *parent.add_subcommand("renew", "Keep a lease, and note how far one has come");
+      *parent.add_subcommand("renew", "Keep a lease, and store the position reached");
   auto options = std::make_shared<RenewOptions>();
   AddLeaseArgument(command, options->lease);
   command.add_option("--ttl", options->ttl, "How long from now on; as before unless given")
@@ -208,7 +208,7 @@ int RunListLeases(Session& session, const std::string& prefix) {
 void AddListLeases(CLI::App& parent, Session& session) {
   CLI::App& command = *parent.add_subcommand("list", "List leases");
   auto prefix = std::make_shared<std::string>();
-  command.add_option("PREFIX", *prefix, "Only those whose names begin so");
+  command.add_option("PREFIX", *prefix, "Only leases whose names begin with this");
   command.callback([&session, prefix] {
     session.run = [&session, prefix] { return RunListLeases(session, *prefix); };
   });
@@ -218,7 +218,7 @@ void AddListLeases(CLI::App& parent, Session& session) {
 
 void AddLeaseCommands(CLI::App& app, Session& session) {
   CLI::App& command =
-      *app.add_subcommand("lease", "Take leases, keep them and give them back; see who has them");
+      *app.add_subcommand("lease", "Take leases, keep them, give them back and list them");
   command.require_subcommand(1);
   AddAcquire(command, session);
   AddRenew(command, session);
@@ -231,7 +231,8 @@ void AddLeaseCommands(CLI::App& app, Session& session) {
       "  strata update reports today --set /state=running\n"
       "  strata lease renew\n"
       "  strata lease release\n"
-      "A write with a lease (--lease, STRATA_LEASE) takes effect only as long as nobody else has "
+      "A write with a lease (--lease, STRATA_LEASE) takes effect only as long as no other holder "
+      "has "
       "taken the lease.");
 }
 

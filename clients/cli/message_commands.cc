@@ -71,7 +71,7 @@ int RunTake(Session& session, const TakeOptions& options, Request& request, Meth
 
 void AddTakeOptions(CLI::App& command, TakeOptions& options) {
   AddQueueArgument(command, options.queue);
-  command.add_option("--count", options.count, "At most so many messages; 1 unless given")
+  command.add_option("--count", options.count, "Maximum number of messages; 1 unless given")
       ->check(WholeNumber(1, kBatchMax))
       ->type_name("N");
   command
@@ -85,8 +85,8 @@ void AddPop(CLI::App& app, Session& session) {
   auto options = std::make_shared<TakeOptions>();
   AddTakeOptions(command, *options);
   command.footer(
-      "Prints the payloads, one a line; with --json the messages. They are finished then: what "
-      "goes\nwrong from there on loses them, also an answer that does not arrive. See strata "
+      "Prints the payloads, one a line; with --json the messages. They are finished then: if "
+      "the\ncaller fails afterwards, or the answer does not arrive, they are lost. See strata "
       "reserve.\n"
       "Example:\n"
       "  strata pop mails --wait 20s | jq -r .to");
@@ -100,24 +100,25 @@ void AddPop(CLI::App& app, Session& session) {
 
 void AddReserve(CLI::App& app, Session& session) {
   CLI::App& command =
-      *app.add_subcommand("reserve", "Take messages of a queue for a while, at least once");
+      *app.add_subcommand("reserve", "Reserve messages of a queue for a time, at least once");
   auto options = std::make_shared<TakeOptions>();
   AddTakeOptions(command, *options);
   command
       .add_option("--timeout", options->timeout,
-                  "For how long, 1s to 12h; as the queue says unless given")
+                  "For how long, 1s to 12h; the queue's timeout unless given")
       ->type_name("TIME");
   command.footer(
       "Prints a line for each message: its token, a tabulator and its payload; with --json the "
-      "message.\nWhoever has the token says what becomes of it: strata ack, rollback, extend, "
+      "message.\nThe token is for strata ack, rollback, extend, "
       "move, "
-      "commit. What\nnobody says anything of comes again when the time is over.\n"
+      "commit. A\nmessage without any of these comes again when the time is over.\n"
       "Examples:\n"
       "  strata reserve mails --wait 20s | while IFS=$(printf '\\t') read -r token payload; do\n"
       "    printf %s \"$payload\" | ./send-mail && strata ack \"$token\" || strata rollback "
       "\"$token\"\n"
       "  done\n"
-      "strata work does that, and extends meanwhile. A --timeout before `reserve` is how long the "
+      "strata work does the same, and extends meanwhile. A --timeout before `reserve` is how long "
+      "the "
       "call may\ntake.");
   command.callback([&session, options] {
     session.run = [&session, options] {
@@ -196,12 +197,13 @@ void AddRollback(CLI::App& app, Session& session) {
       command.add_option("--delay", options->delay,
                          "When, from now; 0 is at once; by the queue's retry delay unless given");
   delay->type_name("TIME");
-  CLI::Option* const not_counted = command.add_flag(
-      "--not-counted", options->not_counted, "The try does not count: it was not the message");
-  command.add_flag("--dead", options->dead, "Never again: they are dead, and why is --reason")
+  CLI::Option* const not_counted =
+      command.add_flag("--not-counted", options->not_counted,
+                       "The try does not count: the message was not at fault");
+  command.add_flag("--dead", options->dead, "Never again: they are dead, with --reason as reason")
       ->excludes(delay)
       ->excludes(not_counted);
-  command.add_option("--reason", options->reason, "What went wrong; kept with the messages");
+  command.add_option("--reason", options->reason, "The reason; kept with the messages");
   command.callback([&session, options] {
     session.run = [&session, options] {
       v1::RollbackRequest request;
@@ -230,7 +232,7 @@ void AddExtend(CLI::App& app, Session& session) {
   AddTokens(command, options->tokens);
   command
       .add_option("--timeout", options->timeout,
-                  "How long from now on, 1s to 12h; as the queue says unless given")
+                  "How long from now on, 1s to 12h; the queue's timeout unless given")
       ->type_name("TIME");
   command.footer("A --timeout before `extend` is how long the call may take.");
   command.callback([&session, options] {
@@ -284,16 +286,17 @@ int RunMove(Session& session, const MoveOptions& options) {
 }
 
 void AddMove(CLI::App& app, Session& session) {
-  CLI::App& command = *app.add_subcommand("move", "Pass a message on to another queue");
+  CLI::App& command = *app.add_subcommand("move", "Move a message to another queue");
   auto options = std::make_shared<MoveOptions>();
   command.add_option("TOKEN", options->token, "As strata reserve prints it")->required();
-  command.add_option("QUEUE", options->queue, "Where it goes")->required();
+  command.add_option("QUEUE", options->queue, "The target queue")->required();
   command
       .add_option("--payload", options->payload,
-                  "What it says from now on: JSON, @FILE or -; as before unless given")
+                  "The new payload: JSON, @FILE or -; as before unless given")
       ->type_name("JSON");
   AddHeaderOption(command, options->headers);
-  command.add_option("--delay", options->delay, "To be handed out there not before so long")
+  command
+      .add_option("--delay", options->delay, "To be handed out there not before this time from now")
       ->type_name("TIME");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunMove(session, *options); };
@@ -349,15 +352,15 @@ int RunMessages(Session& session, const MessagesOptions& options) {
 
 void AddMessages(CLI::App& app, Session& session) {
   CLI::App& command =
-      *app.add_subcommand("messages", "Look at the messages of a queue, and leave them there");
+      *app.add_subcommand("messages", "List the messages of a queue, and leave them there");
   auto options = std::make_shared<MessagesOptions>();
   AddQueueArgument(command, options->queue);
   CLI::Option* const state = command.add_option(
       "--state", options->state,
-      "Only those that are: scheduled, ready, reserved, waiting, dead, finished; all but finished "
+      "Only: scheduled, ready, reserved, waiting, dead or finished; all except finished "
       "unless given");
   state->type_name("STATE");
-  command.add_option("--id", options->id, "This one, with headers and payload")
+  command.add_option("--id", options->id, "This message, with headers and payload")
       ->excludes(state)
       ->type_name("ID");
   command.add_flag("--show", options->show, "With headers and payloads");
@@ -464,18 +467,17 @@ int RunReplay(Session& session, const ManyOptions& options) {
 }
 
 void AddReplay(CLI::App& app, Session& session) {
-  CLI::App& command =
-      *app.add_subcommand("replay", "Have messages handed out again that are finished or dead");
+  CLI::App& command = *app.add_subcommand("replay", "Hand out finished or dead messages again");
   auto options = std::make_shared<ManyOptions>();
   AddManyOptions(command, *options, "finished or dead");
   CLI::Option* const states = command.get_option("--state");
-  command.add_option("--from", options->from, "Of these, those that ended then or later")
+  command.add_option("--from", options->from, "Of these, those that ended at this time or later")
       ->needs(states)
       ->type_name("TIME");
-  command.add_option("--to", options->to, "Of these, those that ended before then")
+  command.add_option("--to", options->to, "Of these, those that ended before this time")
       ->needs(states)
       ->type_name("TIME");
-  command.add_option("--target", options->target, "In this queue; in the same one unless given")
+  command.add_option("--target", options->target, "Into this queue; the same one unless given")
       ->type_name("QUEUE");
   command.footer(
       std::string("Examples:\n"

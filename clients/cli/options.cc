@@ -20,12 +20,14 @@ void Target::AddTo(CLI::App& command) {
 }
 
 void ChangeOptions::AddTo(CLI::App& command) {
-  command.add_option("--reason", reason, "Why; kept with the version")->group("Who and why");
-  command.add_option("--actor", actor, "Who makes the change")->group("Who and why");
-  command.add_option("--on-behalf-of", on_behalf_of, "For whom the actor acts")
-      ->group("Who and why");
+  command.add_option("--reason", reason, "Reason; kept with the version")
+      ->group("Actor and reason");
+  command.add_option("--actor", actor, "Author of the change")->group("Actor and reason");
+  command
+      .add_option("--on-behalf-of", on_behalf_of, "The person or program that the actor acts for")
+      ->group("Actor and reason");
   AddRepeated(command, "--label", labels, "KEY=VALUE, kept with the version; may be repeated")
-      ->group("Who and why");
+      ->group("Actor and reason");
 }
 
 void LeaseOption::AddTo(CLI::App& command) {
@@ -151,7 +153,7 @@ absl::Status FilterOption::Fill(google::protobuf::Struct& filter) const {
 }
 
 void EventOptions::AddTo(CLI::App& command) {
-  command.add_option("--from", from, "Begin behind this commit")
+  command.add_option("--from", from, "Begin after this commit")
       ->check(WholeNumber(0))
       ->type_name("N");
   command.add_flag("--beginning", beginning, "Begin with the first commit");
@@ -192,7 +194,7 @@ void PreconditionOptions::AddTo(CLI::App& command, bool with_if_missing) {
 
 void PreconditionOptions::AddNewerTo(CLI::App& command) {
   CLI::Option& option = *command.add_option(
-      "--newer", newer, "Only if the integer there is below N, which it becomes; else: stale");
+      "--newer", newer, "Only if the integer there is below N, then it becomes N; else: stale");
   for (const char* const other : {"--if-version", "--if-exists", "--if-missing", "--if"}) {
     CLI::Option* const known = command.get_option_no_throw(other);
     if (known != nullptr) option.excludes(known);

@@ -95,10 +95,10 @@ void ReportFailure(Session& session, const PushFailure& failure, const PushOptio
                    const PushSettings& settings, const std::string& file) {
   session.Refuse(failure.refusal, file + ":" + std::to_string(failure.line));
   if (session.json) return;
-  session.err() << "It stopped there. Run it again to go on, with --request-id "
+  session.err() << "Push stopped there. Run it again to continue, with --request-id "
                 << client::Printable(settings.defaults.request_id())
                 << (options.request_id.empty() ? "" : ", as before")
-                << ": what was pushed is not pushed again for 24 hours.\n";
+                << ": pushed messages are not pushed again for 24 hours.\n";
 }
 
 int RunPushLines(Session& session, const PushOptions& options) {
@@ -166,16 +166,16 @@ Exit status 1 if any line was malformed or refused.)";
 void AddOptions(CLI::App& command, PushOptions& options) {
   command.add_option("QUEUE", options.queue, "The queue")->required();
   command.add_option("PAYLOAD", options.payload, "JSON, @FILE, or - (standard input)")->required();
-  CLI::Option* const delay = command.add_option("--delay", options.delay,
-                                                "To be handed out not before so long: 10s, 2h, 7d");
+  CLI::Option* const delay = command.add_option(
+      "--delay", options.delay, "To be handed out after this time from now: 10s, 2h, 7d");
   delay->type_name("TIME");
-  command.add_option("--at", options.at, "To be handed out not before then")
+  command.add_option("--at", options.at, "To be handed out not before this time")
       ->excludes(delay)
       ->type_name("TIME");
   options.pushed.AddTo(command);
   command
       .add_option("--expires", options.expires,
-                  "Not to be handed out after then; by the queue's lifetime unless given")
+                  "Not to be handed out after this time; by the queue's lifetime unless given")
       ->type_name("TIME");
   command.add_option("--request-id", options.request_id,
                      "Makes repeating the command safe: within 24 hours the same id takes effect "
@@ -183,8 +183,7 @@ void AddOptions(CLI::App& command, PushOptions& options) {
   CLI::Option* const lines = command.add_flag("--lines", options.lines, "A message for each line");
   lines->excludes(command.get_option("--sequence"));
   command
-      .add_option("--in-flight", options.in_flight,
-                  "Calls side by side; 4 unless given, with --key 1")
+      .add_option("--in-flight", options.in_flight, "Parallel calls; 4 unless given, with --key 1")
       ->needs(lines)
       ->check(WholeNumber(1, 64))
       ->type_name("N");

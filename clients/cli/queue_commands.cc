@@ -46,25 +46,26 @@ void SettingsOptions::AddTo(CLI::App& command) {
     command.add_option(name, value, text)->type_name("TIME");
   };
   add_time("--timeout", timeout,
-           "How long a message is reserved where a consumer does not say; 30s unless given");
+           "How long a message is reserved if the consumer gives no timeout; 30s unless given");
   command
       .add_option("--max-tries", max_tries,
-                  "How often a message is handed out before it is dead; without end unless given")
+                  "How often a message is handed out before it is dead; no limit unless given")
       ->check(WholeNumber(1))
       ->type_name("N");
-  dead_letter_option = command
-                           .add_option("--dead-letter", dead_letter,
-                                       "Where messages go that died; they stay, dead, unless given")
-                           ->type_name("QUEUE");
+  dead_letter_option =
+      command
+          .add_option("--dead-letter", dead_letter,
+                      "The queue that takes dead messages; they stay, dead, unless given")
+          ->type_name("QUEUE");
   add_time("--retry-delay", retry_delay,
-           "How long a message waits that was rolled back, and twice as long each further time; "
+           "How long a rolled back message waits, and twice as long each further time; "
            "1s unless given");
-  add_time("--retry-delay-max", retry_delay_max, "At most so long; 1h unless given");
+  add_time("--retry-delay-max", retry_delay_max, "The longest such wait; 1h unless given");
   add_time("--history", history,
-           "How long finished messages are kept, to be replayed; not at all unless given");
+           "How long finished messages are kept, to be replayed; not kept unless given");
   add_time("--lifetime", lifetime,
            "How long a message may wait before it expires; for ever unless given");
-  paused_option = command.add_flag("--paused", paused, "Hand nothing out; all else goes on");
+  paused_option = command.add_flag("--paused", paused, "Hand out no message; all other calls work");
   CLI::Option* const sink = command.add_option(
       "--enrollments", enrollments,
       "The server itself consumes the queue: enroll and unenroll messages, for this collection");
@@ -72,7 +73,8 @@ void SettingsOptions::AddTo(CLI::App& command) {
   command.add_option("--set", set, "The member that holds the set; classes unless given")
       ->needs(sink)
       ->type_name("NAME");
-  command.add_option("--in-flight", in_flight, "So many of these at a time; 64 unless given")
+  command
+      .add_option("--in-flight", in_flight, "Maximum number of these at a time; 64 unless given")
       ->needs(sink)
       ->check(WholeNumber(1, 1000))
       ->type_name("N");
@@ -283,7 +285,7 @@ void AddUpdateQueue(CLI::App& parent, Session& session) {
   std::vector<std::string> names;
   for (const auto& [name, field] : FieldsOfSettings()) names.push_back(name);
   AddRepeated(command, "--unset", options->unset,
-              "Have this setting be as if it had never been given: timeout, max-tries, "
+              "Return this setting to its default: timeout, max-tries, "
               "dead-letter, retry-delay, retry-delay-max, history, lifetime or enrollments; may be "
               "repeated")
       ->check(CLI::IsMember(names))
@@ -292,7 +294,7 @@ void AddUpdateQueue(CLI::App& parent, Session& session) {
       std::string("Examples:\n"
                   "  strata queue update mails --paused\n"
                   "  strata queue update mails --resume --timeout 2m --unset history\n"
-                  "Messages have it from their next hand-out or roll back on. With "
+                  "A change applies to a message from its next hand-out or roll back. With "
                   "--enrollments, --set and\n--in-flight that are not given are unset.\n") +
       kSettingsFooter);
   command.callback([&session, options] {
@@ -301,8 +303,8 @@ void AddUpdateQueue(CLI::App& parent, Session& session) {
 }
 
 void AddGetQueue(CLI::App& parent, Session& session) {
-  CLI::App& command =
-      *parent.add_subcommand("get", "Print the settings of a queue, and how much is in it");
+  CLI::App& command = *parent.add_subcommand(
+      "get", "Print the settings of a queue, and the numbers of its messages");
   auto name = std::make_shared<std::string>();
   command.add_option("NAME", *name, "The queue")->required();
   command.callback(
@@ -347,7 +349,7 @@ void AddDeleteQueue(CLI::App& parent, Session& session) {
   CLI::App& command = *parent.add_subcommand("delete", "Delete a queue, with its schedules");
   auto options = std::make_shared<DeleteOptions>();
   command.add_option("NAME", options->name, "The queue")->required();
-  command.add_flag("--force", options->force, "With its messages, whatever their states are");
+  command.add_flag("--force", options->force, "With its messages, in any state");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunDeleteQueue(session, *options); };
   });
@@ -414,20 +416,18 @@ void AddCreateSchedule(CLI::App& parent, Session& session) {
   auto options = std::make_shared<ScheduleOptions>();
   command.add_option("QUEUE", options->queue, "The queue")->required();
   command.add_option("NAME", options->name, "The schedule")->required();
-  command.add_option("PAYLOAD", options->payload,
-                     "What is pushed: JSON, @FILE or -; {} unless given");
+  command.add_option("PAYLOAD", options->payload, "The message: JSON, @FILE or -; {} unless given");
   command
       .add_option("--cron", options->cron,
                   "When, in UTC: minute, hour, day of the month, month, day of the week")
       ->type_name("'M H D M W'");
-  command.add_option("--every", options->every, "Each time after so long; 1s to 30d")
-      ->type_name("TIME");
+  command.add_option("--every", options->every, "The interval; 1s to 30d")->type_name("TIME");
   options->pushed.AddTo(command);
   command.footer(
       "Examples:\n"
       "  strata schedule create mails newsletter '{\"to\": \"all\"}' --cron '0 6 * * 1-5'\n"
       "  strata schedule create jobs sweep --every 10m\n"
-      "Each time one message is pushed, however many servers there are; of the times that passed "
+      "At each time one message is pushed, with any number of servers; of the times that passed "
       "while\nnone ran, only the newest.");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunCreateSchedule(session, *options); };

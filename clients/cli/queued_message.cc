@@ -22,7 +22,7 @@ void PushedOptions::AddTo(CLI::App& command) {
   AddHeaderOption(command, headers);
   command
       .add_option("--sequence", sequence_number,
-                  "A number of yours, for the queue's low watermark; none unless given")
+                  "Your own number, for the queue's low watermark; none unless given")
       ->check(WholeNumber(1))
       ->type_name("N");
 }

@@ -123,7 +123,7 @@ void AddGet(CLI::App& app, Session& session) {
   CLI::Option* version = command.add_option("--version", options->version, "That version");
   version->check(WholeNumber(1))->type_name("N");
   CLI::Option* time =
-      command.add_option("--at", options->at_time, "The version that was current then");
+      command.add_option("--at", options->at_time, "The version that was current at this time");
   time->excludes(version)->type_name("TIME");
   command
       .add_option("--at-position", options->at_position,
@@ -233,7 +233,7 @@ void AddList(CLI::App& app, Session& session) {
   command.add_option("--prefix", options->prefix, "Only ids that begin with this");
   options->filter.AddTo(command, "--where,--filter", "Only documents that meet");
   CLI::Option* time =
-      command.add_option("--at", options->at_time, "The documents as they were then");
+      command.add_option("--at", options->at_time, "The documents as they were at this time");
   time->type_name("TIME");
   command.add_option("--at-position", options->at_position, "The documents as of this commit")
       ->check(WholeNumber(1))

@@ -11,7 +11,7 @@ namespace {
 
 void AddCompletion(CLI::App& app, Session& session) {
   CLI::App& command =
-      *app.add_subcommand("completion", "Print what makes a shell complete strata's words");
+      *app.add_subcommand("completion", "Print a shell's completion script for strata");
   auto shell = std::make_shared<std::string>();
   command.add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
@@ -21,7 +21,7 @@ void AddCompletion(CLI::App& app, Session& session) {
       "  source <(strata completion bash)     # in ~/.bashrc\n"
       "  strata completion zsh > \"${fpath[1]}/_strata\"\n"
       "  strata completion fish > ~/.config/fish/completions/strata.fish\n"
-      "The shell asks strata itself for the words that may come, so this never has to be done "
+      "The shell asks strata itself for the possible words, so this never has to be done "
       "again.");
   command.callback([&session, shell] {
     session.run = [&session, shell] {

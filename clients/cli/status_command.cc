@@ -77,12 +77,12 @@ int RunStatus(Session& session) {
 
 void AddStatusCommand(CLI::App& app, Session& session) {
   CLI::App& command =
-      *app.add_subcommand("status", "What the server is: version, engine, since when, limits");
+      *app.add_subcommand("status", "Print the server's version, engine, start time and limits");
   command.footer(
       "Examples:\n"
       "  strata status\n"
       "  strata status --json | jq -r .version\n"
-      "Exit status 0: it answers, whether or not it takes writes at present.");
+      "Exit status 0: it answers, even if it refuses writes at present.");
   command.callback([&session] { session.run = [&session] { return RunStatus(session); }; });
 }
 

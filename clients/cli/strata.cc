@@ -48,13 +48,13 @@ void AddCredentialOptions(CLI::App& app, client::CredentialFiles& files) {
         ->check(NotEmpty);
   };
   add("--tls-ca", "STRATA_TLS_CA", files.tls_ca,
-      "Speak TLS with a server that these certificates vouch for (PEM), or those that this machine "
+      "Use TLS, with a server that these certificates vouch for (PEM), or those that this machine "
       "trusts: system");
   add("--tls-certificate", "STRATA_TLS_CERTIFICATE", files.tls_certificate,
-      "Your own certificate, for a server that wants one (PEM)");
+      "Your own certificate, for a server that asks for one (PEM)");
   add("--tls-key", "STRATA_TLS_KEY", files.tls_key, "Its key (PEM)");
   add("--token-file", "STRATA_TOKEN_FILE", files.token_file,
-      "Present the token in its first line, over TLS or on this machine; nobody else may be able "
+      "Send the token in its first line, over TLS or on this machine; no other user may be able "
       "to read the file");
 }
 
@@ -129,7 +129,7 @@ int ReportParseError(Session& session, const CLI::App& app, const CLI::ParseErro
     return kExitOk;
   }
   session.Usage(UsageText(app, error, arguments));
-  session.err() << FullName(*PlaceBehind(app, arguments).command) << " --help tells more.\n";
+  session.err() << "See " << FullName(*PlaceBehind(app, arguments).command) << " --help.\n";
   return kExitUsage;
 }
 

@@ -15,7 +15,7 @@ namespace {
 using v1::FeedService;
 
 Table SubscriptionTable(const Session& session) {
-  Table table({"NAME", "COLLECTIONS", "PARTITIONS", "BEGAN BEHIND", "MADE"}, session.palette());
+  Table table({"NAME", "COLLECTIONS", "PARTITIONS", "BEGAN AFTER", "MADE"}, session.palette());
   table.AlignRight(2);
   table.AlignRight(3);
   return table;
@@ -110,13 +110,13 @@ void AddCreate(CLI::App& parent, Session& session) {
   add_time("--backoff", options->backoff_first,
            "How long to wait before an event that failed comes again, and twice as long each "
            "further time; 1s unless given");
-  add_time("--backoff-max", options->backoff_max, "At most so long; 5m unless given");
+  add_time("--backoff-max", options->backoff_max, "The longest such wait; 5m unless given");
   add_time("--ack-timeout", options->ack_timeout,
            "How long an event may take before it has failed; 60s unless given");
   add_time("--lease-ttl", options->lease_ttl,
            "How long a partition stays with a server that died; 10s unless given");
   command.footer(
-      std::string("Begins with what is committed from now on unless told otherwise.\nExample:\n"
+      std::string("Begins with the next commit unless an option says otherwise.\nExample:\n"
                   "  strata subscriptions create mail orders --kind created --partitions 4\n") +
       kTimesHelp + "\n" + kConditionsHelp);
   command.callback([&session, options] {
@@ -144,7 +144,7 @@ void AddPartition(const v1::SubscriptionPartition& partition, Table& table) {
     table.AddNote({note});
   }
   if (partition.blocked()) {
-    table.AddNote({"blocked: there is no room to park; replay or discard what is parked"});
+    table.AddNote({"blocked: there is no room to park; replay or discard parked documents"});
   }
 }
 
@@ -160,7 +160,7 @@ int RunGet(Session& session, const std::string& name) {
   }
   PrintSubscription(session, response.subscription());
   session.out() << "\n";
-  Table table({"PARTITION", "CONSUMER", "DONE UP TO", "BEHIND", "IN FLIGHT", "OLDEST", "PARKED"},
+  Table table({"PARTITION", "CONSUMER", "DONE UP TO", "LAG", "IN FLIGHT", "OLDEST", "PARKED"},
               session.palette());
   for (const size_t numbers : {0, 2, 3, 4, 6}) table.AlignRight(numbers);
   for (const v1::SubscriptionPartition& partition : response.partitions()) {
@@ -234,7 +234,7 @@ int RunListSubscriptions(Session& session, const std::string& prefix) {
 void AddListSubscriptions(CLI::App& parent, Session& session) {
   CLI::App& command = *parent.add_subcommand("list", "List subscriptions");
   auto prefix = std::make_shared<std::string>();
-  command.add_option("PREFIX", *prefix, "Only those whose names begin so");
+  command.add_option("PREFIX", *prefix, "Only subscriptions whose names begin with this");
   command.callback([&session, prefix] {
     session.run = [&session, prefix] { return RunListSubscriptions(session, *prefix); };
   });
@@ -303,20 +303,19 @@ void AddRequest(CLI::App& parent, Session& session, const char* name, const char
 
 void AddSubscriptionCommands(CLI::App& app, Session& session) {
   CLI::App& command = *app.add_subcommand(
-      "subscriptions", "Places in the feed that the server keeps; strata consume follows one");
+      "subscriptions", "Feed positions that the server keeps; strata consume processes the events");
   command.require_subcommand(1);
   AddCreate(command, session);
-  AddAbout(command, session, "get", "Print how far a subscription has come, and who consumes it",
-           RunGet);
+  AddAbout(command, session, "get", "Print a subscription's positions and consumers", RunGet);
   AddListSubscriptions(command, session);
-  AddAbout(command, session, "delete", "Delete a subscription, with its places", RunDelete);
+  AddAbout(command, session, "delete", "Delete a subscription, with its positions", RunDelete);
   AddAbout(command, session, "parked", "List the documents whose event failed too often",
            RunParked);
   AddRequest<v1::ReplayParkedRequest, v1::ReplayParkedResponse>(
-      command, session, "replay", "Have what is parked delivered again",
+      command, session, "replay", "Deliver parked documents again",
       &FeedService::Stub::ReplayParked, "to be delivered again");
   AddRequest<v1::DiscardParkedRequest, v1::DiscardParkedResponse>(
-      command, session, "discard", "Give up what is parked", &FeedService::Stub::DiscardParked,
+      command, session, "discard", "Give up parked documents", &FeedService::Stub::DiscardParked,
       "given up");
   command.footer(
       "Examples:\n"

@@ -134,13 +134,13 @@ void AddCommit(CLI::App& app, Session& session) {
   auto options = std::make_shared<CommitOptions>();
   command.add_option("FILE", options->file,
                      "The request as JSON; -: standard input; may be left out where --acknowledge "
-                     "or --push says all");
+                     "or --push is given");
   AddRepeated(
       command, "--acknowledge", options->acknowledge,
-      "Besides, the message with this token is done (strata reserve, work); may be repeated")
+      "Also acknowledge the message with this token (strata reserve, work); may be repeated")
       ->type_name("TOKEN");
   AddRepeated(command, "--push", options->pushes,
-              "Besides, push a message; the JSON also as @FILE; may be repeated")
+              "Also push a message; the JSON also as @FILE; may be repeated")
       ->type_name("QUEUE=JSON");
   options->lease.AddTo(command);
   command.footer(kCommitFooter);
@@ -233,7 +233,7 @@ struct CancelOptions {
 
 void AddCancel(CLI::App& parent, Session& session) {
   CLI::App& command = *parent.add_subcommand(
-      "cancel", "Cancel one in two phases that has not taken effect; what it wrote is undone");
+      "cancel", "Cancel a transaction in two phases before it takes effect; its writes are undone");
   auto options = std::make_shared<CancelOptions>();
   command.add_option("ID", options->id, "The transaction")->required();
   options->change.AddTo(command);
@@ -251,7 +251,7 @@ void AddCancel(CLI::App& parent, Session& session) {
 
 void AddResume(CLI::App& parent, Session& session) {
   CLI::App& command = *parent.add_subcommand(
-      "resume", "Bring one in two phases to its end now, instead of when the server comes by");
+      "resume", "Bring a transaction in two phases to its end now, before the server's next sweep");
   auto id = std::make_shared<std::string>();
   command.add_option("ID", *id, "The transaction")->required();
   command.callback([&session, id] {
@@ -285,7 +285,7 @@ void AddTransactions(CLI::App& app, Session& session) {
       command.add_option("ID", options->id, "Print this one, with its documents");
   command
       .add_option("--status", options->status,
-                  "Only those that are: new, pending, applied, done, cancelling, cancelled")
+                  "Only: new, pending, applied, done, cancelling or cancelled")
       ->excludes(id)
       ->type_name("STATUS");
   command.require_subcommand(0, 1);
@@ -296,7 +296,7 @@ void AddTransactions(CLI::App& app, Session& session) {
       "  strata transactions --status pending\n"
       "  strata transactions transfer-17\n"
       "  strata transactions cancel transfer-17 --reason 'took too long'\n"
-      "Those with a request id, and all in two phases, are known until 24 hours after their end.");
+      "Those with a request id, and all in two phases, are kept until 24 hours after their end.");
   // Runs after the callback of a subcommand, if there is one.
   command.callback([&session, &command, options] {
     if (command.get_subcommands().empty()) {

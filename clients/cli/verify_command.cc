@@ -242,25 +242,26 @@ void AddVerifyCommand(CLI::App& app, Session& session) {
                      "The collection; with --expect-head it may be left out: the ledger alone");
   command.add_option("ID", options->id, "One document; all, and the ledger, unless given");
   command.add_flag("--repair", options->repair,
-                   "Finish what crashed writers left undone; nothing else is ever changed");
+                   "Finish writes that a crash interrupted; nothing else is ever changed");
   command
       .add_option("--expect-head", options->expect_head,
-                  "Prove that nothing in the ledger up to there was removed, added or changed; "
+                  "Prove that no entry of the ledger up to there was removed, added or changed; "
                   "strata audit --head printed it")
       ->type_name("POSITION:HASH");
   command
       .add_option("--resume", options->resume_token,
-                  "Go on where another run broke off, which printed this token")
+                  "Continue where another run broke off; it printed this token")
       ->type_name("TOKEN");
   command
       .add_option("--retry-for", options->retry_for,
-                  "How long to try to go on when the stream breaks; 60s unless given")
+                  "How long to try to resume a broken stream; 60s unless given")
       ->type_name("TIME");
   command.footer(
-      "Goes on beside writers, as long as it takes unless --timeout is given; over a new stream\n"
-      "where one breaks (UNAVAILABLE). Exit status 1 if anything is BROKEN; what is only\n"
-      "recoverable does not count. Ctrl-C says where to go on. With --resume, what was found "
-      "before counts, and is not listed\n"
+      "Writers may continue meanwhile. Runs without limit of time unless --timeout is given, over\n"
+      "a new stream if one breaks (UNAVAILABLE). Exit status 1 if anything is BROKEN; recoverable "
+      "findings\n"
+      "do not count. Ctrl-C prints where to continue. With --resume, earlier findings "
+      "count, and are not listed\n"
       "again; all other arguments must be as in that run.\n"
       "Example:\n  strata verify books --repair");
   command.callback([&session, options] {

@@ -192,7 +192,7 @@ int RunWatch(Session& session, const WatchOptions& options) {
 }  // namespace
 
 void AddWatchCommand(CLI::App& app, Session& session) {
-  CLI::App& command = *app.add_subcommand("watch", "What happens, as it happens, in commit order");
+  CLI::App& command = *app.add_subcommand("watch", "Print changes as they happen, in commit order");
   auto options = std::make_shared<WatchOptions>();
   command.add_option("COLLECTION", options->collection, "Only this collection");
   command.add_option("PREFIX", options->prefix, "Only documents whose id begins with this");
@@ -200,23 +200,23 @@ void AddWatchCommand(CLI::App& app, Session& session) {
   command.add_flag("--snapshot", options->snapshot,
                    "Begin with a copy of the documents as they are, a line each");
   command.add_flag("--content", options->content, "With the content of each version");
-  command.add_flag("--changes", options->changes, "With what changed in each version");
-  command.add_option("--count", options->count, "End after so many lines")
+  command.add_flag("--changes", options->changes, "With the changes of each version");
+  command.add_option("--count", options->count, "End after this number of lines")
       ->check(WholeNumber(1))
       ->type_name("N");
   command
-      .add_option(
-          "--retry-for", options->retry_for,
-          "How long to try to go on when the stream breaks, 60s unless given; if given, also\n"
-          "to reach a server that is not there yet")
+      .add_option("--retry-for", options->retry_for,
+                  "How long to try to resume a broken stream, 60s unless given; if given, also\n"
+                  "to reach a server that is not up yet")
       ->each([options](const std::string&) { options->waits_for_server = true; })
       ->type_name("TIME");
   command.footer(
-      std::string("Begins now unless told otherwise, and goes on until Ctrl-C, over a new stream\n"
-                  "where one breaks; each line comes once. When it ends it says where to go on.\n"
-                  "Examples:\n"
-                  "  strata watch books --where 'stock<5' --changes\n"
-                  "  strata watch --from 4711 --json\n") +
+      std::string(
+          "Begins now unless an option says otherwise, and runs until Ctrl-C, over a new stream\n"
+          "if one breaks; each line comes once. At its end it prints where to continue.\n"
+          "Examples:\n"
+          "  strata watch books --where 'stock<5' --changes\n"
+          "  strata watch --from 4711 --json\n") +
       kTimesHelp + "\n" + kConditionsHelp);
   command.callback([&session, options] {
     session.run = [&session, options] { return RunWatch(session, *options); };

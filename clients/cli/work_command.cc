@@ -538,40 +538,41 @@ void AddWorkCommand(CLI::App& app, Session& session) {
   CLI::App& command = *app.add_subcommand("work", "Run a command for each message of a queue");
   auto options = std::make_shared<WorkOptions>();
   command.add_option("QUEUE", options->queue, "The queue")->required();
-  AddRepeated(command, "COMMAND", options->command,
-              "Behind --: run for each message, whose payload it reads on standard input")
+  AddRepeated(
+      command, "COMMAND", options->command,
+      "After --: the command to run for each message, whose payload it reads on standard input")
       ->required()
       ->expected(-1);
   command
       .add_option("--credits", options->credits,
-                  "So many messages are out at once, each with its command; 1 unless given")
+                  "Maximum number of messages out at once, each with its command; 1 unless given")
       ->check(WholeNumber(1, 1000))
       ->type_name("N");
   command
       .add_option("--timeout", options->timeout,
-                  "Messages are reserved for so long, again and again while the command runs; 30s "
+                  "How long messages are reserved, extended while the command runs; 30s "
                   "unless given")
       ->type_name("TIME");
-  command.add_option("--count", options->count, "End after so many messages")
+  command.add_option("--count", options->count, "End after this number of messages")
       ->check(WholeNumber(1))
       ->type_name("N");
   command
-      .add_option(
-          "--retry-for", options->retry_for,
-          "How long to try to go on when the stream breaks, 60s unless given; if given, also\n"
-          "to reach a server that is not there yet")
+      .add_option("--retry-for", options->retry_for,
+                  "How long to try to resume a broken stream, 60s unless given; if given, also\n"
+                  "to reach a server that is not up yet")
       ->each([options](const std::string&) { options->waits_for_server = true; })
       ->type_name("TIME");
   command.footer(
       "COMMAND gets the payload as one line of JSON, and in its environment STRATA_MESSAGE_ID,\n"
-      "STRATA_TRIES (from 1), STRATA_DELIVERY, which only grows: whoever has an effect elsewhere "
-      "can\nhand it on, to be refused when it is old; and STRATA_TOKEN, with which it can itself "
+      "STRATA_TRIES (from 1), STRATA_DELIVERY, which only grows: send it with an effect elsewhere, "
+      "so\nthat an old one can be refused there; and STRATA_TOKEN, with which it can itself "
       "acknowledge\nthe message in the same commit as it changes documents. Exit status 0: the "
       "message is done; else\nit comes again, as the queue's settings say, with the exit status "
       "and "
       "the last line of standard\nerror as reason.\n"
-      "Ctrl-C lets the commands under way end, then gives back what is out; a second one asks them "
-      "to\nend, a third one ends them. A message comes again when its outcome cannot be told, so "
+      "Ctrl-C lets the commands under way end, then gives the other messages back; a second one "
+      "asks them "
+      "to\nend, a third one ends them. A message comes again when its outcome is unknown, so "
       "commands\nhave to bear that.\n"
       "Examples:\n"
       "  strata work mails -- ./send-mail\n"

@@ -133,7 +133,7 @@ struct OperationOption {
 enum OperationIndex { kSet, kUnset, kIncrement, kAppend, kAppendMissing, kRemoveAll };
 
 constexpr OperationOption kOperations[] = {
-    {"--set", "/PATH=VALUE", "Set a member, whatever stands there"},
+    {"--set", "/PATH=VALUE", "Set a member, over any old value"},
     {"--unset", "/PATH", "Remove a member"},
     {"--increment", "/PATH=N", "Add a number; an absent member starts at zero"},
     {"--append", "/PATH=VALUE", "Append one value to an array"},

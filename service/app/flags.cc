@@ -83,14 +83,15 @@ std::string Joined(const std::vector<std::string>& names) { return CLI::detail::
 
 void AddStorage(CLI::App& app, ServerOptions& server) {
   const std::string group = "Storage";
-  Add(app, group, "data", server.data, "directory of the data; made if missing")
+  Add(app, group, "data", server.data, "directory of the data; created if missing")
       ->type_name("DIR")
       ->check([](const std::string& data) { return data.empty() ? "is empty" : std::string(); });
-  Add(app, group, "engine", server.engine, "what stores the data: " + Joined(EngineNames()))
+  Add(app, group, "engine", server.engine,
+      "the engine that stores the data: " + Joined(EngineNames()))
       ->type_name("NAME")
       ->check(CLI::IsMember(EngineNames()));
   Add(app, group, "single-record", server.single_record,
-      "for tests and demonstrations: use nothing of the engine but\nwrites of single records, and "
+      "for tests and demonstrations: use the engine only for\nwrites of single records, and "
       "keep no ledger; on data of its own");
 }
 
@@ -137,18 +138,18 @@ void AddDocuments(CLI::App& app, FlagTexts& texts, ServerOptions& server) {
       ->type_name("NAME")
       ->check(CLI::IsMember(StrategyNames()));
   app.add_flag("--create-collections,!--no-create-collections", server.create_collections,
-               "a write to an unknown collection makes it")
+               "a write to an unknown collection creates it")
       ->group(group)
       ->default_str("true");
   Add(app, group, "collections-max", server.collections_max,
-      "collections; more are not made (COLLECTION_LIMIT)")
+      "maximum number of collections (COLLECTION_LIMIT)")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}));
   Add(app, group, "document-bytes-max", server.document_bytes_max, "largest document")
       ->type_name("BYTES")
       ->check(CLI::Range(size_t{1024}, document::Limits::kBytesCeiling));
   Add(app, group, "ledger-retention", texts.ledger_retention,
-      "what is older goes from the ledger, such as 90d or 12h;\nunset: nothing does")
+      "older entries are trimmed from the ledger, such as 90d or\n12h; unset: none")
       ->type_name("DURATION")
       ->check([](const std::string& text) -> std::string {
         if (ParseRetention(text)) return "";
@@ -175,7 +176,7 @@ void AddTransactions(CLI::App& app, FlagTexts& texts) {
       ->check(CLI::Range(int64_t{1}, int64_t{86400}));
   Add(app, group, "hold-transactions-after", texts.hold_transactions_after,
       "for tests and demonstrations: stop each transaction in two\nphases after this step, and do "
-      "nothing for it until the\nserver is started anew: new, pending, first-slot or applied")
+      "nothing for it until the\nserver restarts: new, pending, first-slot or applied")
       ->type_name("STEP")
       ->check(CLI::IsMember({"new", "pending", "first-slot", "applied"}));
 }
@@ -207,8 +208,8 @@ void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
       ->type_name("SECONDS")
       ->check(CLI::Range(int64_t{0}, int64_t{864000}));
   Add(app, group, "connections-max", server.loop.listener.connections_max,
-      "open connections; at most half of the descriptors that the\nprocess may have count; more "
-      "are reset")
+      "open connections; further ones are reset. The limit is at\nmost half of the descriptors "
+      "that the process may have")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000));
   Add(app, group, "connections-per-address-max", server.loop.listener.connections_per_address_max,
@@ -216,29 +217,29 @@ void AddNetwork(CLI::App& app, ServerOptions& server, FlagTexts& texts) {
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000));
   Add(app, group, "in-flight-mib-max", texts.in_flight_mib,
-      "requests and answers in memory; beyond, calls are\nrefused as OVERLOADED")
+      "requests and answers in memory; further calls are\nrefused as OVERLOADED")
       ->type_name("MIB")
       ->check(CLI::Range(int64_t{8}, int64_t{1} << 20));
   Add(app, group, "executor-threads", server.executor_threads,
-      "threads for calls that visit many records, and those that\ngo through much content, in "
-      "their callers' turns")
+      "threads for calls that visit many records or go through\nmuch content; callers "
+      "share them fairly")
       ->type_name("N")
       ->check(CLI::Range(1, 256));
 }
 
 void AddHttp(CLI::App& app, ServerOptions::Http& http) {
-  const std::string group = "Port for people";
+  const std::string group = "HTTP port";
   Add(app, group, "http-listen", http.listen,
       "address to serve pages and calls by HTTP on, to browsers\nand curl (default: none)")
       ->type_name("HOST:PORT")
       ->check(
           [](const std::string& listen) { return listen.empty() ? "is empty" : std::string(); });
   Add(app, group, "http-access", http.access,
-      "read or all: what may be called there by whoever may\ncall it at all")
+      "read or all: the methods that callers may call there;\ntheir permissions count too")
       ->type_name("ACCESS")
       ->check(CLI::IsMember({"read", "all"}));
   app.add_option("--http-host", http.hosts,
-                 "another name that it is called by, or several, with\ncommas between them")
+                 "another host name of this port, or several, with commas\nbetween them")
       ->delimiter(',')
       ->type_name("NAME")
       ->group(group);
@@ -265,12 +266,12 @@ void AddSecurity(CLI::App& app, ServerOptions& server) {
       ->type_name("NEED")
       ->check(CLI::IsMember({"required", "optional"}));
   add_file("tokens", security.tokens,
-           "who may call by which token, as 'stratad token' makes\nlines for; mode 0600 or 0400");
-  add_file("policy", security.policy, "who may do what and how much, as JSON");
+           "callers and their tokens, in lines made by\n'stratad token'; mode 0600 or 0400");
+  add_file("policy", security.policy, "permissions and quotas of callers, as JSON");
   Add(app, group, "open", security.open,
-      "with a certificate, instead of a policy: everybody may do\neverything");
+      "with a certificate, instead of a policy: every caller may\ncall every method");
   app.add_flag("--reflection,!--no-reflection", server.reflection,
-               "tell everybody which services there are")
+               "list the services and their messages to every caller")
       ->group(group)
       ->default_str("true");
 }
@@ -294,7 +295,7 @@ struct TokenCommand {
 
 void AddTokenCommand(CLI::App& app, TokenCommand& token) {
   token.command = app.add_subcommand("token", "make a token for a caller, and print it");
-  token.command->add_option("NAME", token.name, "whose it is; the caller is then user:NAME")
+  token.command->add_option("NAME", token.name, "the caller's name; the caller is then user:NAME")
       ->required();
   token.command->add_option("--expires", token.expires, "when it ends (default: never)")
       ->type_name("RFC3339");
@@ -380,12 +381,12 @@ std::variant<Flags, Exit> ParseFlags(int argc, const char* const* argv) {
   app.footer(
       "Each flag may also be set by the environment (STRATA_LOG_LEVEL=debug) or in the file of\n"
       "--config (log-level = \"debug\"); the command line wins, then the environment.\n\n"
-      "The files of Security are used anew when they have changed, and at SIGHUP; one that is\n"
-      "broken changes nothing and is logged.\n\n"
-      "Exit status: 0 after SIGTERM or SIGINT; 1 it cannot start, or was told to end twice; 2 it "
+      "The files of Security are reloaded when they have changed and are valid, and at SIGHUP; an\n"
+      "invalid one changes nothing and is logged.\n\n"
+      "Exit status: 0 after SIGTERM or SIGINT; 1 it cannot start, or got a second signal; 2 it "
       "does\n"
       "not understand a flag; 3 after SIGTERM or SIGINT, but storage had failed before: start it\n"
-      "again, what was acknowledged is there.");
+      "again, acknowledged writes are kept.");
   app.formatter(std::make_shared<Help>());
   app.add_option("--config", config_file, "file with flags, one NAME = VALUE a line")
       ->type_name("FILE")

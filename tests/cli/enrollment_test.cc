@@ -401,7 +401,7 @@ TEST_F(Enrollments, RepetitionsAreBounded) {
   outcome = Run({"apply", "-", "--retry-for", "300ms"}, Line("insert", 1, "a", 1));
   EXPECT_EQ(outcome.status, kExitRefused);
   EXPECT_THAT(outcome.err, StartsWith("stdin:1: UNAVAILABLE: broken\n"));
-  EXPECT_THAT(outcome.err, HasSubstr("Run it again to go on"));
+  EXPECT_THAT(outcome.err, HasSubstr("Run it again to continue"));
 }
 
 TEST_F(Enrollments, AnErrorThatNoRepetitionCuresStopsAtOnce) {

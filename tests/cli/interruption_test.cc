@@ -75,7 +75,7 @@ TEST_F(InterruptionTest, AnImportThatWaitsForAPipeSaysHowFarItCame) {
   EXPECT_EQ(import.Wait(), 130);
   EXPECT_EQ(import.ReadAll(), "");
   EXPECT_THAT(Errors(), AllOf(HasSubstr("2 lines: 2 versions written, "),
-                              HasSubstr("Run it again to go on")));
+                              HasSubstr("Run it again to continue")));
 }
 
 TEST_F(InterruptionTest, ApplyAndPushEndToo) {

@@ -74,8 +74,8 @@ TEST_F(SubscriptionCommands, CreateSaysWhatIsWanted) {
   EXPECT_EQ(sent.ack_timeout().seconds(), 90);
   EXPECT_EQ(sent.lease_ttl().seconds(), 30);
   EXPECT_EQ(outcome.out,
-            "NAME  COLLECTIONS  PARTITIONS  BEGAN BEHIND  MADE\n"
-            "mail  orders/a/*            4            17  2026-01-31 12:00:00\n");
+            "NAME  COLLECTIONS  PARTITIONS  BEGAN AFTER  MADE\n"
+            "mail  orders/a/*            4           17  2026-01-31 12:00:00\n");
 }
 
 TEST_F(SubscriptionCommands, WhatIsNotSaidIsTheServersToChoose) {

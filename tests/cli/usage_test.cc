@@ -34,7 +34,7 @@ class Usage : public CommandLine {
 TEST_F(Usage, AMisspeltWordSuggests) {
   EXPECT_EQ(Said({"hsitory", "books", "moby"}),
             "strata: there is no command 'hsitory'; did you mean 'history'?\n"
-            "strata --help tells more.\n");
+            "See strata --help.\n");
   EXPECT_THAT(Said({"gte", "books", "list"}), HasSubstr("did you mean 'get'?"));
   EXPECT_THAT(Said({"queue", "creat", "mails"}),
               HasSubstr("strata queue has no command 'creat'; did you mean 'create'?"));
