@@ -57,7 +57,7 @@ const VIEWS = {
   transaction: ["#/transactions/order-1001", ["in one commit", "orders", "2 documents"]],
   leases: ["#/leases", ["till 2", "anna on tablet 7", "Main Street", "released"]],
   server: ["#/server", ["rocksdb", "strata.v1.DocumentService", "1.0 MiB"]],
-  missing: ["#/documents/books/nope", ["Not there", "DOCUMENT_NOT_FOUND", "Look at the id"]],
+  missing: ["#/documents/books/nope", ["Not there", "DOCUMENT_NOT_FOUND", "Check the id"]],
   nowhere: ["#/nowhere", ["Nothing here"]],
 };
 

@@ -258,7 +258,7 @@ test("a verification shows its progress and its verdict, and may be stopped", as
     await visit.says("✓ Whole.");
     await visit.says("24 documents, 4");
     assert.equal((await visit.focused()).text, "Verify again");
-    await visit.click("link", "Hold the ledger against this one");
+    await visit.click("link", "Compare the ledger with this head");
     await visit.click("button", "Verify now");
     await visit.says("✓ Whole.");
     // A head that this ledger never had.
@@ -345,7 +345,7 @@ test("a caller known by token is asked for it, it stays in memory, and what is n
   try {
     await visiting({ origin: guarded.origin }, async (visit) => {
       await visit.page.goto(`${guarded.origin}/#/collections`);
-      await visit.find("dialog", "The server asks who calls");
+      await visit.find("dialog", "The server asks for a token");
       assert.deepEqual(await visit.axe(), []);
       if (SCREENSHOTS) await visit.screenshot(SCREENSHOTS, "token-1280-light");
       assert.equal(await visit.page.$eval("#token", (input) => input.type), "password");
@@ -376,13 +376,13 @@ test("a caller known by token is asked for it, it stays in memory, and what is n
       assert.deepEqual(await visit.axe(), []);
       if (SCREENSHOTS) await visit.screenshot(SCREENSHOTS, "denied-1280-light");
       await visit.click("button", "Forget the token");
-      await visit.find("dialog", "The server asks who calls");
+      await visit.find("dialog", "The server asks for a token");
       await visit.press("Escape");
-      await visit.says("The server has to know who calls");
+      await visit.says("The server does not know the caller");
       await visit.click("button", "Enter a token");
-      await visit.find("dialog", "The server asks who calls");
+      await visit.find("dialog", "The server asks for a token");
       await visit.page.reload();
-      await visit.find("dialog", "The server asks who calls");
+      await visit.find("dialog", "The server asks for a token");
     });
   } finally {
     await guarded.close();

@@ -82,7 +82,7 @@ function show(state, left, now) {
   replace(
     banner,
     h("strong", {}, "The server does not answer. "),
-    `${state.error.reason === "DRAINING" ? "It is shutting down. " : ""}What is shown may be old. `,
+    `${state.error.reason === "DRAINING" ? "It is shutting down. " : ""}The page may show old data. `,
     h("span", { class: "wait", "aria-hidden": "true" }, words),
     " ",
     h("button", { type: "button", onclick: now }, "Try now"),

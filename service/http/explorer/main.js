@@ -290,7 +290,7 @@ function askForToken(error) {
       h(
         "form",
         { method: "dialog", onsubmit: () => (given = field.value.trim() || null) },
-        h("h2", { id: "token-heading" }, "The server asks who calls"),
+        h("h2", { id: "token-heading" }, "The server asks for a token"),
         h("p", {}, said(error.message)),
         h("label", { for: "token" }, "Token"),
         field,

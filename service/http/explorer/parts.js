@@ -28,11 +28,11 @@ export const transactionLink = (id) => h("a", { href: link.transaction(id) }, sa
 
 /** Who made a change: the actor, and for whom. */
 export function whoTag(change) {
-  if (!change?.actor && !change?.onBehalfOf) return none("nobody named");
+  if (!change?.actor && !change?.onBehalfOf) return none("no actor");
   return h(
     "span",
     {},
-    change.actor ? h("a", { href: link.audit({ actor: change.actor }), class: "who" }, said(change.actor)) : none("nobody named"),
+    change.actor ? h("a", { href: link.audit({ actor: change.actor }), class: "who" }, said(change.actor)) : none("no actor"),
     change.onBehalfOf && [h("span", { class: "mute" }, " for "), said(change.onBehalfOf)],
   );
 }

@@ -311,7 +311,7 @@ class LateChanges {
           { type: "button", class: "quiet", onclick: () => (this.wanted.push(numbers), this.ask()) },
           "Try again",
         );
-        this.put(number, h("p", { class: "none" }, `What changed could not be read: ${error.message}. `, again));
+        this.put(number, h("p", { class: "none" }, `The changes could not be read: ${error.message}. `, again));
       }
     }
   }

@@ -113,7 +113,7 @@ function student(context, root, collection, id) {
       h("h2", {}, `Enrolled in ${plural(enrolled.length, "class", "classes")}`),
       show(enrolled, "Enrolled", "In none."),
       h("h2", {}, `Unenrolled from ${plural(tombstones.length, "class", "classes")}`),
-      h("p", { class: "hint" }, "Tombstones: they remember the number that unenrolled, so that what arrives late has no effect."),
+      h("p", { class: "hint" }, "Tombstones: they keep the number of the message that unenrolled, so that late messages have no effect."),
       show(tombstones, "Tombstones", "From none."),
     ];
   });
@@ -141,7 +141,7 @@ function roster(context, root, collection, className) {
     caption: `Students of ${className}`,
     noun: "student",
     sizes: [100, 1000],
-    empty: at ? "Nobody was enrolled then." : "Nobody is enrolled.",
+    empty: at ? "No student was enrolled then." : "No student is enrolled.",
     cells: ({ studentId, sequenceNumber, version }) => [
       h("a", { href: link.student(collection, studentId, { set }), "data-row": true }, said(studentId)),
       sequenceNumber ? count(sequenceNumber) : none("older than the numbers"),

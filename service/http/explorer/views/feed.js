@@ -42,7 +42,7 @@ export default {
         { name: "prefix", label: "Ids that begin with", hint: "Needs one collection." },
         { name: "where", label: "Filter", type: "json", placeholder: '{"stock": 0}', wide: true },
         { name: "kinds", label: "Kinds", type: "kinds" },
-        { name: "after", label: "From behind commit", type: "number", placeholder: "now" },
+        { name: "after", label: "From after commit", type: "number", placeholder: "now" },
       ],
     });
     const follower = new Follower(
@@ -79,7 +79,7 @@ function about(context) {
       ["events sent", count(feed.eventsSent)],
       ["catch-up reads", count(feed.catchUpReads)],
       ["kept for", feed.retention ? duration(feed.retention) : "ever"],
-      ["held by", feed.heldBy ? [said(feed.heldBy), ` from commit ${position(feed.heldPosition)} on`] : "nobody"],
+      ["held by", feed.heldBy ? [said(feed.heldBy), ` from commit ${position(feed.heldPosition)} on`] : "none"],
       ["take-overs", count(feed.takeOvers)],
       ["refused with LEASE_LOST", count(feed.leaseLost)],
     ]);
@@ -110,7 +110,7 @@ class Follower {
     );
     this.trouble = h("div", {});
     element.hidden = true;
-    this.empty = h("p", { class: "list-status" }, "Nothing yet. What is committed from now on appears here.");
+    this.empty = h("p", { class: "list-status" }, "Nothing yet. New commits appear here.");
     this.element = h(
       "section",
       { "aria-label": "Events" },
@@ -122,7 +122,7 @@ class Follower {
     const hide = () => {
       clearTimeout(this.hiding);
       if (document.hidden)
-        this.hiding = setTimeout(() => this.running && this.pause("Paused while nobody looked.", true), HIDDEN_MS);
+        this.hiding = setTimeout(() => this.running && this.pause("Paused while the page was hidden.", true), HIDDEN_MS);
       else if (this.asleep) this.start();
     };
     document.addEventListener("visibilitychange", hide);
@@ -144,7 +144,7 @@ class Follower {
     this.wanted = false;
     this.asleep = asleep;
     this.running?.abort(new DOMException("paused", "AbortError"));
-    this.show("off", `${words} Behind commit ${position(this.after || 0)}.`);
+    this.show("off", `${words} After commit ${position(this.after || 0)}.`);
     announce(words);
   }
   async start() {
@@ -188,10 +188,10 @@ class Follower {
       this.body.prepend(...events.map((event) => this.rowOf(event)).reverse());
       while (this.body.children.length > ROWS_MAX) this.body.lastElementChild.remove();
     }
-    const behind = BigInt(lastPosition) - BigInt(resumePosition);
+    const lag = BigInt(lastPosition) - BigInt(resumePosition);
     this.show(
       "on",
-      `Live at commit ${position(resumePosition)}${behind > 0n ? `, ${count(behind)} behind` : ""}. ${count(this.events)} received${
+      `Live at commit ${position(resumePosition)}${lag > 0n ? `, ${count(lag)} to come` : ""}. ${count(this.events)} received${
         this.events > ROWS_MAX ? `, the last ${ROWS_MAX} shown` : ""
       }.`,
     );

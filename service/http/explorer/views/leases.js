@@ -16,7 +16,7 @@ export default {
         ["Expires", "c-when"],
         ["Lasts", "c-number"],
         ["Token", "c-position"],
-        ["Come to commit", "c-position"],
+        ["Reached commit", "c-position"],
         ["Facts", "c-content"],
       ],
       caption: "Leases by name",
@@ -31,7 +31,7 @@ export default {
           : none(),
         duration(ttl),
         position(token),
-        reached && reached !== "0" ? `${position(reached)}${index === undefined ? "" : `, event ${index}`}` : none("none noted"),
+        reached && reached !== "0" ? `${position(reached)}${index === undefined ? "" : `, event ${index}`}` : none("none"),
         labelTags(metadata) ?? none(),
       ],
       load: async (pageToken, pageSize) => {

@@ -224,7 +224,7 @@ function message(context, root, name, id) {
           ["priority", count(found.priority)],
           ["ordering key", found.orderingKey ? said(found.orderingKey) : none("none")],
           ["sequence number", found.sequenceNumber ? count(found.sequenceNumber) : none("none")],
-          ["reason", found.reason ? said(found.reason, "reason") : none("nobody said")],
+          ["reason", found.reason ? said(found.reason, "reason") : none("none given")],
           origin && ["died in", h("a", { href: link.queue(origin) }, said(origin))],
         ],
         "wide-facts",

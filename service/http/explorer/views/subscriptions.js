@@ -116,7 +116,7 @@ function one(context, root, name) {
         ["parked", count(answer.parked)],
         ["consumers", count(answer.consumers)],
         ["last commit", position(answer.lastPosition)],
-        ["began behind", `commit ${position(subscription.startPosition)}`],
+        ["began after", `commit ${position(subscription.startPosition)}`],
         ["acknowledged here", `${count(answer.eventsAcknowledged)} in ${plural(answer.acknowledgingCommits ?? 0, "commit")}`],
         ["take-overs", count(answer.takeOvers)],
         ["attempts", count(subscription.maxAttempts)],
@@ -130,7 +130,7 @@ function one(context, root, name) {
         h(
           "p",
           { class: "tag warn" },
-          `${plural(blocked, "partition is", "partitions are")} blocked: there is no room to park more. Replay or discard what is parked.`,
+          `${plural(blocked, "partition is", "partitions are")} blocked: there is no room to park more. Replay or discard parked documents.`,
         ),
       h("h2", {}, plural(partitions.length, "partition")),
       partitionTable(partitions),
@@ -155,7 +155,7 @@ function one(context, root, name) {
       documentLink(document.collection, document.id, { version: document.fromVersion }, { "data-row": true }),
       `v${document.fromVersion}`,
       plural(document.attempts ?? 0, "time"),
-      document.reason ? said(document.reason, "reason") : none("nobody said"),
+      document.reason ? said(document.reason, "reason") : none("none given"),
       timeTag(document.parkTime),
       count(document.partition),
       position(document.position),
@@ -174,7 +174,7 @@ function one(context, root, name) {
     h(
       "p",
       { class: "hint" },
-      "Their event failed too often; later events of them wait behind it. strata subscriptions replay and discard decide on them.",
+      "An event of each failed too often; the document's later events wait for it. strata subscriptions replay and discard decide on them.",
     ),
     parked.element,
   );
@@ -199,7 +199,7 @@ function partitionTable(partitions) {
     ...partitions.map((partition) =>
       row(
         [count(partition.partition), partition.blocked && [" ", h("strong", { class: "warn" }, "blocked")]],
-        partition.consumer ? said(partition.consumer) : none("nobody"),
+        partition.consumer ? said(partition.consumer) : none("none"),
         [position(partition.position), partition.index !== undefined && `, event ${partition.index}`],
         count(partition.lagPositions),
         count(partition.inFlight),

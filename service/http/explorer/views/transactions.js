@@ -47,7 +47,7 @@ function all(context, root) {
     sizes: [50, 500],
     empty: STATUSES.includes(status)
       ? `No transaction is ${status}.`
-      : "No transaction is known. They are until 24 hours after their end.",
+      : "There is no transaction. They are kept until 24 hours after their end.",
     cells: (each) => [
       h("a", { href: link.transaction(each.id), "data-row": true }, said(each.id)),
       statusTag(each.status),
@@ -128,7 +128,7 @@ function one(context, root, id) {
       ),
     );
     return [
-      found.id !== id && h("p", { class: "hint" }, "It lost its place and went on as ", transactionLink(found.id), "."),
+      found.id !== id && h("p", { class: "hint" }, "It lost its slot and continued as ", transactionLink(found.id), "."),
       facts(
         [
           ["status", statusTag(found.status)],

@@ -35,7 +35,7 @@ export default {
       ],
     });
     const wrong =
-      wrongHead(head) ?? (!collection && !head.position ? "Name a collection, or a place in the ledger with its hash." : null);
+      wrongHead(head) ?? (!collection && !head.position ? "Name a collection, or a position in the ledger with its hash." : null);
     const place = h("div", { class: "verification" });
     const start = h("button", { type: "button", class: "strong", id: "start", disabled: wrong !== null }, "Verify now");
     start.addEventListener("click", () =>
@@ -54,7 +54,7 @@ export default {
         "p",
         { class: "lead" },
         "Every version dense and in order, contents as their hashes say, the chain of hashes intact, the ledger in agreement. " +
-          "It reads all of it, changes nothing, and writers go on meanwhile.",
+          "It reads everything and changes nothing; writers continue meanwhile.",
       ),
       form,
       wrong && (collection || head.position || head.hash)
@@ -87,11 +87,11 @@ function ledgerHead(context, collection) {
         h(
           "p",
           { class: "hint" },
-          "Write both down: later they prove that nothing up to here was removed, added or changed. ",
+          "Keep both: later they prove that no entry up to here was removed, added or changed. ",
           h(
             "a",
             { href: link.verify(collection, { position: head.position, hash: digits }) },
-            "Hold the ledger against this one",
+            "Compare the ledger with this head",
           ),
         ),
     ];
@@ -168,7 +168,7 @@ async function run(context, place, start, request) {
         return;
       }
       if (error.unreachable && resumeToken && ++breaks < BREAKS_MAX) {
-        words.textContent = "The stream broke off; going on where it did …";
+        words.textContent = "The stream broke off; resuming …";
         await new Promise((resolve) => setTimeout(resolve, 500 * breaks));
         continue;
       }
