@@ -44,14 +44,14 @@ export class Collections {
     return guarded(() => this.core.plainCall(rpc.deleteCollection, request, { kind: kWrites, requestId, signal }));
   }
 
-  /** Where the ledger ends: what an auditor writes down, for `verify`'s expectHead. */
+  /** The end of the ledger. An auditor keeps it for `verify`'s expectHead. */
   async ledgerHead(options: CallOptions = {}): Promise<LedgerHead> {
     return (await this.core.plainCall<any>(rpc.getLedgerHead, {}, { kind: kReads, signal: options.signal })).head;
   }
 
   /**
-   * Findings and progress. Ends with ChainBroken if something is neither recoverable nor repaired. Goes on by itself when the stream
-   * breaks. Without a collection: the ledger alone, against expectHead.
+   * Findings and progress. Ends with ChainBroken if something is neither recoverable nor repaired. Resumes by itself when the stream
+   * breaks. Without a collection: the ledger alone, compared with expectHead.
    */
   async *verify(collection: string | undefined, options: VerifyOptions = {}): AsyncGenerator<VerifyResponse, void, undefined> {
     const { signal, ...rest } = options;

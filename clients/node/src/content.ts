@@ -20,7 +20,7 @@ export class WideDate {
   constructor(readonly milliseconds: bigint) {}
 }
 
-/** What a content is made of. */
+/** A value of a content. */
 export type Plain =
   | null
   | boolean
@@ -46,11 +46,11 @@ export type Plain =
 
 /** How contents are read. */
 export interface ReadOptions {
-  /** What an int64 becomes. Default: "bigint". */
+  /** The type that an int64 becomes. Default: "bigint". */
   int64?: "bigint" | "long";
   /** true: objects become Maps, which keep the order of all names; plain objects put names such as "10" first. */
   ordered?: boolean;
-  /** What a double becomes that is whole and within int32: "double" keeps it from being written again as an int32. Default: "number". */
+  /** The type of a double that is whole and within int32: "double" keeps it from being written again as an int32. Default: "number". */
   wholeDoubles?: "number" | "double";
 }
 
@@ -367,7 +367,7 @@ class Writer {
   }
 }
 
-/** A content as BSON. Throws InvalidValue, which names the path, for what BSON cannot hold. */
+/** A content as BSON. Throws InvalidValue, which names the path, for a value that BSON cannot hold. */
 export function encode(value: unknown, root: (string | number)[] = []): Uint8Array {
   if (typeof value !== "object" || value === null || Array.isArray(value) || (bsonType(value) && !isPlainObject(value))) {
     throw new InvalidValue(pointerOf(root), "is no object: a content is an object");

@@ -39,7 +39,7 @@ export interface ClientOptions extends ReadOptions {
   actor?: string;
   /** The deadline of one attempt, in milliseconds; of a call that waits at the server, besides its wait. Default: 30,000. */
   timeout?: number;
-  /** From a call's first attempt, until when its last one may begin, in milliseconds. 0: one attempt. Default: 30,000. */
+  /** How long after a call's first attempt the last one may begin, in milliseconds. 0: one attempt. Default: 30,000. */
   retryFor?: number;
 }
 
@@ -103,7 +103,7 @@ function errorOf(refusal: Refusal, outcomeUnknown: boolean, requestId?: string):
   return new known(refusal, outcomeUnknown, requestId);
 }
 
-/** Why a part of a call failed that was answered as a whole, such as one message of a Push. */
+/** Why one item of a call failed, such as one message of a Push. */
 export interface Part {
   code: number;
   reason: string;
@@ -128,7 +128,7 @@ export class Attempts {
     private readonly retryFor: number,
   ) {}
 
-  /** A stream has brought something: what fails later is a new failure. */
+  /** The stream has brought an item: a later failure is a new one. */
   succeeded(): void {
     this.failures = 0;
     this.unknownBefore = false;

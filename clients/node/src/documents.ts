@@ -22,7 +22,7 @@ import { Watch, type WatchOptions } from "./feed.js";
 
 const { method: rpc } = DocumentService;
 
-/** Who makes a change and why. */
+/** The actor of a change and the reason for it. */
 export interface ChangeOptions {
   /** Unset: the client's. */
   actor?: string | undefined;
@@ -34,7 +34,7 @@ export interface ChangeOptions {
 export interface WriteOptions extends ChangeOptions, CallOptions {
   /** Unset: a random one. */
   requestId?: string | undefined;
-  /** All checks, nothing written. */
+  /** Runs all checks and writes nothing. */
   validateOnly?: boolean | undefined;
   /** No content in the answer. */
   omitContent?: boolean | undefined;
@@ -49,7 +49,7 @@ export interface PreconditionOptions {
   ifExists?: boolean | undefined;
   /** A filter that the current content must match. */
   ifMatches?: object | undefined;
-  /** A member's path and a number that it has to be below, and that the server sets there. */
+  /** A member's path and a number. The member has to be below the number; the server then sets it to the number. */
   newer?: readonly [path: string, value: bigint | number] | undefined;
   maxAttempts?: number | undefined;
 }
@@ -68,18 +68,18 @@ export type Change<T> =
   | { replace: T; merge?: undefined; operations?: undefined }
   | { replace?: undefined; merge?: object; operations?: readonly Operation[] };
 
-/** What a write did. */
+/** The result of a write. */
 export interface Written<T = Plain> {
   document: Document<T>;
   /** How often the server tried to commit; 0 if nothing had to be written. */
   attempts: number;
-  /** false: the result equals what was there, or `modify`'s function gave nothing; nothing was written. */
+  /** false: the result equals the current content, or `modify`'s function gave nothing; nothing was written. */
   changed: boolean;
   /** true: an earlier call with this request id did it. */
   replayed: boolean;
   /** true: `newer` found the document as new or newer; nothing was written. */
   stale: boolean;
-  /** Place in the store-wide order of commits. 0: nothing was written, or the engine numbers none. */
+  /** Position in the store-wide order of commits. 0: nothing was written, or the engine numbers none. */
   commitPosition: bigint;
 }
 
@@ -172,7 +172,7 @@ export class Collection<T = any> {
     }
   }
 
-  /** At most 1000 ids, none twice; asks again for what did not fit into one answer. */
+  /** At most 1000 ids, none twice; requests documents again that did not fit into one answer. */
   async batchGet(
     ids: readonly string[],
     options: { fields?: readonly string[] } & CallOptions = {},
@@ -200,9 +200,9 @@ export class Collection<T = any> {
   }
 
   /**
-   * Reads, calls `fn` with the content (undefined: missing or deleted), and writes what it answers if nobody else was faster; else all
-   * of it anew, so that `fn` may be called several times. undefined writes nothing; `changed` is false then, and `document` is what was
-   * read.
+   * Reads, calls `fn` with the content (undefined: missing or deleted), and writes its answer. If another writer was faster, it begins
+   * again, so that `fn` may be called several times. undefined writes nothing; then `changed` is false and `document` is the one that
+   * was read.
    */
   async modify(
     id: string,

@@ -36,9 +36,9 @@ export interface ApplyMessage extends ChangeOptions {
   set?: string | undefined;
 }
 
-/** What became of one message. */
+/** The result of one message. */
 export type Applied = Omit<ApplyResponse, "error"> & {
-  /** Why the message was refused, as a call of its own would have ended. */
+  /** Why the message was refused: the error of a separate call. */
   error?: StrataError;
 };
 
@@ -89,9 +89,9 @@ export class Enrollments {
   }
 
   /**
-   * Applies messages as they come, with a result for each, in their order. At most 1,000 messages are on their way: `messages` is not
-   * asked for more until results were taken. What was not answered when a connection is lost is sent again,
-   * as is what was refused for a reason that is repeated.
+   * Applies messages as they come, with a result for each, in their order. At most 1,000 messages are on their way: `apply` takes
+   * more of `messages` only as results are taken. After a lost connection, unanswered messages are sent again,
+   * as are messages refused for a repeatable reason.
    */
   async *apply(
     messages: AsyncIterable<ApplyMessage> | Iterable<ApplyMessage>,

@@ -18,10 +18,10 @@ export const kAborted = 10;
 export const kInternal = 13;
 export const kUnavailable = 14;
 
-/** What the server, or where none answered gRPC, said. */
+/** The error of the server, or of gRPC if no server answered. */
 export interface Refusal {
   code: number;
-  /** google.rpc.ErrorInfo.reason. Empty: no Strata server said it. */
+  /** google.rpc.ErrorInfo.reason. Empty: no Strata server gave one. */
   reason: string;
   message: string;
   metadata: { [name: string]: string };
@@ -31,17 +31,17 @@ export interface Refusal {
 
 /** A call failed. Below it is one class for each reason; a reason that this client does not know is this class, with that `reason`. */
 export class StrataError extends Error {
-  /** "VERSION_CONFLICT"; "" where no Strata server said why. */
+  /** "VERSION_CONFLICT"; "" if no Strata server gave one. */
   readonly reason: string;
   /** The canonical code, such as "ABORTED". */
   readonly code: string;
   /** The facts that error_reason.proto lists for the reason. */
   readonly metadata: { readonly [name: string]: string };
-  /** Not before so many milliseconds does another try make sense. Unset: the server does not invite one. */
+  /** The time in milliseconds after which another try makes sense. Unset: the server does not invite one. */
   readonly retryDelay: number | undefined;
-  /** The call was a write, and it is not known whether it was done. */
+  /** The call was a write with an unknown outcome. */
   readonly outcomeUnknown: boolean;
-  /** Of the call. Unset: it had none. */
+  /** The request id of the call. Unset: it had none. */
   readonly requestId: string | undefined;
 
   constructor(refusal: Refusal, outcomeUnknown = false, requestId?: string, cause?: unknown) {
@@ -62,9 +62,9 @@ export class AbortError extends StrataError {}
 
 /** A value that documents cannot hold; nothing was sent. */
 export class InvalidValue extends TypeError {
-  /** Where it stands: a JSON Pointer. */
+  /** Its path, a JSON Pointer. */
   readonly path: string;
-  /** What is wrong with it. */
+  /** The problem with it. */
   readonly problem: string;
 
   constructor(path: string, problem: string) {

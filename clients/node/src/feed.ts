@@ -23,7 +23,7 @@ const { method: rpc } = FeedService;
 
 export type WatchOptions = Omit<WatchRequestInit, "encoding"> & CallOptions;
 
-/** An event, or a document of the copy that `snapshot` asked for. */
+/** An event, or a document of the copy that `snapshot` requested. */
 export type WatchItem<T = Plain> = { event: Event<T>; document?: undefined } | { event?: undefined; document: Document<T> };
 
 /**
@@ -31,9 +31,9 @@ export type WatchItem<T = Plain> = { event: Event<T>; document?: undefined } | {
  * retryFor. Leave the loop, or abort the signal, to end it.
  */
 export class Watch<T = any> implements AsyncIterable<WatchItem<T>> {
-  /** Of what was given, all commits up to this one are complete: begin another watch with it as afterPosition. */
+  /** All items of commits up to this one were given: begin another watch with it as afterPosition. */
   resumePosition: bigint | undefined;
-  /** Of a copy: how far it has come. */
+  /** Of a copy: its progress. */
   snapshot: Snapshot | undefined;
 
   constructor(
@@ -114,7 +114,7 @@ interface Place {
 const isBefore = (a: Place, b: Place): boolean => a.position < b.position || (a.position === b.position && a.index < b.index);
 
 export interface ConsumeOptions extends CallOptions {
-  /** So many events of each partition at most are delivered and not acknowledged. */
+  /** Maximum number of delivered, unacknowledged events of each partition. */
   window?: number | undefined;
   includeContent?: boolean | undefined;
   includeBefore?: boolean | undefined;
@@ -122,7 +122,7 @@ export interface ConsumeOptions extends CallOptions {
 }
 
 /**
- * Takes a subscription's events, over broken connections too. What was not acknowledged comes again, so events come at least once.
+ * Takes a subscription's events, over broken connections too. Unacknowledged events come again, so each comes at least once.
  * Leaving the loop gives the partitions back.
  */
 export class Consumer<T = any> extends Duplex<ConsumeResponse, Delivery<T>> {
@@ -200,8 +200,8 @@ export class Consumer<T = any> extends Duplex<ConsumeResponse, Delivery<T>> {
   }
 
   /**
-   * All of the delivery's partition up to it is done; of a replay, it alone. Of what counts no more, `ack` and `nack` say nothing: the
-   * partition is somebody else's, or an event before it has failed. It comes again.
+   * Acknowledges all events of its partition up to this one; of a replay, this event alone. `ack` and `nack` ignore a delivery that no
+   * longer counts: another consumer has the partition, or an event before it failed. It comes again.
    */
   async ack(delivery: Delivery<T>): Promise<void> {
     if (this.holdingOf(delivery) === undefined) return;
@@ -209,7 +209,7 @@ export class Consumer<T = any> extends Duplex<ConsumeResponse, Delivery<T>> {
     await this.send(messageOf(rpc.consume.input, { ack: { partition: delivery.partition, position, index } }));
   }
 
-  /** It failed and comes again later; with `park`, never until somebody replays it. All before it must have been acknowledged. */
+  /** The event failed and comes again later; with `park`, only after a replay. All before it must have been acknowledged. */
   async nack(delivery: Delivery<T>, reason = "", options: { park?: boolean } = {}): Promise<void> {
     const holding = this.holdingOf(delivery);
     if (holding === undefined) return;
@@ -224,7 +224,7 @@ export class Consumer<T = any> extends Duplex<ConsumeResponse, Delivery<T>> {
     await this.send(nack);
   }
 
-  /** Gives the partitions back, after what was acknowledged is stored. */
+  /** Gives the partitions back, after all acknowledgements are stored. */
   override close(): Promise<void> {
     return super.close();
   }
@@ -264,13 +264,13 @@ export class Subscriptions {
     return this.core.pages(rpc.listParked, { subscription, ...rest }, "documents", { signal });
   }
 
-  /** Answers how many documents it concerns. */
+  /** Answers the number of documents. */
   async replayParked(subscription: string, options: { collection?: string; id?: string } & CallOptions = {}): Promise<number> {
     const { signal, ...rest } = options;
     return (await this.core.plainCall<any>(rpc.replayParked, { subscription, ...rest }, { kind: kWritesOnce, signal })).documents;
   }
 
-  /** Answers how many documents it concerns. */
+  /** Answers the number of documents. */
   async discardParked(subscription: string, options: { collection?: string; id?: string } & CallOptions = {}): Promise<number> {
     const { signal, ...rest } = options;
     return (await this.core.plainCall<any>(rpc.discardParked, { subscription, ...rest }, { kind: kWritesOnce, signal })).documents;

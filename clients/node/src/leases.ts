@@ -24,7 +24,7 @@ export class HeldLease {
     this.plan();
   }
 
-  /** Aborted when the lease is lost: another has it, or it could not be renewed in time. */
+  /** Aborted when the lease is lost: another holder has it, or it could not be renewed in time. */
   get signal(): AbortSignal {
     return this.controller.signal;
   }
@@ -66,7 +66,7 @@ export class HeldLease {
     this.controller.abort(reason);
   }
 
-  /** Gives the lease back. One that was lost is not the caller's any more: nothing happens. */
+  /** Gives the lease back. A lost lease is no longer the caller's: nothing happens. */
   async release(): Promise<void> {
     if (this.ended) return;
     this.ended = true;
@@ -83,7 +83,7 @@ export class HeldLease {
 export class Leases {
   constructor(private readonly core: Core) {}
 
-  /** LeaseHeld if another has it, after `wait`. */
+  /** LeaseHeld if another holder has it, after `wait`. */
   async acquire(name: string, holder: string, options: AcquireOptions = {}): Promise<Lease> {
     const { signal, ...rest } = options;
     const details = { kind: kWritesOnce, signal, wait: options.wait };

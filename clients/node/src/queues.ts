@@ -23,15 +23,15 @@ import { messageOf } from "./messages.js";
 
 const { method: rpc } = QueueService;
 
-/** What became of one token's message. */
+/** The result for one token. */
 export interface TokenResult {
-  /** true: it had been done before. */
+  /** true: an earlier call did it. */
   replayed: boolean;
   /** Why it was not done: RESERVATION_LOST, MESSAGE_NOT_FOUND, …. */
   error?: StrataError;
 }
 
-/** What became of one message of a push. */
+/** The result for one message of a push. */
 export interface PushResult extends TokenResult {
   /** Empty: see `error`. */
   messageId: string;
@@ -42,13 +42,13 @@ export interface RollbackOptions extends CallOptions {
   delay?: number | undefined;
   /** The try does not count. Not with `dead`. */
   notCounted?: boolean | undefined;
-  /** They are not handed out any more. */
+  /** They are never handed out again. */
   dead?: boolean | undefined;
   reason?: string | undefined;
 }
 
 export interface ReceiveOptions extends CallOptions {
-  /** So many messages at most are out. Default: 100. */
+  /** Maximum number of messages out. Default: 100. */
   credits?: number | undefined;
   /** How long they are reserved, in milliseconds. */
   timeout?: number | undefined;
@@ -77,11 +77,11 @@ interface Question {
 }
 
 /**
- * Messages as they come, over broken connections too. What is neither acknowledged nor rolled back in time comes again. Leaving the
- * loop gives what is still out back at once.
+ * Messages as they come, over broken connections too. A message that is neither acknowledged nor rolled back in time comes again.
+ * Leaving the loop gives messages that are still out back at once.
  *
- * What is said of a message is said again over a new connection and, within retryFor, when it is refused for a reason that is repeated. Of
- * one message, one thing is said after the other. What the promises tell may be dropped.
+ * Requests about a message are repeated over a new connection and, within retryFor, after a refusal for a repeatable reason. Requests
+ * about one message are sent one after the other. The promises may be dropped.
  */
 export class Receiver<T = any> extends Duplex<ReceiveResponse, QueueMessage<T>> {
   private readonly open: Message;
@@ -212,7 +212,7 @@ export class Receiver<T = any> extends Duplex<ReceiveResponse, QueueMessage<T>> 
     return asked;
   }
 
-  /** Finished for good. Where it was said more than once, "there is no such message" counts as done. */
+  /** Finishes the message. After a repetition, "there is no such message" counts as done. */
   acknowledge(message: QueueMessage<T>): Promise<TokenResult> {
     return this.ask({ acknowledge: { tokens: [message.token] } }, message);
   }
@@ -225,7 +225,7 @@ export class Receiver<T = any> extends Duplex<ReceiveResponse, QueueMessage<T>> 
     return this.ask({ extend: { tokens: [message.token], ...options } }, message);
   }
 
-  /** What is still out is handed out to others at once, without a try being counted. */
+  /** Messages that are still out go to other consumers at once, and the attempt is not counted. */
   override close(): Promise<void> {
     return super.close();
   }
@@ -276,7 +276,7 @@ export class Queues<T = any> {
     return this.core.pages(rpc.listQueues, rest, "queues", { signal });
   }
 
-  /** Changes the settings that are named; one that is named and undefined goes back to its default. */
+  /** Changes the settings that are named; one that is named and undefined returns to its default. */
   async update(name: string, settings: QueueSettingsInit, options: CallOptions = {}): Promise<Queue> {
     const request = { name, settings, updateMask: maskOf(settings) };
     return (await this.core.plainCall<any>(rpc.updateQueue, request, { kind: kWrites, signal: options.signal })).queue;
@@ -287,7 +287,7 @@ export class Queues<T = any> {
     await this.core.plainCall(rpc.deleteQueue, { name, ...rest }, { kind: kWritesOnce, signal });
   }
 
-  /** One message, or up to 100; each without a request id gets a random one. Of one alone that is refused, that is the call's error. */
+  /** One message, or up to 100; each without a request id gets a random one. If a single message is refused, the call ends with its error. */
   push(queue: string, message: PushedMessageInit<T>, options?: CallOptions): Promise<PushResult>;
   push(queue: string, messages: readonly PushedMessageInit<T>[], options?: CallOptions): Promise<PushResult[]>;
   push(
@@ -311,14 +311,14 @@ export class Queues<T = any> {
     });
   }
 
-  /** At most once: a message whose answer is lost is lost. Not asked for again then. `wait` in milliseconds. */
+  /** At most once: if the answer is lost, its messages are lost, and the call is not repeated. `wait` in milliseconds. */
   async pop(queue: string, options: { count?: number; wait?: number } & CallOptions = {}): Promise<QueueMessage<T>[]> {
     const { signal, ...rest } = options;
     const details = { kind: kWritesOnce, signal, wait: options.wait };
     return (await this.core.plainCall<any>(rpc.pop, { queue, encoding: "BSON", ...rest }, details)).messages;
   }
 
-  /** At least once: what is neither acknowledged nor rolled back in time is handed out again. `timeout`, `wait` in milliseconds. */
+  /** At least once: a message that is neither acknowledged nor rolled back in time is handed out again. `timeout`, `wait` in milliseconds. */
   async reserve(
     queue: string,
     options: { count?: number; timeout?: number; wait?: number } & CallOptions = {},
@@ -346,7 +346,7 @@ export class Queues<T = any> {
     return withErrors<TokenResult>(answer.results);
   }
 
-  /** Passes a message on to another queue, in one commit. */
+  /** Moves a message to another queue, in one commit. */
   async move(
     token: string,
     queue: string,
@@ -375,7 +375,7 @@ export class Queues<T = any> {
     return this.core.pages(rpc.listMessages, { queue, encoding: "BSON", ...rest }, "messages", { signal });
   }
 
-  /** Makes messages READY again that are FINISHED or DEAD: messageIds, or states. `more`: call again. */
+  /** Makes FINISHED or DEAD messages READY again: messageIds, or states. `more`: call again. */
   async replay(
     queue: string,
     options: Omit<ReplayRequestInit, "queue"> & CallOptions,
@@ -384,7 +384,7 @@ export class Queues<T = any> {
     return this.core.plainCall(rpc.replay, { queue, ...rest }, { kind: kWritesOnce, signal });
   }
 
-  /** Removes messages for good: messageIds, or states. `more`: call again. */
+  /** Removes messages permanently: messageIds, or states. `more`: call again. */
   async purge(
     queue: string,
     options: Omit<PurgeMessagesRequestInit, "queue"> & CallOptions,

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 export interface ServerOptions {
   /** The program. Default: $STRATAD, else "stratad" on PATH. */
   stratad?: string;
-  /** Further arguments. With "--data", "--engine" or "--listen" among them, the memory engine or the free port are not asked for. */
+  /** Further arguments. "--data" and "--engine" replace the memory engine, "--listen" the free port. */
   args?: readonly string[];
 }
 

@@ -77,7 +77,7 @@ export class Transaction {
     return this;
   }
 
-  /** The document must still be at this version when all takes effect; 0: never written. */
+  /** The document must still be at this version when the transaction takes effect; 0: never written. */
   check(collection: string, id: string, version: bigint | number): this {
     this.reads.push({ collection, id, version });
     return this;
@@ -94,7 +94,7 @@ export class Transaction {
     return this;
   }
 
-  /** Does all of it or none. */
+  /** Commits all of it or none. */
   commit<T = Plain>(options: WriteOptions & { mode?: TransactionMode; maxAttempts?: number } = {}): Promise<CommitResponse<T>> {
     const { actor, onBehalfOf, reason, labels, signal, requestId = randomUUID(), ...rest } = options;
     void [actor, onBehalfOf, reason, labels];

@@ -103,7 +103,7 @@ class MinKey(_Value):
 
 
 class MaxKey(_Value):
-    """What sorts behind all else."""
+    """The key that sorts after all others."""
 
     __slots__ = ()
 
@@ -396,13 +396,13 @@ def _largest(value: Any) -> str:
 
 
 def decode(data: bytes) -> Dict[str, Any]:
-    """The document of these bytes. Raises ValueError for what is no BSON."""
+    """The document of these bytes. Raises ValueError for bytes that are no BSON."""
     try:
         value, end = _read(data, 0, False, 0)
     except (struct.error, IndexError, UnicodeDecodeError, OverflowError) as error:
         raise ValueError(f"not BSON: {error}") from None
     if end != len(data):
-        raise ValueError("not BSON: there are bytes behind it")
+        raise ValueError("not BSON: there are bytes after it")
     return value
 
 

@@ -1,4 +1,4 @@
-"""The client, synchronous. generate.py makes the one of asyncio (aio.py) of this file: what ends in self._run is awaited there."""
+"""The client, synchronous. generate.py makes aio.py, the client for asyncio, from this file: it awaits each self._run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Span = Union[timedelta, float]
 
 
 def _given(members: Dict[str, Any], *left_out: str) -> Dict[str, Any]:
-    """The arguments that say something; of if_exists, False does."""
+    """The arguments that are set; if_exists=False counts as set."""
     return {name: value for name, value in members.items()
             if value is not None and value != () and (value is not False or name == "if_exists") and name != "self" and name not in left_out}
 
@@ -78,7 +78,7 @@ class Client(_Part):
     def collection(self, name: str, *, of: Type[T]) -> "Collection[T]": ...
 
     def collection(self, name: str, *, of: Any = None) -> "Collection[Any]":
-        """The documents of a collection, which need not exist: the first write makes it. `of` is the dataclass that its contents are."""
+        """The documents of a collection, which need not exist: the first write makes it. `of`: the dataclass of its contents."""
         return Collection(self._connection, name, of)
 
     def transaction(self) -> "Transaction":
@@ -88,7 +88,7 @@ class Client(_Part):
               filter: Optional[Content] = None, include_content: bool = False, include_before: bool = False, include_changes: bool = False,
               bookmark_interval: Optional[Span] = None, after_position: Optional[int] = None, start_time: Optional[When] = None,
               snapshot: Union[None, Content, types.Snapshot] = None) -> Iterator[Union[types.Event, types.Document[Any]]]:
-        """Follows every change, over broken connections too. Gives documents first where a `snapshot` ({} from the first) is asked for."""
+        """Follows every change, over broken connections too. With a `snapshot` ({}: from the first document) gives documents first."""
         return self._iterate(operations.watch(self._settings, _given(locals())))
 
     def feed(self) -> types.GetFeedResponse:
@@ -98,7 +98,7 @@ class Client(_Part):
               start_time: Optional[When] = None, end_time: Optional[When] = None, request_id: Optional[str] = None,
               transaction_id: Optional[str] = None, include_changes: bool = False, newest_first: bool = False,
               page_size: Optional[int] = None) -> Iterator[types.AuditEntry]:
-        """The ledger: who changed what."""
+        """The ledger: changes with actor, time and reason."""
         return self._iterate(operations.pages(self._settings, "Audit", "entries", locals()))
 
     def server_info(self) -> types.GetServerInfoResponse:
@@ -106,7 +106,7 @@ class Client(_Part):
 
 
 class Collection(_Part, Generic[T]):
-    """The documents of one collection. What arguments mean in full stands in the protos, at the fields of the same name."""
+    """The documents of one collection. The protos explain the arguments in full, at the fields of the same name."""
 
     def __init__(self, connection: Connection, name: str, of: Any) -> None:
         super().__init__(connection)
@@ -170,7 +170,7 @@ class Collection(_Part, Generic[T]):
     def modify(self, id: str, fn: Callable[[Optional[T]], Optional[T]], reason: Optional[str] = None, *, actor: Optional[str] = None,
                on_behalf_of: Optional[str] = None, labels: Optional[Dict[str, str]] = None,
                lease: Optional[types.LeaseToken] = None) -> Written[T]:
-        """Reads, calls `fn` with the content (None: missing), and writes what it returns if nobody else was faster; else all of it anew.
+        """Reads, calls `fn` with the content (None: missing), and writes its result. If another writer was faster, it begins again.
 
         With None returned nothing is written. `fn` may be called several times.
         """
@@ -238,7 +238,7 @@ class Collections(_Part):
 
     def verify(self, collection: Optional[str] = None, *, id: Optional[str] = None, repair: bool = False,
                expect_head: Optional[types.LedgerHead] = None) -> Iterator[types.VerifyResponse]:
-        """Proves that what is stored is whole, and raises ChainBroken at the end if it is not. Without a collection: the ledger alone."""
+        """Proves that the stored data is whole, and raises ChainBroken at the end if it is not. Without a collection: the ledger alone."""
         return self._iterate(operations.verify(self._settings, _given(locals())))
 
 
@@ -262,7 +262,7 @@ class Enrollments(_Part):
         return self._iterate(operations.pages(self._settings, "ListRoster", "students", locals()))
 
     def apply(self, each: Iterable[Union[Content, types.ApplyRequest]]) -> Iterator[types.ApplyResponse]:
-        """Sends messages and gives what became of each, in their order; at most 1,000 are on their way."""
+        """Sends messages and gives their results, in their order; at most 1,000 are on their way."""
         return self._iterate(operations.apply(self._settings, self._connection.iterator(each)))
 
     def purge_tombstones(self, through_sequence_number: int, *, collection: Optional[str] = None, student_id: Optional[str] = None,
@@ -291,14 +291,14 @@ class Subscriptions(_Part):
 
     def consume(self, name: str, consumer: str, *, window: Optional[int] = None, include_content: bool = False,
                 include_before: bool = False, include_changes: bool = False) -> Consumer:
-        """Takes the subscription's events; iterate it, and acknowledge each. `consumer`: who consumes, for people."""
+        """Takes the subscription's events; iterate it, and acknowledge each. `consumer`: its name, shown to operators."""
         return Consumer(self._connection, dict(_given(locals(), "name"), subscription=name))
 
     def parked(self, subscription: str, *, page_size: Optional[int] = None) -> Iterator[types.ParkedDocument]:
         return self._iterate(operations.pages(self._settings, "ListParked", "documents", locals()))
 
     def replay_parked(self, subscription: str, *, collection: Optional[str] = None, id: Optional[str] = None) -> int:
-        """How many documents it concerns."""
+        """The number of documents."""
         return self._call("ReplayParked", locals(), "documents")
 
     def discard_parked(self, subscription: str, *, collection: Optional[str] = None, id: Optional[str] = None) -> int:
@@ -308,7 +308,7 @@ class Subscriptions(_Part):
 class Leases(_Part):
     def acquire(self, name: str, holder: str, *, ttl: Optional[Span] = None, metadata: Optional[Dict[str, str]] = None,
                 wait: Optional[Span] = None) -> types.Lease:
-        """Raises LeaseHeld if another has it, after `wait`."""
+        """Raises LeaseHeld if another holder has it, after `wait`."""
         return self._call("Acquire", locals(), "lease", wait)
 
     def renew(self, name: str, token: int, *, ttl: Optional[Span] = None, position: Optional[int] = None) -> types.Lease:
@@ -344,7 +344,7 @@ class Queues(_Part):
         return self._iterate(operations.pages(self._settings, "ListQueues", "queues", locals()))
 
     def update(self, name: str, settings: Union[Content, types.QueueSettings], update_mask: Iterable[str]) -> types.Queue:
-        """The members that `update_mask` names become what they are in `settings`; one that is not there, the server's default."""
+        """Sets the members of `settings` that `update_mask` names; a member that is not there returns to the server's default."""
         return self._call("UpdateQueue", locals(), "queue")
 
     def delete(self, name: str, *, force: bool = False) -> None:
@@ -384,8 +384,8 @@ class Queues(_Part):
                 refused: Optional[Callable[[types.QueueMessage, StrataError], Any]] = None) -> Receiver:
         """Takes the queue's messages as they come; iterate it, and acknowledge each. At most `credits` are out.
 
-        `refused` is called with the message and the error where what was said of it was refused for good: while the receiver is iterated or
-        closed. What it raises is raised there. Without it such errors are logged as warnings of "strata_documents".
+        `refused` is called with the message and the error when the server finally refused a request about it, while the receiver is iterated
+        or closed. Its exceptions are raised there. Without it such errors are logged as warnings of "strata_documents".
         """
         return Receiver(self._connection, _given(locals(), "refused"), refused)
 
@@ -416,7 +416,7 @@ class Schedules(_Part):
 
 
 class Transaction(_Part):
-    """Changes that take effect together or not at all: put together part by part, then committed. Arguments of a part are its write's."""
+    """Changes that take effect together or not at all: put together write by write, then committed. Each takes its write's arguments."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -441,7 +441,7 @@ class Transaction(_Part):
         return self._add("restore", dict(options, collection=collection, id=id, version=version))
 
     def check(self, collection: str, id: str, version: int) -> "Transaction":
-        """The document must still be at this version when all takes effect; 0: never written."""
+        """The document must still be at this version when the transaction takes effect; 0: never written."""
         self._request.reads.add(collection=collection, id=id, version=version)
         return self
 
@@ -466,7 +466,7 @@ class Transaction(_Part):
 
 
 class Consumer(_Part):
-    """A subscription's events, over broken connections too. What was not acknowledged comes again, so they come at least once."""
+    """A subscription's events, over broken connections too. Unacknowledged events come again, so each comes at least once."""
 
     def __init__(self, connection: Connection, members: Dict[str, Any]) -> None:
         super().__init__(connection)
@@ -482,18 +482,19 @@ class Consumer(_Part):
         self.close()
 
     def ack(self, delivery: operations.Delivery) -> None:
-        """All of the delivery's partition up to it is done; of a replay, it alone.
+        """Acknowledges all events of its partition up to this one; of a replay, this event alone.
 
-        Of what counts no more, `ack` and `nack` say nothing: the partition is somebody else's, or an event before it has failed. It comes again.
+        `ack` and `nack` ignore a delivery that no longer counts: another consumer has the partition, or an event before it failed.
+        It comes again.
         """
         self._session.answer("ack", delivery)
 
     def nack(self, delivery: operations.Delivery, reason: str, *, park: bool = False) -> None:
-        """It failed and comes again later; with `park`, not until somebody replays it. All before it must have been acknowledged."""
+        """The event failed and comes again later; with `park`, only after a replay. All before it must have been acknowledged."""
         self._session.answer("nack", delivery, reason=reason, park=park)
 
     def close(self) -> None:
-        """Gives the partitions back, after what was acknowledged is stored."""
+        """Gives the partitions back, after all acknowledgements are stored."""
         self._run(self._session.close())
 
 
@@ -515,8 +516,8 @@ class Receiver(_Part):
         self.close()
 
     def acknowledge(self, message: types.QueueMessage) -> None:
-        """Finished for good, once the server has heard of it. Said again over a new connection and, within retry_for, when it is refused for a
-        reason that is repeated. Of one message, one thing is said after the other."""
+        """Finishes the message. Repeated over a new connection and, within retry_for, after a refusal for a repeatable reason.
+        Requests about one message are sent one after the other."""
         self._session.answer("acknowledge", message)
 
     def rollback(self, message: types.QueueMessage, *, delay: Optional[Span] = None, not_counted: bool = False, dead: bool = False,
@@ -527,7 +528,7 @@ class Receiver(_Part):
         self._session.answer("extend", message, timeout=timeout)
 
     def close(self) -> None:
-        """What is still out is handed out to others at once, without a try being counted."""
+        """Messages that are still out go to other consumers at once, and the attempt is not counted."""
         self._run(self._session.close())
 
 

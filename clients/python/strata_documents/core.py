@@ -1,4 +1,4 @@
-"""The rules that both clients follow, without input and output: what is sent, what is repeated, and what an answer means.
+"""The rules of both clients, without input and output: requests, repetitions, and the meaning of answers.
 
 An operation is a generator. It yields what it wants done (Call, Sleep, Invoke, Open, Read, Items and so on) and is sent the outcome, or a
 Failure is thrown into it; the synchronous client and the one of asyncio differ only in how they do that.
@@ -151,7 +151,7 @@ class Failure(Exception):
             return
 
     def retryable(self, harmless: bool) -> bool:
-        """By code and reason alone. What is harmful when done twice is repeated only where the server said that it did nothing."""
+        """By code and reason alone. A call that does harm when done twice is repeated only where the server said that it did nothing."""
         if self.final:
             return False
         told = self.retry_delay is not None and self.reason != "LEASE_HELD"

@@ -33,7 +33,7 @@ class Written(typing.Generic[types.T]):
     stale: bool = False
     """True: the precondition `newer` found the document as new or newer; nothing was written."""
     commit_position: int = 0
-    """Place in the store-wide order of commits. 0: nothing was written, or the engine numbers none."""
+    """Position in the store-wide order of commits. 0: nothing was written, or the engine numbers none."""
 
 
 @dataclasses.dataclass
@@ -59,7 +59,7 @@ _HINTS: Dict[Any, Dict[str, Any]] = {}
 
 
 def from_content(of: Any, value: Any) -> Any:
-    """What is stored as the dataclass `of`; members that it does not have are left out."""
+    """The stored content as the dataclass `of`; members that it does not have are left out."""
     if value is None or of is None:
         return value
     origin, arguments = typing.get_origin(of), typing.get_args(of)
@@ -745,7 +745,7 @@ class Delivery:
     attempt: int
     replay: bool
     lease: Optional[types.LeaseToken]
-    """For the write that is the effect: it then takes place once, and acknowledges the event."""
+    """For the write that is the effect: with it the write takes place once, and acknowledges the event."""
     partition: int
     origin: Any = dataclasses.field(repr=False, compare=False)
     """Which assignment of its partition brought it, and after how many failures."""
@@ -762,7 +762,7 @@ class _Holding:
     assignment: int
     term: int = 0
     failed: Optional[Tuple[int, int]] = None
-    """Where the event stands that failed and has not come again: what comes meanwhile counts for nothing, but for replays."""
+    """The position of the failed event that has not come again: until then deliveries are void, except replays."""
     waiting: Deque[Delivery] = dataclasses.field(default_factory=collections.deque)
 
 

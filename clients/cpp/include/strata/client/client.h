@@ -1,4 +1,4 @@
-// Strata's client for C++. Include this, and typed.h and testing.h where they are wanted.
+// Strata's client for C++. Include this, and typed.h and testing.h where needed.
 //
 //   auto client = strata::client::Client::Connect({.target = "127.0.0.1:50051", .actor = "ann"});
 //   if (!client.ok()) …
@@ -43,7 +43,7 @@ struct ClientOptions {
   std::string actor = {};
   // The deadline of one attempt; of a call that waits at the server, besides its wait.
   absl::Duration timeout = absl::Seconds(30);
-  // From the first attempt of a call, until when the last one may begin. Zero: one attempt.
+  // How long after a call's first attempt the last one may begin. Zero: one attempt.
   absl::Duration retry_for = absl::Seconds(30);
 };
 
@@ -68,7 +68,7 @@ struct ServerInfo {
   std::vector<std::string> services = {};
 };
 
-// A connection to one server, shared by its copies and by all that it hands out. Thread-safe.
+// A connection to one server, shared by its copies and by the objects that it makes. Thread-safe.
 class Client {
  public:
   // Does not wait until the server is reached. INVALID_ARGUMENT: the options contradict each other,

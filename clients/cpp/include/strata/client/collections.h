@@ -1,4 +1,4 @@
-// Collections: how they lay out versions, and whether what is stored is whole.
+// Collections: their strategies and sizes, and the verification of stored data.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ struct CollectionInfo {
   int64_t incarnation = 0;
 };
 
-// The end of the ledger at a moment: what proves everything up to it.
+// The end of the ledger at one moment: a proof of every entry up to it.
 struct LedgerHead {
   int64_t position = 0;
   std::string hash = {};  // 32 bytes
@@ -76,7 +76,7 @@ enum class FindingKind {
   kRequestMissing = 15,
 };
 
-// One thing that is wrong with what is stored.
+// One fault in the stored data.
 struct Finding {
   std::string id = {};
   int64_t version = 0;  // 0: the document as a whole
@@ -87,7 +87,7 @@ struct Finding {
   int64_t commit_position = 0;
 };
 
-// How far a verification has come.
+// The progress of a verification.
 struct VerifyProgress {
   std::vector<Finding> findings = {};  // since the progress before
   int64_t documents = 0;
@@ -131,8 +131,8 @@ class Collections {
   absl::StatusOr<bool> Delete(const std::string& name,
                               const DeleteCollectionOptions& options = {}) const;
   absl::StatusOr<LedgerHead> GetLedgerHead() const;
-  // With an empty `name`: the ledger alone. A stream that breaks is gone on with. status() is
-  // DATA_LOSS / CHAIN_BROKEN at the end if a finding is neither recoverable nor repaired.
+  // With an empty `name`: the ledger alone. A broken stream is resumed. status() is DATA_LOSS /
+  // CHAIN_BROKEN at the end if a finding is neither recoverable nor repaired.
   Range<VerifyProgress> Verify(const std::string& name, const VerifyOptions& options = {}) const;
 
  private:

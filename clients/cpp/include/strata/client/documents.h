@@ -23,9 +23,9 @@ struct WatchOptions;
 template <typename T>
 class TypedCollection;
 
-// Who changed a document and why.
+// The actor of a change and the reason for it.
 struct ChangeInfo {
-  std::string actor = {};         // empty: nobody named
+  std::string actor = {};         // empty: no actor
   std::string on_behalf_of = {};  // empty: for itself
   std::string reason = {};
   std::map<std::string, std::string> labels = {};
@@ -40,22 +40,23 @@ struct Document {
   std::optional<Value> content = {};
   absl::Time create_time = absl::InfinitePast();
   absl::Time update_time = absl::InfinitePast();
-  // A transaction in two phases that has written the next version and is not decided yet.
+  // A transaction in two phases that wrote the next version and is not decided yet.
   std::string pending_transaction_id = {};
 };
 
-// What a write did.
+// The result of a write.
 struct Written {
   Document document = {};
   // How often the server tried to commit; 0 if nothing had to be written.
   int32_t attempts = 0;
-  // false: the result equals what was there, and nothing was written.
+  // false: the result equals the current content, and nothing was written.
   bool changed = false;
   // true: an earlier call with this request id did it.
   bool replayed = false;
   // true: the precondition `newer` found the document as new or newer; nothing was written.
   bool stale = false;
-  // Place in the store-wide order of commits. 0: nothing was written, or the engine numbers none.
+  // Position in the store-wide order of commits. 0: nothing was written, or the engine numbers
+  // none.
   int64_t commit_position = 0;
 };
 
@@ -136,7 +137,7 @@ Operation Append(std::string path, Array values);
 Operation AppendMissing(std::string path, Array values);
 Operation RemoveAll(std::string path, Array values);
 
-// What becomes of a content: it is replaced, or merged with (RFC 7396) and then operated on.
+// A change of a content: a replacement, or a merge (RFC 7396) followed by operations.
 struct Change {
   std::optional<Value> replace = {};
   std::optional<Value> merge = {};
@@ -146,9 +147,9 @@ Change Replace(Value content);
 Change Merge(Value content);
 Change Patch(std::vector<Operation> operations);
 
-// Options are members that may be left out: `.reason = "sold"`. What they mean in full stands in
-// the protos, at the fields of the same name. Of every write: without `actor` it is the client's,
-// without `request_id` a random one.
+// Options are members that may be left out: `.reason = "sold"`. The protos explain them in full, at
+// the fields of the same name. Every write without `actor` takes the client's, and without
+// `request_id` a random one.
 struct CreateOptions {
   std::string actor = {};
   std::string on_behalf_of = {};
@@ -280,8 +281,8 @@ using ModifyFunction = std::function<absl::StatusOr<std::optional<Value>>(std::o
 
 // The documents of one collection, which need not exist: the first write makes it. A handle, cheap
 // to copy, thread-safe. Calls are made again by the rules of clients/README.md, "Repetition".
-// …Async calls go on by themselves; those still under way when the last handle of a client goes are
-// answered with CANCELLED.
+// …Async calls run in the background; those still under way when the last handle of a client is
+// destroyed end with CANCELLED.
 class Collection {
  public:
   Collection(std::shared_ptr<Core> core, std::string name);
@@ -300,7 +301,7 @@ class Collection {
   std::future<absl::StatusOr<std::optional<Document>>> GetAsync(
       const std::string& id, const GetOptions& options = {}) const;
 
-  // At most 1000 ids, none twice; asks again for what did not fit into one answer.
+  // At most 1000 ids, none twice; requests documents again that did not fit into one answer.
   absl::StatusOr<BatchGetAnswer> BatchGet(std::vector<std::string> ids,
                                           const BatchGetOptions& options = {}) const;
 
@@ -310,9 +311,9 @@ class Collection {
   std::future<absl::StatusOr<Written>> UpdateAsync(const std::string& id, const Change& change,
                                                    const UpdateOptions& options = {}) const;
 
-  // Reads, calls `function`, and writes what it answers if nobody else was faster; else all of it
-  // anew, so that `function` may be called several times. With nothing written: `changed` is false,
-  // and `document` what was read.
+  // Reads, calls `function`, and writes its answer. If another writer was faster, it begins again,
+  // so that `function` may be called several times. If nothing was written, `changed` is false and
+  // `document` is the one that was read.
   absl::StatusOr<Written> Modify(const std::string& id, const ModifyFunction& function,
                                  const ModifyOptions& options = {}) const;
   // In a thread of its own, which the future's destructor waits for.
@@ -333,7 +334,7 @@ class Collection {
   // From `from_version` to `to_version`; 0: the current one.
   Range<FieldChange> Diff(const std::string& id, int64_t from_version, int64_t to_version = 0,
                           const DiffOptions& options = {}) const;
-  // Of this collection, whatever options.collection says.
+  // Of this collection; options.collection is ignored.
   Range<AuditEntry> Audit(AuditOptions options) const;
   Range<AuditEntry> Audit() const;
   Range<Document> List(const ListOptions& options = {}) const;

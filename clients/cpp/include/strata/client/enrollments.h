@@ -1,4 +1,4 @@
-// Enrollments: sets inside documents that end right although messages arrive in any order.
+// Enrollments: sets inside documents. They end right although messages arrive in any order.
 #pragma once
 
 #include <cstdint>
@@ -83,7 +83,7 @@ struct EnrollmentMessage {
   ChangeInfo change = {};
 };
 
-// What became of one message.
+// The result of one message.
 struct ApplyResult {
   EnrollmentResult result = EnrollmentResult::kUnspecified;
   bool enrolled = false;
@@ -91,16 +91,15 @@ struct ApplyResult {
   absl::Status status = {};  // not OK: the message was refused
 };
 
-// A stream of messages, answered in their order. At most 1,000 messages are on their way, and what
-// was not answered when a connection broke is sent again. One thread may send while another one
-// takes results; a thread that does both sends all it has and takes results when it likes, as
-// those that are not taken are kept.
+// A stream of messages, answered in their order. At most 1,000 messages are on their way. After a
+// broken connection, unanswered messages are sent again. One thread may send while another one
+// takes results. One thread may also do both, in any order: results are kept until they are taken.
 class ApplyStream {
  public:
   explicit ApplyStream(std::shared_ptr<Core> core);
   ApplyStream(ApplyStream&&) noexcept;
   ApplyStream& operator=(ApplyStream&&) noexcept;
-  // Gives up what is under way.
+  // Gives up messages under way.
   ~ApplyStream();
 
   // Waits while 1,000 messages are not answered. Not OK: the stream has failed.
@@ -136,7 +135,7 @@ struct Purged {
   int64_t through_sequence_number = 0;
 };
 
-// Thread-safe. All of these may be repeated at will, and are.
+// Thread-safe. All of these may be repeated at will, and the client repeats them.
 class Enrollments {
  public:
   explicit Enrollments(std::shared_ptr<Core> core) : core_(std::move(core)) {}

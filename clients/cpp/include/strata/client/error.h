@@ -1,5 +1,5 @@
-// Why a call failed. Every absl::Status of this library that a server made, or that stands for no
-// answer of a server, can be asked for it.
+// Why a call failed. ErrorOf reads it from every absl::Status of this library that a server made,
+// or that stands for a missing answer.
 #pragma once
 
 #include <map>
@@ -13,21 +13,21 @@
 namespace strata::client {
 
 struct Error {
-  // kNone: no Strata server said why, or a reason that this library is too old to know: see
+  // kNone: no Strata server gave a reason, or this library is too old to know it: see
   // `reason_name`.
   Reason reason = Reason::kNone;
-  // "VERSION_CONFLICT". Empty: no Strata server said why.
+  // "VERSION_CONFLICT". Empty: no Strata server gave a reason.
   std::string reason_name = {};
   absl::StatusCode code = absl::StatusCode::kUnknown;
   std::string message = {};
   // The facts that error_reason.proto lists for the reason.
   std::map<std::string, std::string> metadata = {};
-  // Not before so long does another try make sense. Unset: the server does not invite one.
+  // The time after which another try makes sense. Unset: the server does not invite one.
   std::optional<absl::Duration> retry_delay = {};
-  // The call was a write, and it is not known whether it was done. Made again with the same
-  // request id it takes effect once.
+  // The call was a write with an unknown outcome. Repeated with the same request id, it takes
+  // effect once.
   bool outcome_unknown = false;
-  // That the call was made with. Empty: it had none.
+  // The request id of the call. Empty: it had none.
   std::string request_id = {};
 
   // "VERSION_CONFLICT: version is 4, not 3 (actual=4 expected=3)".

@@ -16,7 +16,7 @@ namespace strata::client {
 
 enum class EventType { kUnspecified = 0, kVersion = 1, kCollectionDeleted = 2 };
 
-// Something that happened.
+// One event of the feed.
 struct Event {
   int64_t position = 0;
   int32_t index = 0;
@@ -30,7 +30,7 @@ struct Event {
   EventType type = EventType::kUnspecified;
 };
 
-// How far a copy of the documents has come.
+// The progress of a copy of the documents.
 struct Snapshot {
   int64_t at_position = 0;
   std::string after_collection = {};
@@ -53,7 +53,7 @@ struct WatchOptions {
   std::optional<Snapshot> snapshot = {};
 };
 
-// What a watch gives: an event, or a document of the copy that `snapshot` asked for.
+// An item of a watch: an event, or a document of the copy that `snapshot` requested.
 struct WatchItem {
   std::optional<Event> event = {};
   std::optional<Document> document = {};
@@ -68,13 +68,13 @@ class Watch {
   Watch& operator=(Watch&&) noexcept;
   ~Watch();
 
-  // Waits for it. Nothing: Cancel was called, or status() says why there are no more.
+  // Waits for the next item. Nothing: Cancel was called, or status() says why there are no more.
   std::optional<WatchItem> Next();
   absl::Status status() const;
-  // Of what Next has given, all commits up to this one are complete: begin another Watch behind it.
-  // Unset: nothing is known yet.
+  // Next has given all items of commits up to this one: begin another Watch after it. Unset:
+  // nothing is known yet.
   std::optional<int64_t> resume_position() const;
-  // Of a copy: how far it has come.
+  // Of a copy: its progress.
   std::optional<Snapshot> snapshot() const;
   void Cancel();
 
@@ -200,16 +200,17 @@ struct Delivery {
   Event event = {};
   int32_t attempt = 0;
   bool replay = false;
-  // For the write that is the effect (CreateOptions::lease and its kin): it then takes place once,
-  // and acknowledges the event.
+  // For the write that is the effect (CreateOptions::lease and the like): with it the write takes
+  // place once, and acknowledges the event.
   LeaseToken lease = {};
   int32_t partition = 0;
   int64_t stream = 0;  // which of the consumer's streams brought it
   int64_t term = 0;    // after how many failures of its partition
 };
 
-// Takes a subscription's events, over broken connections too. What was not acknowledged comes
-// again, so events come at least once. Thread-safe: several threads may work on what one takes.
+// Takes a subscription's events, over broken connections too. Unacknowledged events come again, so
+// each comes at least once. Thread-safe: several threads may work on the events that one thread
+// takes.
 class Consumer {
  public:
   Consumer(std::shared_ptr<Core> core, const std::string& subscription, const std::string& consumer,
@@ -222,14 +223,14 @@ class Consumer {
   // The next event, waited for; of each partition in the order of the feed. Nothing: it was closed,
   // has failed (status()), or `patience` is over.
   std::optional<Delivery> Next(absl::Duration patience = absl::InfiniteDuration());
-  // All of the delivery's partition up to it is done; of a replay, it alone. Of what counts no
-  // more, Ack and Nack say nothing: the partition is somebody else's, or an event before it has
-  // failed. It comes again.
+  // Acknowledges all events of its partition up to this one; of a replay, this event alone. Ack and
+  // Nack ignore a delivery that no longer counts, because another consumer has the partition or an
+  // event before it failed. It comes again.
   void Ack(const Delivery& delivery);
-  // It failed and comes again later, as does what was delivered behind it; with `park`, never until
-  // somebody replays it. All before it must have been acknowledged.
+  // The event failed. It comes again later, with the deliveries after it; with `park`, only after a
+  // replay. All events before it must have been acknowledged.
   void Nack(const Delivery& delivery, const std::string& reason, bool park = false);
-  // Gives the partitions back, after what was acknowledged is stored.
+  // Gives the partitions back, after all acknowledgements are stored.
   void Close();
   absl::Status status() const;
 
@@ -248,12 +249,12 @@ class Subscriptions {
   absl::StatusOr<SubscriptionState> Get(const std::string& name) const;
   Range<Subscription> List(const ListSubscriptionsOptions& options = {}) const;
   absl::Status Delete(const std::string& name) const;
-  // `consumer`: who consumes, for people.
+  // `consumer`: its name, shown to operators.
   Consumer Consume(const std::string& name, const std::string& consumer,
                    const ConsumeOptions& options = {}) const;
   Range<ParkedDocument> Parked(const std::string& name,
                                const ListParkedOptions& options = {}) const;
-  // Answer how many documents it concerns.
+  // Answer the number of documents.
   absl::StatusOr<int32_t> ReplayParked(const std::string& name,
                                        const ParkedOptions& options = {}) const;
   absl::StatusOr<int32_t> DiscardParked(const std::string& name,

@@ -1,4 +1,4 @@
-// Leases: who may act for a name at present.
+// Leases: the exclusive, expiring right to act for a name.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ class Leases {
  public:
   explicit Leases(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 
-  // ABORTED / LEASE_HELD if another has it, after options.wait. An answer that is lost is not asked
-  // for again: a second token would fence off the first.
+  // ABORTED / LEASE_HELD if another holder has it, after options.wait. The call is not repeated
+  // when its answer is lost: a second token would fence off the first.
   absl::StatusOr<Lease> Acquire(const std::string& name, const std::string& holder,
                                 const AcquireOptions& options = {}) const;
   absl::StatusOr<Lease> Renew(const std::string& name, int64_t token,

@@ -108,14 +108,14 @@ struct Queue {
   std::optional<QueueCounts> counts = {};          // only from Get
 };
 
-// What became of one message of a push.
+// The result for one message of a push.
 struct PushResult {
   std::string message_id = {};
   bool replayed = false;
   absl::Status status = {};  // not OK: why it was not pushed (on engines without atomic batches)
 };
 
-// What became of one token's message.
+// The result for one token.
 struct TokenResult {
   bool replayed = false;
   absl::Status status = {};  // not OK: it was not done
@@ -150,7 +150,7 @@ struct MoveOptions {
 };
 
 struct ReceiveOptions {
-  int32_t credits = 100;  // so many messages at most are out
+  int32_t credits = 100;  // maximum number of messages out
   std::optional<absl::Duration> timeout = {};
 };
 
@@ -187,7 +187,7 @@ struct Swept {
 };
 
 // Takes a queue's messages as they come, over broken connections too. Thread-safe: several threads
-// may work on what one takes.
+// may work on the messages that one thread takes.
 class Receiver {
  public:
   Receiver(std::shared_ptr<Core> core, const std::string& queue, const ReceiveOptions& options);
@@ -199,16 +199,16 @@ class Receiver {
   // The next message, waited for. Nothing: it was closed, has failed (status()), or `patience` is
   // over.
   std::optional<QueueMessage> Next(absl::Duration patience = absl::InfiniteDuration());
-  // Finished for good. What the future says may be dropped: without an answer the message comes
-  // again. Asked for again over a new connection and, within retry_for, when it was refused for a
-  // reason that is repeated; "there is no such message" then counts as OK. Of one message, one
-  // thing is asked after the other.
+  // Finishes the message. The future may be dropped: without an answer the message comes again. The
+  // request is repeated over a new connection and, within retry_for, after a refusal for a
+  // repeatable reason; "there is no such message" then counts as OK. Requests about one message are
+  // sent one after the other.
   std::future<absl::StatusOr<TokenResult>> Acknowledge(const QueueMessage& message);
   std::future<absl::StatusOr<TokenResult>> Rollback(const QueueMessage& message,
                                                     const RollbackOptions& options = {});
   std::future<absl::StatusOr<TokenResult>> Extend(const QueueMessage& message,
                                                   const ExtendOptions& options = {});
-  // What is still out is handed out to others at once, without a try being counted.
+  // Messages that are still out go to other consumers at once, and the attempt is not counted.
   void Close();
   absl::Status status() const;
 
@@ -251,8 +251,8 @@ class Schedules {
   std::shared_ptr<Core> core_;
 };
 
-// Thread-safe. Pop, Reserve, Move, Replay and Purge are not asked for again when their answer is
-// lost, as they could then be done twice: the error says outcome_unknown.
+// Thread-safe. Pop, Reserve, Move, Replay and Purge are not repeated when their answer is lost, as
+// they could then take effect twice: the error says outcome_unknown.
 class Queues {
  public:
   explicit Queues(std::shared_ptr<Core> core) : core_(std::move(core)) {}
@@ -260,8 +260,8 @@ class Queues {
   absl::StatusOr<Queue> Create(const std::string& name, const QueueSettings& settings = {}) const;
   absl::StatusOr<Queue> Get(const std::string& name) const;
   Range<Queue> List(const ListQueuesOptions& options = {}) const;
-  // The members of `settings` that `members` names ("paused", "max_tries") become what they are
-  // there; an unset one goes back to the server's default.
+  // Sets the members of `settings` that `members` names ("paused", "max_tries"); an unset one
+  // returns to the server's default.
   absl::StatusOr<Queue> Update(const std::string& name, const QueueSettings& settings,
                                const std::vector<std::string>& members) const;
   absl::Status Delete(const std::string& name, const DeleteQueueOptions& options = {}) const;

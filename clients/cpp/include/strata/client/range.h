@@ -13,13 +13,14 @@
 
 namespace strata::client {
 
-// What a listing gives, one after the other:
+// The items of a listing, one after the other:
 //
 //   auto versions = books.History("moby");
 //   while (auto version = versions.Next()) Use(*version);
 //   if (!versions.status().ok()) …
 //
-// A page is asked for when the one before is used up, and again as calls are. Not thread-safe.
+// Requests a page when the one before is used up, and repeats the request as other calls. Not
+// thread-safe.
 template <typename T>
 class Range {
  public:
@@ -31,7 +32,7 @@ class Range {
 
   explicit Range(Fetch fetch) : fetch_(std::move(fetch)) {}
 
-  // Nothing: there are no more, or status() says why they could not be had.
+  // Nothing: there are no more, or status() says why they could not be read.
   std::optional<T> Next() {
     while (at_ == page_.items.size()) {
       if (complete_) return std::nullopt;
@@ -54,7 +55,7 @@ class Range {
   absl::Status status_;
 };
 
-// Everything that is left of a listing.
+// All remaining items of a listing.
 template <typename T>
 absl::StatusOr<std::vector<T>> All(Range<T> range) {
   std::vector<T> items;

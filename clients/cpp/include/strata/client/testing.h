@@ -10,16 +10,16 @@
 namespace strata::client::testing {
 
 struct ServerOptions {
-  // The program. Empty: what the environment's STRATAD names, else `stratad` on PATH.
+  // The program. Empty: the one that the environment's STRATAD names, else `stratad` on PATH.
   std::string program = {};
-  // What it is told besides `--engine memory --listen 127.0.0.1:0`.
+  // Its flags, in addition to `--engine memory --listen 127.0.0.1:0`.
   std::vector<std::string> arguments = {};
 };
 
 class Server {
  public:
-  // Returns when it serves. UNAVAILABLE, with what it said, if it does not within a minute;
-  // NOT_FOUND if there is no such program.
+  // Returns when it serves. UNAVAILABLE, with its output, if it does not within a minute; NOT_FOUND
+  // if there is no such program.
   static absl::StatusOr<Server> Start(const ServerOptions& options = {});
 
   Server(Server&&) noexcept;

@@ -42,7 +42,7 @@ struct CommitOptions {
   std::optional<LeaseToken> lease = {};
 };
 
-// What became of one write.
+// The result of one write.
 struct CommitResult {
   Document document = {};
   bool changed = false;
@@ -66,8 +66,8 @@ struct Committed {
 //                        .Update("accounts", "b", Patch({Increment("/balance", 5)}))
 //                        .Commit({.reason = "rent"});
 //
-// Options of a part that belong to the whole (request_id, validate_only, …) are left aside. What
-// cannot be sent is told by Commit. Not thread-safe.
+// A write's options that belong to the transaction (request_id, validate_only, …) are ignored.
+// Commit reports writes that cannot be sent. Not thread-safe.
 class Transaction {
  public:
   explicit Transaction(std::shared_ptr<Core> core);
@@ -87,13 +87,13 @@ class Transaction {
                       int64_t sequence_number, const EnrollOptions& options = {});
   Transaction& Unenroll(const std::string& student_id, const std::string& class_name,
                         int64_t sequence_number, const EnrollOptions& options = {});
-  // The document must still be at this version when all takes effect; 0: never written.
+  // The document must still be at this version when the transaction takes effect; 0: never written.
   Transaction& Check(const std::string& collection, const std::string& id, int64_t version);
   // The message is finished in the same commit.
   Transaction& Acknowledge(const std::string& token);
   Transaction& Push(const std::string& queue, const PushedMessage& message);
 
-  // Does all of it or none. May be called again after an error; with the same request id it then
+  // Commits all of it or none. May be called again after an error; with the same request id it then
   // takes effect once.
   absl::StatusOr<Committed> Commit(const CommitOptions& options = {});
 
@@ -128,7 +128,7 @@ struct Participant {
   int64_t version = 0;
 };
 
-// A transaction and where it stands.
+// A transaction and its status.
 struct TransactionInfo {
   std::string id = {};
   TransactionStatus status = TransactionStatus::kUnspecified;

@@ -37,7 +37,7 @@ absl::StatusOr<T> FromContent(const Value& content) {
 }
 }  // namespace internal
 
-// As Collection, which it stands on.
+// A Collection whose contents are Ts.
 template <typename T>
 class TypedCollection {
  public:
@@ -53,7 +53,7 @@ class TypedCollection {
     return collection_.Create(id, ToValue(content), options);
   }
 
-  // What FromValue refuses is the error.
+  // A refusal of FromValue is the error.
   absl::StatusOr<std::optional<Typed<T>>> Get(const std::string& id,
                                               const GetOptions& options = {}) const {
     absl::StatusOr<std::optional<Document>> document = collection_.Get(id, options);
@@ -69,7 +69,7 @@ class TypedCollection {
     return collection_.Update(id, client::Replace(ToValue(content)), options);
   }
 
-  // Members that T does not know are lost: what `function` answers is the whole new content.
+  // Members that T does not know are lost: the answer of `function` is the whole new content.
   absl::StatusOr<Written> Modify(const std::string& id, const Function& function,
                                  const ModifyOptions& options = {}) const {
     const auto on_values =

@@ -1,5 +1,5 @@
-// Values of documents: what BSON can say, as C++ values. A Value that was read and is written again
-// has the same bytes.
+// Values of documents: BSON's types as C++ values. A Value that was read and is written again has
+// the same bytes.
 #pragma once
 
 #include <array>
@@ -197,9 +197,9 @@ class Value {
 
   // A member of an object; the null value where there is none, or where this is no object.
   const Value& operator[](std::string_view name) const;
-  // A member of an object, made if there is none. What is no object becomes one.
+  // A member of an object, made if there is none. Any other value becomes an object.
   Value& operator[](std::string_view name);
-  // What a JSON Pointer such as "/authors/0" names; null pointer where there is nothing.
+  // The value that a JSON Pointer such as "/authors/0" names; null pointer if there is none.
   const Value* At(std::string_view pointer) const;
 
   // The same type and bits, members in the same order.
@@ -219,13 +219,13 @@ struct Member {
 };
 
 // Writes an object as one BSON document. INVALID_ARGUMENT / INVALID_CONTENT, with metadata "path"
-// (a JSON Pointer) and "problem", for what the server would refuse: NaN and infinity, strings and
-// names that are not UTF-8, names with a zero byte, more than 24 levels, more than 2 MiB, and a
-// value that is no object.
+// (a JSON Pointer) and "problem", for values that the server would refuse: NaN and infinity,
+// strings and names that are not UTF-8, names with a zero byte, more than 24 levels, more than 2
+// MiB, and a value that is no object.
 absl::StatusOr<std::string> ToBson(const Value& object);
 
-// Reads one BSON document. INVALID_ARGUMENT if it is damaged, holds a type that Value has not, or
-// more than 100 levels.
+// Reads one BSON document. INVALID_ARGUMENT if it is damaged, holds a type that Value does not
+// have, or more than 100 levels.
 absl::StatusOr<Value> FromBson(std::string_view bson);
 
 }  // namespace strata::client
