@@ -24,7 +24,7 @@ struct PathValue {
 // INVALID_ARGUMENT without "=" or where the path neither is empty nor begins with "/".
 absl::StatusOr<PathValue> SplitPathValue(const std::string& text);
 
-// "/version=7" as the number that has to grow. INVALID_ARGUMENT without "=" or an int64 behind it.
+// "/version=7" as the number that has to grow. INVALID_ARGUMENT without "=" or an int64 after it.
 absl::StatusOr<v1::Newer> NewerProto(const std::string& text);
 
 // VALUE as a BSON document with the one member "v": JSON, or a string if it is not JSON.

@@ -14,7 +14,7 @@ struct Place {
   const CLI::App* command = nullptr;    // the innermost that is named
   const CLI::Option* option = nullptr;  // takes the next word as its value; null: none does
   size_t positionals = 0;               // words that the command has taken as its arguments
-  bool only_positionals = false;        // behind --
+  bool only_positionals = false;        // after --
   // The word where a command of another name had to stand; empty: none. `command` is the one above.
   std::string unknown_command;
   std::string unknown_option;  // the first one; empty: none

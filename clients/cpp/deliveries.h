@@ -40,9 +40,9 @@ class Deliveries {
   // was then, and nothing before it has failed since, which concerns no replay. If not, whatever
   // has become of it concerns nobody: an Ack of it would end the stream.
   bool Holds(int32_t partition, int64_t token, int64_t term, bool replay) const;
-  // The event failed, and comes again. What has been delivered behind it counts for nothing, also
-  // what is still to arrive: that all comes again behind the event or, if it was parked, behind the
-  // word that it is done with. Replays stand by themselves. REQUIRES: it is no replay.
+  // The event failed, and comes again. Later deliveries become void, also those still to arrive:
+  // they come again after the event or, if it was parked, after its acknowledgement. Replays are
+  // independent. REQUIRES: it is no replay.
   void Fail(int32_t partition, Place place);
 
  private:

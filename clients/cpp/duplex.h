@@ -1,4 +1,4 @@
-// Streams in both directions that are gone on with when their connection breaks.
+// Bidirectional streams that reconnect and resume.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -18,8 +18,8 @@
 namespace strata::client {
 
 // Reads in one thread and writes in another, so that neither the server nor the caller waits for
-// the other's words. What is said and heard, the class derived from it decides; its functions below
-// are called with the mutex held. It calls Start when it is made and Stop before it is gone.
+// the other's messages. A derived class makes and handles the messages; its functions below are
+// called with the mutex held. It calls Start in its constructor and Stop before its destruction.
 template <typename Request, typename Response>
 class Duplex {
  public:
@@ -34,20 +34,20 @@ class Duplex {
  protected:
   // Not with the mutex held.
   virtual std::unique_ptr<Stream> Open(grpc::ClientContext* context) = 0;
-  // A stream begins; what was said on the one before was perhaps not heard.
+  // A stream begins; the server may not have got the messages of the one before.
   virtual void Opened() = 0;
   virtual void Received(Response& response) = 0;
-  // Whether there is something to say now, and what.
+  // The message to send now, if there is one.
   virtual bool HasWrite() = 0;
   virtual Request TakeWrite() = 0;
-  // When there is something to say by itself. Unset: whenever that changes, changed_ is told.
+  // When a message falls due by time alone. Unset: changed_ is notified of each change.
   virtual std::optional<Attempts::Clock::time_point> NextWrite() { return std::nullopt; }
-  // Whether the stream is to be half-closed once all is said.
+  // Whether the stream is to be half-closed once all messages are sent.
   virtual bool WantsEnd() = 0;
-  // The stream is over, without an error if `ok`. Whether that was all; else there is another.
-  // Asked while waiting for that, too.
+  // The stream has ended, without an error if `ok`. True: no other follows. Also asked while the
+  // next one is awaited.
   virtual bool Ends(bool ok) = 0;
-  // Why a stream that ended without an error was not all.
+  // Why another stream must follow one that ended without an error.
   virtual Refusal EndedEarly() {
     Refusal refusal;
     refusal.code = grpc::StatusCode::UNAVAILABLE;
@@ -62,7 +62,7 @@ class Duplex {
     writer_ = std::thread([this] { RunWriter(); });
   }
 
-  // Ends what is under way, and waits until it has ended.
+  // Ends the stream under way, and waits until it has ended.
   void Stop() {
     {
       const std::lock_guard lock(mutex_);
@@ -79,7 +79,7 @@ class Duplex {
 
   const std::shared_ptr<Core> core_;
   std::mutex mutex_;  // guards all that follows
-  // Told of everything that happens.
+  // Notified of every event.
   std::condition_variable changed_;
   bool over_ = false;
   absl::Status status_;
@@ -160,7 +160,7 @@ class Duplex {
       const bool ok = has_write ? stream->Write(request) : stream->WritesDone();
       lock.lock();
       writing_ = false;
-      // What broke it, the reader learns.
+      // The reader learns why it broke.
       write_failed_ = write_failed_ || !ok;
       half_closed_ = half_closed_ || !has_write;
       changed_.notify_all();

@@ -10,10 +10,10 @@ namespace strata {
 
 // A wall clock that no jump makes late: a time of the wall that was less than 24 h ago by the
 // steady clock is less than 24 h ago by this one too, and never longer ago than by the wall clock
-// itself. So what is to be remembered for up to a day is forgotten only once both clocks say that
-// the day is over. A step back makes nothing older. After a step forward Now() is behind the wall
-// clock by as much; between 24 h and 48 h later it has caught up, so that what is remembered does
-// not grow for ever after a clock was set right.
+// itself. So data to be kept for a day is forgotten only once both clocks say that the day is over.
+// A step back makes nothing older. After a step forward Now() lags the wall clock by as much;
+// between 24 h and 48 h later it has caught up, so that the kept data does not grow for ever after
+// a clock was set right.
 //
 // It knows the steady clock from its construction on: across a restart there is only the wall
 // clock. Call Now() when the time is taken that will be asked for, too: it must have seen a step

@@ -16,9 +16,9 @@ namespace strata {
 // Never change; copies share them, so who reads a record that an engine holds in memory copies
 // nothing. Thread-safe, as a shared_ptr is.
 //
-// They lie right behind the count of who shares them. A shared_ptr of a string takes more memory,
-// in two places, of which the second is waited for after the first where no cache of the processor
-// has them.
+// They lie right after the count of their owners. A shared_ptr of a string takes more memory, in
+// two places, of which the second is waited for after the first where no cache of the processor has
+// them.
 class Bytes {
  public:
   Bytes() = default;  // none, which is not the same as no bytes: there are none to share
@@ -59,7 +59,7 @@ class Bytes {
   struct Block {
     std::atomic<uint32_t> owners = 1;
     bool taken = false;
-    std::string_view bytes;  // right behind this, unless they were taken
+    std::string_view bytes;  // right after this, unless they were taken
   };
   struct Taken : Block {
     explicit Taken(std::string&& from) : text(std::move(from)) {

@@ -1,4 +1,4 @@
-// Who is inside something that ends.
+// A gate that lets callers in until shutdown, then waits for them.
 #pragma once
 
 #include <atomic>
@@ -7,12 +7,12 @@
 
 namespace strata {
 
-// Lets visitors in until it is closed. What somebody else calls back at any time (a store that ends
-// its last commits, say) enters first, and leaves alone what may be gone where it is not let in.
-// Thread-safe.
+// Lets visitors in until it is closed. A callback that may come at any time (from a store that ends
+// its last commits, say) enters first; if it is not let in, it touches nothing that may be
+// destroyed. Thread-safe.
 class Doors {
  public:
-  // Whoever is inside may enter again, and is not let in again once the doors are being closed.
+  // A visitor may enter again; once the doors are closing, it is not let in again.
   class Visit {
    public:
     explicit Visit(Doors& doors) : doors_(doors), let_in_(doors.Enter()) {}
@@ -29,7 +29,8 @@ class Doors {
     const bool let_in_;
   };
 
-  // Lets nobody in from now on, and returns when the last visitor has left. Not by a visitor.
+  // Lets no visitor in from now on, and returns when the last one has left. A visitor must not call
+  // it.
   void Close() {
     closed_.store(true, std::memory_order_relaxed);
     std::unique_lock lock(mutex_);
@@ -37,7 +38,7 @@ class Doors {
     left_.wait(lock, [this] { return inside_ == 0; });
   }
 
-  // For visitors who would stay for long.
+  // For visitors that would stay for long.
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
 
  private:
@@ -47,7 +48,7 @@ class Doors {
     ++inside_;
     return true;
   }
-  // Tells of it under the lock: whoever waits may let the doors go at once.
+  // Notifies under the lock: the waiting thread may destroy the doors at once.
   void Leave() {
     const std::lock_guard lock(mutex_);
     if (--inside_ == 0) left_.notify_all();

@@ -1,4 +1,4 @@
-// How work that takes long learns that nobody waits for it any more.
+// How long work learns that its caller cancelled.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ using StopCheck = std::function<bool()>;
 
 inline bool Stopped(const StopCheck& stopped) { return stopped && stopped(); }
 
-// CANCELLED: what work ends with that was stopped. Whoever made it stop is not there to hear it.
+// CANCELLED: the status of stopped work. The caller that stopped it does not read it.
 inline absl::Status StoppedError() {
   return Error(ErrorReason::kCancelled, "the caller cancelled");
 }

@@ -1,6 +1,5 @@
-// The rule by which messages with sequence numbers, in any order and several times each, leave the
-// same enrollments behind: a pure function from a student's content and a message to the next
-// content.
+// The rule by which messages with sequence numbers, in any order and several times each, lead to
+// the same enrollments: a pure function from a student's content and a message to the next content.
 //
 // Kept for each class is the highest number seen and the operation that came with it; a student is
 // enrolled iff that was enroll. Of two messages about one class the higher number counts, and at

@@ -23,19 +23,19 @@ namespace strata::feed {
 // Where a watch begins.
 struct FromNow {};
 struct FromPosition {
-  store::CommitPosition after = 0;  // behind this commit; 0: at the beginning
+  store::CommitPosition after = 0;  // after this commit; 0: at the beginning
 };
 struct FromTime {
   UnixMicros time = 0;  // with the first commit of this time or later
 };
-// With a copy of the documents as of a commit, behind the document `after`; then behind that
+// With a copy of the documents as of a commit, from after the document `after`; then after that
 // commit.
 struct FromCopy {
   store::CommitPosition at = 0;  // 0: as of now
   versioning::CopyPlace after;
   bool complete = false;  // nothing of the copy is left to do
 };
-// Behind an event of a commit, or the whole commit.
+// After an event of a commit, or the whole commit.
 struct FromPlace {
   lease::Place behind;
 };

@@ -1,5 +1,5 @@
-// The feed: every change in the order of commits, from any place on and for as long as one listens.
-// It is the ledger, read; nothing is stored besides.
+// The feed: every change in the order of commits, from any position, for as long as the client
+// reads. It reads the ledger and stores nothing of its own.
 #pragma once
 
 #include <atomic>
@@ -28,12 +28,12 @@ inline constexpr int64_t kWatchersMax = 10'000;
 
 struct FeedOptions {
   int64_t watchers_max = kWatchersMax;
-  // So many watchers at most have their turn at once.
+  // Maximum watchers served concurrently.
   int turns_max = 2;
   RingLimits ring;
-  // How long entries of the ledger are kept, for those who ask; nothing: for ever.
+  // How long entries of the ledger are kept, for GetState; nothing: for ever.
   std::optional<std::chrono::seconds> retention;
-  // Who keeps them beyond that, for those who ask; null: nobody. Outlives the feed.
+  // The holders that keep entries longer, for GetState; null: none. Outlives the feed.
   const versioning::FloorHolders* floor_holders = nullptr;
 };
 
@@ -45,17 +45,17 @@ struct FeedState {
   int64_t events_sent = 0;
   int64_t catch_up_reads = 0;
   std::optional<std::chrono::seconds> retention;
-  std::optional<versioning::FloorHolder> held_by;  // of those who need the ledger, the lowest
+  std::optional<versioning::FloorHolder> held_by;  // the lowest of the ledger's holders
 };
 
-// An open watch; it ends with its last holder.
+// An open watch; it ends with its last owner.
 class Watch {
  public:
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // The watcher has taken all that was sent, or begins to.
+  // The watcher has taken all messages, or begins to.
   void Ready() { reader_->Ready(); }
 
  private:
@@ -68,8 +68,8 @@ class Watch {
   const bool counted_;  // among the watchers
 };
 
-// Thread-safe. Watchers take turns on the executor, which needs a thread more than `turns_max` for
-// the tail, and drops what is left to do before the feed goes.
+// Thread-safe. Watchers take turns on the executor. It needs one thread more than `turns_max` for
+// the tail, and drops its remaining work before the feed is destroyed.
 class Feed {
  public:
   // All outlive it.
@@ -80,12 +80,12 @@ class Feed {
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
 
-  // Opens a watch, which begins with its first Ready; where it begins is checked then, and the sink
-  // is told. UNSUPPORTED_BY_ENGINE without commit positions, OVERLOADED with too many watchers,
+  // Opens a watch, which begins with its first Ready; its start is checked then, and the sink gets
+  // the error. UNSUPPORTED_BY_ENGINE without commit positions, OVERLOADED with too many watchers,
   // INVALID_FIELD for a start_time in the future.
   absl::StatusOr<std::unique_ptr<Watch>> Open(WatchQuery query, std::shared_ptr<Sink> sink);
 
-  // The same for somebody inside the server, who is no watcher to be counted. REQUIRES: commit
+  // The same for a reader inside the server, which is not counted as a watcher. REQUIRES: commit
   // positions; no start_time.
   std::unique_ptr<Watch> Follow(WatchQuery query, std::shared_ptr<Sink> sink);
 
@@ -94,7 +94,7 @@ class Feed {
 
   versioning::Collections& collections() { return workshop_.documents.collections(); }
 
-  // For tests: how often anybody did anything.
+  // Test only: total turns taken.
   int64_t turns() const { return counters_.turns; }
   const Tail& tail() const { return tail_; }
 
@@ -115,10 +115,10 @@ class Feed {
   const Workshop workshop_;
   std::atomic<int64_t> watchers_ = 0;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::deque<std::shared_ptr<Reader>> scheduled_;
   int running_ = 0;       // turns under way, or about to begin
-  size_t beginning_ = 0;  // of these, the latter: each takes one that is scheduled
+  size_t beginning_ = 0;  // the turns about to begin: each takes a scheduled reader
 };
 
 }  // namespace strata::feed

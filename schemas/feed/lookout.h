@@ -49,7 +49,7 @@ class Lookout : public std::enable_shared_from_this<Lookout> {
 
   // Shows it what is seen from now on, for as long as it lives, and looks soon.
   void Show(std::weak_ptr<Onlooker> onlooker);
-  // Looks soon; several who ask for that get one look, which begins behind all of their calls.
+  // Looks soon; several calls share one look, which begins after all of them.
   void LookSoon();
   // Looks after so long, or up to 50 ms later, so that those of many fall together.
   void LookAfter(std::chrono::microseconds delay);

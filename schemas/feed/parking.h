@@ -24,8 +24,8 @@ class Follower {
 
   // Never changes.
   virtual const Selection& selection() const = 0;
-  // It is not parked any more: there may be something for it behind `passed`, and up to there
-  // there is nothing. On the tail's thread, without a lock.
+  // It is no longer parked: after `passed` there may be an event for it, up to there there is none.
+  // On the tail's thread, without a lock.
   virtual void Wake(store::CommitPosition passed) = 0;
 };
 using FollowerPtr = std::shared_ptr<Follower>;
@@ -33,7 +33,7 @@ using FollowerPtr = std::shared_ptr<Follower>;
 // What one waits for besides its entries: to tell how far it has looked.
 struct Bookmark {
   std::chrono::steady_clock::time_point due;  // not before
-  store::CommitPosition told = 0;             // unless nothing lies behind this
+  store::CommitPosition told = 0;             // unless nothing lies after this
 };
 
 struct Woken {

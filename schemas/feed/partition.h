@@ -26,38 +26,38 @@
 
 namespace strata::feed {
 
-// So long who gives a partition to another waits for what has been delivered of it.
+// How long a partition that goes to another consumer waits for its deliveries.
 inline constexpr std::chrono::seconds kLetGoWait{5};
-// Between two writes of acknowledgements: what comes meanwhile goes with the second.
+// The pause between two writes of acknowledgements; those that come meanwhile go with the second.
 inline constexpr std::chrono::milliseconds kAckPause{10};
 
-// What all partitions of a consumer have in common.
+// The common data of a consumer's partitions.
 struct PartitionSetup {
   std::shared_ptr<ConsumerWorkshop> workshop;
   std::shared_ptr<Stream> stream;
   std::shared_ptr<ConsumerCounts> counts;
   StoredSubscription subscription;
-  WatchQuery query;  // but for partition and start
+  WatchQuery query;  // without partition and start
   int32_t window = kWindowDefault;
   std::string member;    // holds the leases
-  std::string consumer;  // for people
-  // It is over, whyever; on the executor.
+  std::string consumer;  // shown to operators
+  // Called on the executor when the partition has ended, for any reason.
   std::function<void(int32_t partition)> ended;
-  // The consumer cannot go on; on the executor.
+  // Called on the executor when the consumer cannot continue.
   std::function<void(const absl::Status&)> failed;
 };
 
-// That the subscription is there, for a commit that acquires one of its leases.
+// Checks that the subscription exists, for a commit that acquires one of its leases.
 versioning::JoinedPlan WhileItExists(const StoredSubscription& subscription);
 
 // Takes the partition's lease, follows its part of the feed from the lease's place, delivers, and
-// writes down what became of it: what is done moves the place, what fails is counted, and what
+// stores the outcome: an acknowledged event moves the place, a failed one is counted, and one that
 // fails too often is parked with its document.
 //
-// Deliveries come from a Reader of the feed, which holds no events: one that is not wanted now is
-// refused, and offered again when the partition says so. What has to begin anew (a failure, what
-// was parked) closes it and opens another one at the place. Thread-safe. Keep it in a shared_ptr:
-// work in flight holds it.
+// Deliveries come from a Reader of the feed, which holds no events: the partition refuses an event
+// for now, and asks for it again later. A new beginning (after a failure, or after parking) closes
+// the Reader and opens another one at the place. Thread-safe. Keep it in a shared_ptr: work in
+// flight holds it.
 class Partition : public std::enable_shared_from_this<Partition> {
  public:
   // `stale`: up to there the consumer had events delivered when it had the partition before.
@@ -116,7 +116,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
     OpenEvent event;
     std::string reason;
     bool park = false;       // at once
-    bool uncertain = false;  // it may have been one behind it: the first time does not park it
+    bool uncertain = false;  // it may have been a later one: the first time does not park it
     bool again = false;      // no attempt more: it has failed often enough, and there was no room
     std::optional<RevokeReason> release;  // in the same commit
     PartitionData next;                   // what it comes to

@@ -94,7 +94,7 @@ class Reader final : public Follower, public std::enable_shared_from_this<Reader
   struct Window {
     size_t events_max = kTurnEventsMax;
     std::vector<Candidate> candidates;
-    Place next;  // behind all
+    Place next;  // after all
     std::vector<CommitPtr> commits;
     std::deque<Entry> entries;  // read from the ledger
   };
@@ -159,10 +159,11 @@ class EventMaker {
   size_t bytes_ = 0;
 };
 
-// POSITION_UNKNOWN behind the last commit; POSITION_TRIMMED before what the ledger still has.
+// POSITION_UNKNOWN after the last commit; POSITION_TRIMMED before the part of the ledger that is
+// kept.
 absl::Status CheckPosition(const store::Store& store, std::string_view field,
                            store::CommitPosition position);
-// In front of the first commit of this time or later; behind the last commit if there is none.
+// Before the first commit of this time or later; after the last commit if there is none.
 // POSITION_TRIMMED, CANCELLED.
 absl::StatusOr<store::CommitPosition> PositionBefore(const store::Store& store, UnixMicros time,
                                                      const StopCheck& stopped);

@@ -17,7 +17,7 @@ struct ReplayStep {
   std::optional<Event> event;  // nothing: none is wanted
   // The version to go on with when the event is taken, or now if there is none.
   int64_t next_version = 0;
-  bool more = false;  // there may be something behind that; else there is nothing up to the place
+  bool more = false;  // there may be more after that; else there is nothing up to the place
 };
 
 // The first wanted version of the document from its from_version on whose event lies at or before

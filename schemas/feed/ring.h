@@ -15,8 +15,8 @@ struct RingLimits {
   size_t bytes_max = size_t{16} << 20;
 };
 
-// Holds what the ledger has behind begin() and up to end(), and lets the oldest commits go for
-// newer ones. One that alone is past a limit is not held. Not thread-safe.
+// Holds the ledger's commits after begin() and up to end(), and drops the oldest for newer ones.
+// One that alone is past a limit is not held. Not thread-safe.
 class Ring {
  public:
   explicit Ring(const RingLimits& limits) : limits_(limits) {}
@@ -24,14 +24,14 @@ class Ring {
   store::CommitPosition begin() const { return begin_; }
   store::CommitPosition end() const { return end_; }
 
-  // Lets everything go; what is committed behind `position` may come next.
+  // Drops everything; commits after `position` may come next.
   void Reset(store::CommitPosition position);
-  // REQUIRES: it lies behind end().
+  // REQUIRES: it lies after end().
   void Append(CommitPtr commit);
   // There is nothing more up to `position`.
   void MoveTo(store::CommitPosition position) { end_ = position; }
 
-  // The commits behind `position`, whole ones, until they have `entries_max` entries together.
+  // The commits after `position`, whole ones, until they have `entries_max` entries together.
   // Nothing if some of them are no longer held.
   std::optional<std::vector<CommitPtr>> Behind(store::CommitPosition position,
                                                size_t entries_max) const;

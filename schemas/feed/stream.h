@@ -15,9 +15,8 @@
 
 namespace strata::feed {
 
-// The sink, with a turn for each who wants to fill a message. What is told while somebody tells
-// something, or fills a message, comes behind that; nobody waits. Thread-safe. Keep it in a
-// shared_ptr.
+// The sink, with a turn for each caller that fills a message. A message given while another one is
+// being given or filled comes after it; no caller waits. Thread-safe. Keep it in a shared_ptr.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   Stream(std::shared_ptr<ConsumerWorkshop> workshop, std::shared_ptr<ConsumerSink> sink)

@@ -81,7 +81,7 @@ absl::StatusOr<StoredParked> DecodeParked(std::string_view key, std::string_view
 
 // What the holder of a partition keeps with its place.
 struct PartitionData {
-  // Behind this one it counts no more: another event is the first one open then.
+  // After this event the failure no longer counts: another event is the first open one then.
   lease::Place failed;  // position 0: none has
   int32_t attempts = 0;
   std::string reason;

@@ -58,7 +58,7 @@ class Tail {
   // All commits up to this have been looked at.
   store::CommitPosition end() const;
 
-  // What the ring has behind a position; `held` is false if that is not all, and whoever asks has
+  // The ring's commits after a position; `held` is false if the ring lacks some, and the caller has
   // to read the ledger up to `end`.
   struct Taken {
     bool held = false;

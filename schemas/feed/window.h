@@ -52,7 +52,7 @@ class Window {
     return open_.size() < events_max && (open_.empty() || bytes_ < kWindowBytesMax);
   }
 
-  // In the order of places, behind all before.
+  // In the order of places, after all before.
   void Deliver(OpenEvent event, size_t bytes);
   // Takes back what was delivered last. REQUIRES: nothing came after it.
   void TakeBack();
@@ -74,16 +74,16 @@ class Window {
   size_t AcknowledgeUpTo(const lease::Place& place);
 
   bool IsOpen(const lease::Place& place) const;
-  // Nothing was delivered that is open, nor anything passed over behind it.
+  // Forgets every open delivery, and the events passed over after them.
   void Void();
-  // Behind which whatever is still to come lies.
+  // All events that are still to come lie after it.
   const lease::Place& end() const { return open_.empty() ? done_ : open_.back().end(); }
 
  private:
   struct Open {
     OpenEvent event;
     size_t bytes = 0;
-    std::optional<lease::Place> passed;  // behind it, up to here, nothing is left to be delivered
+    std::optional<lease::Place> passed;  // after it, up to here, nothing is left to be delivered
 
     const lease::Place& end() const { return passed ? *passed : event.place; }
   };

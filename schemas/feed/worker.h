@@ -44,7 +44,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
     std::function<bool(lease::State& state)> change;
     versioning::JoinedPlan joined;
     lease::HeldWrite::End end = lease::HeldWrite::End::kNone;
-    // LEASE_LOST; what `joined` refuses with, for good; CANCELLED behind a write that ends the
+    // LEASE_LOST; what `joined` refuses with, for good; CANCELLED after a write that ends the
     // lease. Not after Stop.
     std::function<void(absl::StatusOr<lease::HeldState>)> done;
   };

@@ -29,7 +29,7 @@ versioning::JoinedPlan MakeFence(const store::Store& store, std::shared_ptr<Coun
 // LEASE_LOST unless the lease is held under the token.
 absl::Status CheckToken(std::string_view name, const StoredLease& lease, store::Stamp token);
 
-// POSITION_UNKNOWN for a place behind the last commit. UNSUPPORTED_BY_ENGINE without positions.
+// POSITION_UNKNOWN for a place after the last commit. UNSUPPORTED_BY_ENGINE without positions.
 absl::Status CheckPlaceExists(const store::Store& store, std::string_view field,
                               const Place& place);
 

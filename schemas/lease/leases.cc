@@ -284,7 +284,7 @@ void Leases::Impl::Look(const std::string& name) {
   if (timer != 0) LookAt(name, delay, timer);
   for (const Answer& answer : answers) answer.waiting->done(answer.status);
   if (first != nullptr) return Take(first, *std::move(stored));
-  // Not by this thread: whoever calls first is not to look for all who call meanwhile.
+  // Not on this thread: the first caller must not serve all later ones.
   if (again) LookLater(name);
 }
 

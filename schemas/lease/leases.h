@@ -178,10 +178,10 @@ class Leases {
 
   // For a write's `joined`: the write commits only if the lease is held under the token at that
   // very moment, whether it has expired by then or not, and moves its place with the commit.
-  // LEASE_LOST, which no retry can change; ALREADY_ACKNOWLEDGED for a place that the lease has come
-  // to, EVENT_OUT_OF_ORDER if it has not come to `after`, POSITION_UNKNOWN for a place behind the
-  // last commit, UNSUPPORTED_BY_ENGINE for one without commit positions. The plan needs the store,
-  // not this object.
+  // LEASE_LOST, which no retry can change; ALREADY_ACKNOWLEDGED for a place that the lease has
+  // reached, EVENT_OUT_OF_ORDER if it has not reached `after`, POSITION_UNKNOWN for a place after
+  // the last commit, UNSUPPORTED_BY_ENGINE for a place without commit positions. The plan needs the
+  // store, not this object.
   versioning::JoinedPlan Fence(LeaseToken token) const;
 
   // Nobody waits from now on: who does is answered DRAINING. What is free can still be acquired.

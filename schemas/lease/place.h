@@ -9,7 +9,7 @@
 
 namespace strata::lease {
 
-// An event of a commit, or a whole commit, which lies behind every event of it.
+// An event of a commit, or a whole commit, which lies after every event of it.
 struct Place {
   store::CommitPosition position = 0;  // 0: before every commit
   std::optional<int32_t> index;        // in the commit, from 0; none: all of it

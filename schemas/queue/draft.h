@@ -1,5 +1,5 @@
-// What some steps make of messages: each is read once, changed in memory as often as steps say, and
-// written as one batch. Internal to this folder.
+// The messages that some steps change: each is read once, changed in memory by each step, and
+// written in one batch. Internal to this folder.
 //
 // Here, and nowhere else, hints follow from messages: the batch first puts the hints that the new
 // state needs, then replaces the message (the commit point), then deletes those that only the old
@@ -35,7 +35,7 @@ struct IndexChange {
   bool reserved = false;  // of a due hint: its message is RESERVED
 };
 
-// What became of a message's record with a commit.
+// A message's record after a commit.
 struct Written {
   MessageId id;
   std::optional<Message> message;  // none: it was deleted
@@ -68,19 +68,19 @@ class Draft {
   Draft(const store::Reader& reader, bool atomic, int64_t step = 0)
       : reader_(reader), atomic_(atomic), step_(step) {}
 
-  // What was to be forgotten by `now` counts as absent; by the engine's clock it may not be yet,
-  // and then an insertion loses its race. So a second attempt is told `attempt` 1, and so on: every
-  // other one takes such a record as it is stored.
+  // A record that was to be forgotten by `now` counts as absent; by the engine's clock it may not
+  // be yet, and then an insertion loses its race. So a second attempt passes `attempt` 1, and so
+  // on: every other attempt takes such a record as it is stored.
   void Forget(UnixMicros now, int attempt) {
     forgotten_ = attempt % 2 == 0 ? now : 0;
     attempt_ = attempt;
   }
 
-  // About so many messages are going to be looked for.
+  // The approximate number of messages that will be looked for.
   void Reserve(size_t messages) { messages_.reserve(messages); }
 
-  // Saves reading the message: it was stored so, under that stamp. Whoever writes it finds out by
-  // its guard whether it still is; whoever is refused for it has to Verify it.
+  // Saves reading the message: it was stored so, under that stamp. A writer learns from its guard
+  // whether it still is; a step that is refused because of it has to Verify it.
   void Know(const MessageId& id, Message message, store::Stamp stamp);
   // The same of a message that is new: it is not stored. Where the guard has refused it once it is
   // read.
@@ -110,10 +110,10 @@ class Draft {
   absl::StatusOr<std::optional<MessageId>> FindMember(int64_t queue, std::string_view ordering_key,
                                                       int64_t after);
 
-  // The batch commits only while the queue is as it was read. Without atomic batches nothing can
-  // be asked so; then whoever commits has to look for the queues before it answers.
+  // The batch commits only while the queue is as it was read. Without atomic batches there is no
+  // such guard; then the committer has to look for the queues before it answers.
   void Require(const QueueRecord& queue);
-  // Deletes a hint that can no more come true, if it is still there as it is now; whether it is.
+  // Deletes a hint whose message will never arrive, if it is still unchanged; whether it was.
   absl::StatusOr<bool> DropHint(std::string key);
   // A record that is replaced with the rest. False, and it is not: it is joined already.
   bool Join(store::Keyspace keyspace, std::string key, std::string value, store::Stamp stamp);
@@ -128,16 +128,16 @@ class Draft {
   bool changes() const;
 
   struct Planned {
-    // To be committed first, if there is anything in it. Then, unless the queues that are entered
-    // are there no more, comes the batch. With atomic batches it is empty.
+    // To be committed first, if it is not empty; the batch follows, unless a target queue was
+    // deleted. With atomic batches it is empty.
     store::WriteBatch announcement;
     std::vector<std::pair<std::string, int64_t>> entered;  // names and incarnations
     store::WriteBatch batch;
     std::vector<IndexChange> index;  // what becomes of queue_index with it
     std::vector<Written> written;
     std::vector<std::pair<std::string, int64_t>> queues;  // required: names and incarnations
-    // Records of payloads that nobody needs if nothing comes of the batch. With atomic batches
-    // there are none then.
+    // Records of payloads that become garbage if the batch fails. With atomic batches there are
+    // none then.
     std::vector<std::string> payloads;
   };
   // REQUIRES: called once, last.

@@ -39,7 +39,7 @@ inline constexpr UnixMicros kPushRememberedFor = UnixMicros{24} * 3600 * 1'000'0
 enum class Stage : uint8_t {
   kOpen = 1,      // to be handed out from `time` on
   kReserved = 2,  // handed out; from `time` on as kOpen
-  kWaiting = 3,   // behind another message of its ordering key; not before `time` either
+  kWaiting = 3,   // after another message of its ordering key; not before `time` either
   kDead = 4,      // since `time`
   kFinished = 5,  // since `time`; gone from `forget` on
   kStub = 6,      // finished since `time`, and kept for its request id alone

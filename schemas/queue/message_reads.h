@@ -49,7 +49,7 @@ absl::StatusOr<Watermark> ReadWatermark(const store::Reader& reader, const Queue
                                         UntrueHints& untrue);
 
 // Whether the queue holds a message that is neither finished nor purged, or one may be under way to
-// it. False with `untrue`: there may be more behind those.
+// it. False with `untrue`: there may be more after those.
 absl::StatusOr<bool> HoldsMessages(const store::Reader& reader, const QueueRecord& queue,
                                    UnixMicros now, UntrueHints& untrue);
 

@@ -1,4 +1,4 @@
-// What calls ask of a queue, as operations of its dispatcher. Internal to this folder.
+// The requests of calls to a queue, as operations of its dispatcher. Internal to this folder.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace strata::queue {
 
-// A message to be pushed, as far as it is known before its queue's clock is read.
+// A message to be pushed, before its queue's clock is read.
 struct PreparedPush {
   NewMessage message;  // without due and expire_time
   std::optional<std::chrono::microseconds> delay;
@@ -58,7 +58,7 @@ class TokenOperation final : public Operation {
 
   size_t steps() const override { return tokens_.size(); }
   Deadline deadline() const override { return deadline_; }
-  // An acknowledgement does, of what is not kept.
+  // An acknowledgement counts it as done if the message is not kept.
   bool makes_room(const QueueRecord& queue) const override {
     return counted_ == &QueueCounts::acknowledged && queue.settings.history_retention.count() == 0;
   }
@@ -110,7 +110,7 @@ class SweepOperation final : public Operation {
   std::vector<absl::StatusOr<bool>> results_;
 };
 
-// Drops hints that can no more come true. Nobody waits for more than its end.
+// Deletes index entries whose message will never arrive. Callers wait only for its end.
 class CleanOperation final : public Operation {
  public:
   CleanOperation(std::vector<Hint> hints, std::function<void()> done)
@@ -122,7 +122,7 @@ class CleanOperation final : public Operation {
   absl::Status Plan(size_t step, Draft& draft, const Place& place) override {
     return PlanCleaning(draft, place, hints_[step]);
   }
-  // It is met again.
+  // The hint is met again later.
   void Fail(size_t /*step*/, const absl::Status& /*status*/) override {}
   void End() override { done_(); }
 

@@ -1,8 +1,7 @@
-// The steps of a message's life, as pure functions: what is stored and what is asked for -> what is
-// to be written (draft.h). Each decides all that a guard will decide again. Internal to this
-// folder.
+// The steps of a message's life, as pure functions: the stored state and the request -> the writes
+// (draft.h). Each decides all that a guard will decide again. Internal to this folder.
 //
-// A step that is refused leaves the draft as it was. All: RECORD_CORRUPT, STORE_UNAVAILABLE.
+// A refused step leaves the draft unchanged. All: RECORD_CORRUPT, STORE_UNAVAILABLE.
 #pragma once
 
 #include <chrono>
@@ -20,7 +19,7 @@
 
 namespace strata::queue {
 
-// Why a message died, as its headers and its reason say it.
+// Why a message died, for its headers and its reason.
 inline constexpr std::string_view kDiedOfTries = "TRIES";
 inline constexpr std::string_view kDiedOfAge = "EXPIRED";
 inline constexpr std::string_view kDiedRefused = "REFUSED";
@@ -28,7 +27,7 @@ inline constexpr std::string_view kDeadLetterQueueHeader = "dead_letter_queue";
 inline constexpr std::string_view kDeadLetterReasonHeader = "dead_letter_reason";
 inline constexpr std::string_view kDeadLetterTriesHeader = "dead_letter_tries";
 
-// A hint of a message that is not there is kept so long for whoever is about to push it.
+// How long a hint without a message is kept for a push in progress.
 inline constexpr UnixMicros kPushTakesMax = UnixMicros{60} * 1'000'000;
 
 struct NewMessage {
@@ -41,16 +40,16 @@ struct NewMessage {
   UnixMicros due = 0;
   UnixMicros expire_time = 0;  // 0: never
   std::string request;         // fingerprint; empty: no request id
-  bool drawn = false;          // its id was drawn for it: nobody has a message of that id
+  bool drawn = false;          // its id was drawn for it: no message has that id yet
 };
 
-// Where a step happens. All outlive it.
+// The context of a step. All outlive it.
 struct Place {
   const QueueRecord& queue;
-  // Of the queue's settings; null: it has none, or that one does not exist, so what dies stays.
+  // Of the queue's settings; null: it has none, or that one does not exist, so dead messages stay.
   const QueueRecord* dead_letter_queue;
   UnixMicros now;
-  bool dead_letters_return = false;  // from queue to queue, what dies would come back here
+  bool dead_letters_return = false;  // a chain of dead letter queues leads back here
 };
 
 // INVALID_FIELD for a message that would expire before it is due, unless it was pushed before. Of
@@ -66,7 +65,7 @@ absl::StatusOr<Pushed> PlanPush(Draft& draft, const Place& place, NewMessage pus
 enum class Meeting : uint8_t {
   kHandedOut,  // RESERVED now, or FINISHED if it was popped
   kDead,       // it died, here or into the dead letter queue
-  kStale,      // nothing is there (any more) for that hint
+  kStale,      // the hint has no message, or no longer
   kEarly,      // not yet
 };
 struct HandOut {
@@ -77,10 +76,11 @@ struct HandedOut {
   Meeting meeting = Meeting::kStale;
   Message message;  // as it is now, with its payload, of kHandedOut
 };
-// What is left of a message that has ended and is not kept: nothing, or what its request id needs.
+// The remains of a message that has ended and is not kept: nothing, or the data that its request id
+// needs.
 std::optional<Message> Rest(Message message, UnixMicros now);
 
-// Instead of a message that did not come: whoever is about to push it begins again from this.
+// Stands for a message that did not arrive: a push in progress begins again from this.
 Message TombstoneOf(int64_t queue, UnixMicros now);
 
 // Whether a message that has not gone is one for whoever asks. FINISHED, and remembered by its
@@ -89,20 +89,18 @@ bool IsKept(const Message& message, const QueueRecord& queue, UnixMicros now);
 
 // Whether the message is as the hint of its queue says.
 bool Says(const Hint& hint, const Message& message);
-// Of a hint that says nothing true: whether it is to be left as its step may be under way.
-// `stored`, `stamp`: the message that it names; null and 0 if there is none. A due hint says since
-// when: what does not come for kPushTakesMax, and nothing else ends, is not waited for
-// (PlanCleaning).
+// Whether a stale entry may belong to a push in progress and must stay. `stored`, `stamp`: the
+// message that it names; null and 0 if there is none. A due hint bears its time: after
+// kPushTakesMax the message is no longer awaited, unless PlanCleaning ends the wait before.
 bool MayComeTrue(const Hint& hint, const Message* stored, store::Stamp stamp, UnixMicros now);
 
-// Drops a hint of any kind that is not to be left, if it is there. Whoever may be about to make it
-// true after all finds a tombstone instead of no message, or that the message was written again,
-// and begins anew. On engines with atomic batches no hint that is stored is untrue. One of a
-// sequence number does not say since when it waits for its message: whoever asks knows that it has
-// waited for kPushTakesMax.
+// Drops a stale hint of any kind, if it exists. A push in progress then finds a tombstone instead
+// of no message, or that the message was written again, and begins anew. On engines with atomic
+// batches no hint that is stored is untrue. A hint of a sequence number bears no time: the caller
+// has to know that it has waited for kPushTakesMax.
 absl::Status PlanCleaning(Draft& draft, const Place& place, const Hint& hint);
 
-// What is to become of a due hint. A hint that can no more come true is dropped if `clean`.
+// The step for a due hint. A hint whose message will never arrive is dropped if `clean`.
 absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hint& hint,
                                       const HandOut& how, bool clean);
 
@@ -120,14 +118,14 @@ absl::StatusOr<TokenResult> PlanAcknowledge(Draft& draft, const Place& place, co
 struct Rollback {
   std::optional<std::chrono::microseconds> delay;  // none: by the queue's retry_delay
   bool not_counted = false;                        // the try is taken back
-  bool dead = false;                               // it is not to be tried again
+  bool dead = false;                               // it is never handed out again
   std::string reason;
   double jitter = 0;  // -1 to 1: where in the 10 % about the queue's delay
 };
 absl::StatusOr<TokenResult> PlanRollback(Draft& draft, const Place& place, const Token& token,
                                          const Rollback& how);
 
-// The reservation ends `timeout` from now; at 0 it has run out.
+// The reservation ends `timeout` from now; at 0 it has expired.
 absl::StatusOr<TokenResult> PlanExtend(Draft& draft, const Place& place, const Token& token,
                                        std::chrono::microseconds timeout);
 
@@ -143,8 +141,7 @@ absl::StatusOr<TokenResult> PlanMove(Draft& draft, const Place& place, const Tok
 absl::StatusOr<bool> PlanReplay(Draft& draft, const Place& place, const MessageId& id,
                                 const QueueRecord& target);
 
-// The message goes, whatever its state is, unless `state` is given and it is in another one. False:
-// it is not there.
+// Removes the message, in any state, or only in `state` if that is given. False: it does not exist.
 absl::StatusOr<bool> PlanPurge(Draft& draft, const Place& place, const MessageId& id,
                                std::optional<State> state);
 

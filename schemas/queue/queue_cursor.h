@@ -13,9 +13,9 @@
 
 namespace strata::queue {
 
-// Those of former queues too (queue_keys.h), behind `after_name` (empty: from the first). A
-// schedule holds a payload, and a queue many schedules: they are passed over by a seek. Not
-// thread-safe; the reader must outlive it.
+// Those of former queues too (queue_keys.h), after `after_name` (empty: from the first). A schedule
+// holds a payload, and a queue many schedules: they are passed over by a seek. Not thread-safe; the
+// reader must outlive it.
 class QueueCursor {
  public:
   QueueCursor(const store::Reader& reader, std::string_view after_name) : reader_(reader) {

@@ -39,7 +39,7 @@ absl::StatusOr<std::optional<int64_t>> Queues::Impl::ReadWatermark(const store::
   UntrueHints untrue;
   ASSIGN_OR_RETURN(const Watermark low, queue::ReadWatermark(reader, queue, untrue));
   if (low.awaited) {
-    // Whoever died while it pushed must not hold the watermark for ever.
+    // A producer that died mid-push must not hold the watermark back.
     const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(queue.name);
     if (dispatcher.ok() && (*dispatcher)->HasWaitedLong(*low.awaited)) {
       untrue.push_back(*low.awaited);

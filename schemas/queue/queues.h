@@ -34,7 +34,7 @@ inline constexpr int64_t kQueuesMaxDefault = 10'000;
 inline constexpr size_t kBatchMax = 100;  // messages of a push, tokens of a call
 inline constexpr int32_t kCreditsMax = 1'000;
 inline constexpr std::chrono::microseconds kWaitMax = std::chrono::seconds(20);
-// A replay or purge by state and time takes so many messages in one call.
+// Maximum messages of one replay or purge by state and time.
 inline constexpr size_t kSweptMax = 1'000;
 inline constexpr std::chrono::microseconds kDelayMax = std::chrono::hours(24 * 3653);
 inline constexpr std::chrono::microseconds kEveryMin = std::chrono::seconds(1);
@@ -59,11 +59,10 @@ struct QueueStatistics {
   int64_t dead = 0;
   std::chrono::microseconds oldest_ready_age{0};  // 0: none is ready
   std::optional<int64_t> low_watermark;
-  // True: the queue was counted, and all that was done to it since was done here, as far as this
-  // process knows. It knows of another one once it meets something that this did: a message to be
-  // handed out, one that was given to a consumer here, one that is acknowledged here. From then on
-  // it is false, and the figures are of a count, begun at most once a minute when they are asked
-  // for, and of what was done here since.
+  // True: the queue was counted, and this process has seen no other one change it since. It notices
+  // another process when it meets a change of that one: a message to be handed out, one given to a
+  // consumer here, one acknowledged here. From then on it is false, and the figures are those of a
+  // count, begun by a request for them at most once a minute, plus the changes made here since.
   bool exact = false;
 };
 
@@ -173,14 +172,14 @@ struct Schedule {
 };
 using ScheduleCallback = std::function<void(absl::StatusOr<Schedule>)>;
 
-// What a stream of messages goes to. Called on any thread, perhaps on several at once; `closed` and
-// `full` perhaps with a lock held, so they call nothing of the Receiver.
+// The receiver of a stream of messages. Called on any thread, perhaps on several at once; `closed`
+// and `full` perhaps with a lock held, so they call nothing of the Receiver.
 class ReceiverSink {
  public:
   virtual ~ReceiverSink() = default;
-  // Nobody takes messages there any more.
+  // The client takes no further messages.
   virtual bool closed() const = 0;
-  // It holds so much that its client has not taken that nothing is to come before Receiver::Ready.
+  // The client's backlog is full; nothing is delivered until Receiver::Ready.
   virtual bool full() const { return false; }
   virtual void Deliver(std::vector<MessageView> messages) = 0;
   // Of one call of the Receiver.
@@ -209,14 +208,14 @@ class Receiver {
                       std::optional<std::chrono::microseconds> timeout) = 0;
   // More messages may be out at once. INVALID_FIELD past kCreditsMax.
   virtual absl::Status AddCredits(int32_t credits) = 0;
-  // The sink is not full any more.
+  // The sink is no longer full.
   virtual void Ready() = 0;
-  // What it holds is rolled back: not counted if its client said so or the server ends it, else as
-  // if the reservation had run out.
+  // Its messages are rolled back: uncounted if its client said so or the server ends it, else as if
+  // the reservation had expired.
   virtual void Leave(bool orderly) = 0;
 };
 
-// Steps of queues that commit with a unit. Told once what became of it.
+// Steps of queues that commit with a unit. They get the unit's outcome once.
 class UnitSteps {
  public:
   virtual ~UnitSteps() = default;
@@ -227,7 +226,7 @@ class UnitSteps {
   virtual std::vector<MessageId> pushed() const = 0;
 };
 
-// What was done in this process, of one queue.
+// The actions of this process on one queue.
 struct QueueCounts {
   int64_t pushed = 0;
   int64_t handed_out = 0;
@@ -264,7 +263,7 @@ class Queues {
   absl::StatusOr<QueueCounts> Counts(const std::string& name);
   // Up to `most` in the byte order of their names, after `after_name`.
   absl::StatusOr<std::vector<Queue>> List(const std::string& after_name, size_t most) const;
-  // `change` is called at each attempt; what it answers but OK ends the call.
+  // `change` is called at each attempt; a non-OK answer of it ends the call.
   void Update(const std::string& name, std::function<absl::Status(QueueSettings&)> change,
               QueueCallback done);
   // QUEUE_NOT_EMPTY without `force` while there are messages that are neither finished nor purged.
@@ -273,7 +272,8 @@ class Queues {
   // REQUEST_ID_REUSED, MESSAGE_TOO_LARGE; UNSUPPORTED_BY_ENGINE for an ordering key without atomic
   // batches and commit positions.
   void Push(PushRequest request, PushCallback done);
-  // An empty answer where none came in time. DRAINING for one that waits when the server ends.
+  // The answer is empty if no message came in time. DRAINING if the call waits when the server
+  // ends.
   void Reserve(ReserveRequest request, ReserveCallback done);
   // MESSAGE_NOT_FOUND, RESERVATION_LOST of a token.
   void Acknowledge(std::vector<std::string> tokens, Deadline deadline, TokensCallback done);
@@ -316,9 +316,9 @@ class Queues {
   // finished. Errors name "queues[i]".
   absl::StatusOr<std::optional<int64_t>> LowWatermark(const std::vector<std::string>& queues) const;
 
-  // Nobody waits from now on: Reserve is answered with nothing, streams end with DRAINING.
+  // Ends all waiting: Reserve is answered with nothing, streams end with DRAINING.
   void StopWaiting();
-  // Fires schedules, sweeps deleted queues, drops what expired, until it is destroyed.
+  // Fires schedules, sweeps deleted queues and drops expired messages, until it is destroyed.
   void StartBackground();
 
  private:

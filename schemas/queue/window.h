@@ -17,9 +17,9 @@
 
 namespace strata::queue {
 
-// Knows of each priority all hints up to a place, and from when on there may be more behind it.
-// What this process writes comes in directly; what others write is found behind that place, or when
-// all is looked through anew. Messages that are not due yet never stand before those that are. Not
+// Knows all hints of each priority up to a place, and the time from which there may be more after
+// it. Hints written by this process come in directly; those of others are found after that place,
+// or in the next full scan. Messages that are not due yet never stand before those that are. Not
 // thread-safe.
 class Window {
  public:
@@ -27,7 +27,7 @@ class Window {
   static constexpr size_t kHintsMax = 1'024;
   // Suspects (below) of one priority; more of them are left for the next time all is looked at.
   static constexpr size_t kSuspectsMax = 4'096;
-  // Hints read at once: behind many suspects the fresh ones are found by the next calls.
+  // Hints read at once: after many suspects the fresh ones are found by the next calls.
   static constexpr size_t kFetchedMax = 16'384;
   static constexpr UnixMicros kNever = std::numeric_limits<UnixMicros>::max();
 

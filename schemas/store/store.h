@@ -144,7 +144,7 @@ class Store : public Reader {
 
   // The position of the newest commit that reads can see; before the first StartPosition(), and 0
   // without commit positions. A read that begins after it returned p sees all commits up to p; it
-  // may lag behind a read by the moment between a commit's becoming visible and its answer.
+  // may be older than a read's by the moment between a commit's becoming visible and its answer.
   virtual CommitPosition LastPosition() const = 0;
 
   // Every commit of this store has a greater position than this; one that is as small or smaller,

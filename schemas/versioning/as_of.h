@@ -14,8 +14,8 @@ namespace strata::versioning {
 class AsOf {
  public:
   // What the request's fields `at_time` and `at_position` say; nothing where both are unset: now.
-  // INVALID_FIELD for both, for a time in the future and a position below 0; POSITION_UNKNOWN for
-  // one behind the last, POSITION_TRIMMED for one before what the store holds was forgotten;
+  // INVALID_FIELD for both, for a time in the future and a position below 0; POSITION_UNKNOWN for a
+  // position after the last, POSITION_TRIMMED for one whose state was forgotten;
   // UNSUPPORTED_BY_ENGINE for any where commits have none.
   //
   // What is read later shows every commit up to the position.

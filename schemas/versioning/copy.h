@@ -49,7 +49,7 @@ struct CopyQuery {
 
 // Gives what was written: the versions of transactions in two phases count from their own commits
 // on, decided or not, as they do in the ledger. Deleted documents and those of collections that are
-// deleted by now are left out; the ledger tells behind p that these are gone.
+// deleted by now are left out; the ledger says after p that these are gone.
 //
 // Holds resources of the engine from the first Next on: let it go within a second or so, and go on
 // with another one. Not thread-safe; must not outlive the facade.

@@ -343,7 +343,7 @@ absl::StatusOr<bool> Decider::Join(const Round& round, const std::vector<JoinedP
     planned = plan(ContextOf(round), batch);
     if (!planned.ok()) break;
   }
-  // Before the refusal: it may rest on what the round is about to replace.
+  // Check first: the refusal may depend on a record that this round replaces.
   for (const store::Write& write : batch.writes()) {
     if (round.joined_keys.contains({write.keyspace, write.key})) return false;
   }

@@ -39,7 +39,7 @@ absl::Status NoVersionYet(const DocumentName& name, UnixMicros time, UnixMicros 
 absl::Status NoVersionYetAt(const DocumentName& name, store::CommitPosition position,
                             store::CommitPosition first_position, int64_t actual);
 // POSITION_UNKNOWN and POSITION_TRIMMED, for a position that came in the request's `field`: it lies
-// behind the last commit; before the oldest place that one may begin behind.
+// after the last commit; before the oldest position to resume after.
 absl::Status PositionUnknown(std::string_view field, store::CommitPosition position,
                              store::CommitPosition last);
 absl::Status PositionTrimmed(std::string_view field, store::CommitPosition position,

@@ -1,5 +1,4 @@
-// The Documents facade: everything that one can do with versioned documents, over any store and
-// strategy.
+// The Documents facade: all operations on versioned documents, over any store and strategy.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@
 
 namespace strata::versioning {
 
-// Which version a reader wants, by one of these; none: the current one.
+// The version that a reader wants, by one of these; none: the current one.
 struct At {
   std::optional<int64_t> version;
   std::optional<UnixMicros> time;
@@ -40,7 +39,7 @@ struct DiffQuery {
   DocumentName name;
   int64_t from_version = 0;
   int64_t to_version = 0;  // 0: the current one
-  int64_t skip = 0;        // so many changes are passed over
+  int64_t skip = 0;        // number of changes passed over
   StopCheck stopped = {};  // asked while versions are rebuilt; then CANCELLED
 };
 struct DiffEnd {
@@ -53,8 +52,8 @@ struct DocumentsOptions {
   document::Limits limits;
   WriteOptions write;
   int64_t collections_max = kCollectionsMaxDefault;
-  // For writes alone, which callers wait for; null: the executor of all else. Outlives what that
-  // does.
+  // For writes alone, which callers wait for; null: the executor of all other work. Outlives that
+  // work.
   Executor* write_executor = nullptr;
 };
 
@@ -72,12 +71,12 @@ class Documents {
   void Create(WriteRequest request, document::Content content, WriteCallback done);
 
   // Replaces or patches the content. DOCUMENT_NOT_FOUND, DOCUMENT_DELETED unless `allow_missing`;
-  // INVALID_PATCH, DOCUMENT_TOO_LARGE; with precondition.newer what newer.h says.
+  // INVALID_PATCH, DOCUMENT_TOO_LARGE; with precondition.newer the errors of newer.h.
   using NewContent = versioning::NewContent;
   void Update(WriteRequest request, NewContent new_content, bool allow_missing, WriteCallback done);
 
-  // DOCUMENT_NOT_FOUND, DOCUMENT_DELETED: not with precondition.newer, which deletes also what was
-  // deleted or never written; then what newer.h says.
+  // DOCUMENT_NOT_FOUND, DOCUMENT_DELETED: not with precondition.newer, which also deletes a deleted
+  // or missing document; then the errors of newer.h.
   void Delete(WriteRequest request, WriteCallback done);
 
   // VERSION_NOT_FOUND; DOCUMENT_DELETED if that version is a deletion.
@@ -86,27 +85,27 @@ class Documents {
   // Any other function on the only write path.
   void Modify(WriteRequest request, Mutator mutator, WriteCallback done);
 
-  // Of the write path, as they are.
+  // Forwarded to WritePath.
   void Commit(UnitRequest request, UnitCallback done);
   void TakeSlot(SlotRequest request, SlotCallback done);
   void SettleWith(Settle settle);
 
-  // VERSION_NOT_FOUND, DOCUMENT_DELETED; of a time and a position what AsOf::Make refuses.
+  // VERSION_NOT_FOUND, DOCUMENT_DELETED; of a time and a position the refusals of AsOf::Make.
   // TakesLong past the limits. A version that is asked for by its number is answered as it was
   // written; else an undecided one does not count.
   absl::StatusOr<StoredVersion> Get(const DocumentName& name, const At& at,
                                     const ReadLimits& limits = {}) const;
 
-  // Visits what changed from one version to another, until the visitor answers false, which did not
+  // Visits the changes from one version to another, until the visitor answers false: it did not
   // take that change. VERSION_NOT_FOUND.
   absl::StatusOr<DiffEnd> Diff(const DiffQuery& query,
                                const document::ChangeVisitor& visitor) const;
 
-  // The reads of many. What they give is pulled from a cursor, which reads nothing before its first
-  // Next, tells in its status what the read failed with, and must not outlive the facade.
+  // Reads of many documents. They give a cursor: it reads nothing before its first Next, has the
+  // read's error in its status, and must not outlive the facade.
 
-  // The current version of each id, as of one moment. RETRIES_EXHAUSTED without snapshots where it
-  // never stands still.
+  // The current version of each id, as of one moment. RETRIES_EXHAUSTED on an engine without
+  // snapshots, if the documents change all the time.
   BatchGetCursor BatchGet(std::string collection, std::vector<std::string> ids) const;
 
   // The versions of a document, newest first unless asked for otherwise.
@@ -114,7 +113,7 @@ class Documents {
 
   // Current documents, or those as of a time or a commit, in the byte order of their ids. The
   // filter sees the version that is listed and no other; a deletion matches only the empty filter.
-  // What AsOf::Make refuses.
+  // The refusals of AsOf::Make.
   ListCursor List(ListQuery query) const;
 
   // The documents of many collections as of one commit (copy.h).
@@ -126,7 +125,8 @@ class Documents {
   // POSITION_TRIMMED for a place that the ledger was trimmed beyond.
   AuditCursor Audit(AuditQuery query) const;
 
-  // Proves that what is stored is whole (verify.h); reads nothing yet. Must not outlive the facade.
+  // Proves that the stored data is whole (verify.h); reads nothing yet. Must not outlive the
+  // facade.
   Verification Verify(VerifyQuery query, VerifyPlace place = {});
 
   // Where the ledger ends. UNSUPPORTED_BY_ENGINE without commit positions.

@@ -32,7 +32,7 @@ struct LedgerFloor {
   // Of the first block that is kept; 0: none was ever trimmed. Every entry from here on is there,
   // the others are gone or about to go.
   store::CommitPosition position = 0;
-  // The last position that the blocks below tell of: the oldest place that one may go on behind.
+  // The last position in the blocks below: the oldest position to resume after.
   store::CommitPosition trimmed = 0;
   UnixMicros latest = 0;       // no entry below is of a later time
   Hash hash = store::kNoHash;  // the running hash that the first block stands on
@@ -44,8 +44,8 @@ struct LedgerFloor {
 // RECORD_CORRUPT, STORE_UNAVAILABLE.
 absl::StatusOr<LedgerFloor> ReadLedgerFloor(const store::Reader& reader);
 
-// POSITION_TRIMMED if the floor lies above a place that came in the request's `field`, behind which
-// somebody wants to go on.
+// POSITION_TRIMMED if the floor lies above the position in the request's `field` that a reader
+// wants to resume after.
 absl::Status CheckKept(const LedgerFloor& floor, std::string_view field,
                        store::CommitPosition place);
 // The same of a time: entries of that time or later are gone.

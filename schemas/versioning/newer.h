@@ -23,8 +23,8 @@ struct CurrentState;
 
 inline constexpr size_t kNewerPathBytesMax = 120;
 
-// What the labels of deletions begin with that keep a number; behind it comes the path. Labels of
-// requests never do (ValidateChange).
+// The prefix of the labels of deletions that keep a number; the path follows. Labels of requests
+// never do (ValidateChange).
 inline constexpr std::string_view kNewerLabelPrefix = "newer:";
 
 // The integer at `path` has to be below `value`, which it becomes then.

@@ -19,9 +19,9 @@
 // that others join. It stands with a ticket in the write queue of each of its documents, in the
 // same order in all of them as any other unit. A write queue whose front is a ticket stands still;
 // when all tickets of a unit are at the front, its round runs, which holds all their write queues,
-// and takes along what stands right behind. So n transfers through one hot account share a commit,
-// nobody is overtaken, and no two wait for each other. A round's answers, commit and start anew are
-// those of one document; a unit's writes are decided together or refused together.
+// and takes the entries right after them along. So n transfers through one hot account share a
+// commit, nobody is overtaken, and no two wait for each other. A round's answers, commit and start
+// anew are those of one document; a unit's writes are decided together or refused together.
 //
 // write_queue.h has the queues, decision.h decides a round of writes, commit_plan.h plans its
 // batch; write_path.cc runs them and ends the rounds.

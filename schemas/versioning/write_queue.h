@@ -121,17 +121,17 @@ struct Added {
   WantedTurns wanted{};
 };
 
-// The write queues of all documents, in parts with a lock each. A document has one while somebody
+// The write queues of all documents, in parts with a lock each. A document has one while a thread
 // runs it, it stands still or it is parked. Thread-safe.
 //
-// Whoever runs a write queue owns its front: others only add to its end. A write queue stands still
-// when its front is the ticket of a unit that is not at the front of all its write queues; then
-// nobody runs it, until somebody brings the last ticket and runs them all.
+// The thread that runs a write queue owns its front: others only add to its end. A write queue
+// stands still when its front is the ticket of a unit that is not at the front of all its write
+// queues; then no thread runs it, until the thread that brings the last ticket runs them all.
 //
-// What takes long is parked, with all write queues that it holds and all that stand still behind a
-// unit in a parked one. Each waits for a turn of any of those who stand in it: whoever comes first
-// runs it, with the parked ones that stand in its way, and the others find nothing to do. So nobody
-// waits for what else its neighbours wait for.
+// Long work is parked, with all write queues that it holds and all that stand still because of a
+// unit in a parked one. Each waits for a turn of any caller with a write in it: the first turn runs
+// it, with the parked ones that stand in its way, and the others find nothing to do. So no write
+// waits for another document's long work.
 class WriteQueues {
  public:
   WriteQueues();
@@ -141,7 +141,7 @@ class WriteQueues {
   Added Add(std::unique_ptr<PendingWrite> write, bool at_length);
 
   // Puts a ticket of the unit at the end of the queue of each of its documents, in one step as seen
-  // by other units; one that has none waits for nobody.
+  // by other units; a unit without documents does not wait.
   Added Add(const PendingUnitPtr& unit, bool at_length);
 
   struct Limits {
@@ -153,23 +153,23 @@ class WriteQueues {
     WriteQueuePtrs queues;  // held; the first is the one that was asked for
     WantedTurns wanted;     // nothing is taken, and the write queue is parked
   };
-  // Takes what is at the front, with all write queues that this needs: writes, and units all of
-  // whose other write queues are held or stand still before them. The caller runs all of them.
-  // Nothing: the caller runs the write queue no more; it is over, stands still or is parked.
+  // Takes the entries at the front, with all write queues that they need: writes, and units whose
+  // other write queues are all held or stand still before them. The caller runs all of them.
+  // Nothing: the caller no longer runs the write queue; it has ended, stands still or is parked.
   Taken TakeRound(const WriteQueuePtr& queue, const Limits& limits);
 
-  // Puts what has no answer yet back to the fronts, in its order, to be decided anew. REQUIRES: the
-  // caller runs all its write queues.
+  // Puts the entries without an answer back to the fronts, in their order, to be decided anew.
+  // REQUIRES: the caller runs all its write queues.
   void PutBack(std::vector<Waiting>& entries);
 
-  // From now on nobody runs them. Whoever parks write queues asks for these turns, and in each of
-  // them calls Resume, or ResumeWithoutTurn when it is refused. REQUIRES: the caller runs them, and
-  // something waits in each.
+  // Suspends these queues. The caller asks for these turns, and in each of them calls Resume, or
+  // ResumeWithoutTurn when the turn is refused. REQUIRES: the caller runs them, and an entry waits
+  // in each.
   WantedTurns Park(const WriteQueuePtrs& queues);
-  // It is the line's turn. The caller runs these now: those that are parked, with what stands in
-  // their way.
+  // It is the line's turn. The caller runs these now: those that are parked, with the queues that
+  // stand in their way.
   WriteQueuePtrs Resume(const void* line, const WriteQueuePtrs& queues);
-  // The line gets no turn. The caller runs these now: those that nobody else's turn brings on.
+  // The line gets no turn. The caller runs these now: those that no other turn resumes.
   WriteQueuePtrs ResumeWithoutTurn(const void* line, const WriteQueuePtrs& queues);
 
   struct Withdrawn {

@@ -45,7 +45,7 @@ struct ServerOptions {
   bool insecure = false;   // listens beyond loopback without TLS
   bool reflection = true;  // tells what services there are
 
-  // The port for people and their browsers.
+  // The HTTP port.
   struct Http {
     std::string listen{};              // HOST:PORT; empty: there is none
     std::string access = "read";       // or "all": whether it only reads, whatever callers may do
@@ -96,7 +96,7 @@ class Server {
   int port() const;
   // Of ServerOptions::http; 0: there is none.
   int http_port() const;
-  // Where people find it: "http://127.0.0.1:8080/". Empty: nowhere.
+  // The address of the HTTP port: "http://127.0.0.1:8080/". Empty: none.
   const std::string& http_address() const;
   // HOST:PORT that a client reaches it by.
   const std::string& address() const;

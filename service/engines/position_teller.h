@@ -1,4 +1,4 @@
-// Whom a store tells that its last position grew.
+// Listeners for a store's last commit position.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace strata::engines {
 
-// Thread-safe. While nobody listens, telling costs one load.
+// Thread-safe. Without a listener, a notification costs one load.
 class PositionTeller {
  public:
   // As Store::OnPosition.

@@ -1,5 +1,5 @@
-// The port for people and their browsers: HTTP/1.1, with the explorer's pages and all methods by
-// Connect's protocol in JSON.
+// The HTTP port, for people and their browsers: HTTP/1.1, with the explorer's pages and all methods
+// by Connect's protocol in JSON.
 //
 // It decides nothing of its own about calls: each goes over the event loop's channel with itself,
 // and so through the same admission, quotas and handlers as one over gRPC, as the same principal.

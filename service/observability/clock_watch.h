@@ -21,7 +21,7 @@ class ClockWatch {
   explicit ClockWatch(const Clock& clock);
 
   // By how much the wall clock has gone ahead of the steady one since the last look, negative if it
-  // fell behind. A jump is logged: how far, and which way.
+  // lost time. A jump is logged: how far, and which way.
   std::chrono::microseconds Look();
 
   // How many jumps there were.

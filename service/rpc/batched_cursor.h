@@ -11,12 +11,12 @@
 
 namespace strata::rpc {
 
-// What FillPage takes, over a query that answers up to so many items behind the last one. Not
+// The cursor for FillPage, over a query that answers a number of items after the last one. Not
 // thread-safe.
 template <typename Item>
 class BatchedCursor {
  public:
-  // Up to `most` items behind `last`; null: from where the walk begins.
+  // Up to `most` items after `last`; null: from the start of the walk.
   using Read = std::function<absl::StatusOr<std::vector<Item>>(const Item* last, size_t most)>;
 
   explicit BatchedCursor(Read read, size_t at_once = 100)

@@ -393,7 +393,7 @@ inline void ResourcesOf(const wire::GetFeedRequest& /*request*/, security::Permi
   demands.push_back(OnCollection(permission, security::kEvery));
 }
 
-// A head proves something of everybody's changes; and repairing is no reading.
+// expect_head covers every collection; repair needs *manage*.
 inline void ResourcesOf(const wire::VerifyRequest& request, security::Permission permission,
                         security::Demands& demands) {
   const security::Permission needed = request.repair() ? security::Permission::kManage : permission;

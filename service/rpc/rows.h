@@ -27,8 +27,8 @@ using security::Permission;
 //   OpensStream<Request> OpenVerify;         // a ServerStream, or any other stream
 template <typename Request, typename Response>
 using Answers = absl::Status(const Context& context, const Request& request, Response& response);
-// What it returns but OK is the answer, and the reply counts no more. The request lives as long as
-// the reply.
+// A non-OK return value is the answer; the reply is then ignored. The request lives as long as the
+// reply.
 template <typename Request, typename Response>
 using AnswersLater = absl::Status(const Context& context, const Request& request,
                                   Reply<Response> reply);
@@ -44,8 +44,8 @@ class Rows {
   Rows(std::string_view service, bool operational, const Services& services)
       : service_(service), operational_(operational), services_(services) {}
 
-  // As Method::Kind says. `handler` is a function of one of the shapes above. What is asked of its
-  // callers has to be said; it is asked for on what ResourcesOf finds in a request.
+  // As Method::Kind says. `handler` is a function of one of the shapes above. The permission has to
+  // be named; it is required on the resources that ResourcesOf finds in a request.
   template <typename Handler>
   void Read(std::string_view name, Permission permission, Handler* handler) {
     Add(Row(Method::Kind::kRead, name, handler), permission);

@@ -1,4 +1,4 @@
-// Who calls: what a caller presents, and whom that stands for.
+// Identity: a caller's credentials, and the principal they map to.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace strata::security {
 // The longest principal, in bytes; printable ASCII without blanks.
 inline constexpr size_t kPrincipalBytesMax = 256;
 
-// What a call and its connection bring along.
+// The credentials of a call and its connection.
 struct Credentials {
   std::vector<std::string_view> authorization;  // each such header's value
   // Of the connection's verified certificate.
@@ -22,17 +22,17 @@ struct Credentials {
   bool empty() const { return authorization.empty() && uris.empty() && dns_names.empty(); }
 };
 
-// Whom they stand for.
+// The principal of a caller.
 struct Identity {
-  // "user:NAME", "spiffe://…", "dns:NAME". Empty: nobody.
+  // "user:NAME", "spiffe://…", "dns:NAME". Empty: none.
   std::string principal;
   // The SHA-256 of the token that said so; empty: none did.
   std::string token_hash;
 };
 
 // The principal of a certificate: its URI that begins with "spiffe://", if there is exactly one;
-// else its DNS name, if there is exactly one; else nobody. CREDENTIALS_INVALID: it is too long or
-// has other bytes than a principal may have.
+// else its DNS name, if there is exactly one; else none. CREDENTIALS_INVALID: it is too long or has
+// other bytes than a principal may have.
 absl::StatusOr<std::string> PrincipalOfCertificate(const Credentials& credentials);
 
 }  // namespace strata::security

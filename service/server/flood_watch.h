@@ -1,6 +1,5 @@
-// Looks for connections that flood: on which calls are begun only to be given up. That costs their
-// caller nothing, and gRPC, which sees to it before any of our code hears of a call, more than it
-// can clear away.
+// Finds connections that flood: they begin calls only to give them up. That costs their caller
+// nothing. It costs gRPC, before any of our code sees a call, more than it can clear away.
 #pragma once
 
 #include <chrono>
@@ -17,11 +16,12 @@ class FloodWatch {
   using Time = std::chrono::steady_clock::time_point;
 
   // A connection floods if more than kFailedMax of its calls come to nothing within kWindow: were
-  // given up by their caller before they were answered. Whoever lets the deadlines of all the 100
-  // calls expire that he may have open would have to do so every 20 ms.
+  // given up by their caller before they were answered. A client whose 100 allowed calls all pass
+  // their deadlines would need a deadline of 20 ms to get there.
   static constexpr std::chrono::milliseconds kWindow{200};
   static constexpr int64_t kFailedMax = 1'000;
-  // And if so many are open, which only those can have who heed no limit.
+  // It floods also with this number of open calls: more than a client that respects SETTINGS can
+  // open.
   static constexpr int64_t kOpenMax = 4'000;
 
   // Watches the gRPC server of this process that was made last.
@@ -31,16 +31,16 @@ class FloodWatch {
   // calls are answered, else as much for each connection, up to kLooksMax of them.
   std::vector<std::string> Look(Time now);
 
-  // How long after a look to have the next. Longer while no call begins: gRPC tells what it counts
-  // as a text with dates, for 0.15 ms where nothing else keeps a core awake. A flood that begins
-  // then is met so much later.
+  // How long after a look to have the next. Longer while no call begins: gRPC gives its counts as a
+  // text with dates, which takes 0.15 ms on an otherwise idle core. A flood that begins then is
+  // found that much later.
   std::chrono::milliseconds interval() const { return idle_ ? kIdleInterval : kInterval; }
 
  private:
   static constexpr int kLooksMax = 1'000;
-  // So many more calls without an answer since the last look are worth a look at connections, ...
+  // This many more unanswered calls since the last look are a reason to look at connections, ...
   static constexpr int64_t kSuspicious = 40;
-  // ... so long.
+  // ... for this time.
   static constexpr std::chrono::milliseconds kSuspicion{1'000};
   static constexpr std::chrono::milliseconds kInterval{
       25};  // a flood brings some 2,000 calls in it

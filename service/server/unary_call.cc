@@ -164,9 +164,8 @@ bool UnaryCall::Parse() {
   return parsed;
 }
 
-// Nothing of the call may be touched after Finish but by the events that it brings. Of its caller's
-// quota it is over before that: whoever has the answer may call again at once, and be heard before
-// those events are.
+// After Finish only its completion event may touch the call. The call leaves its caller's quota
+// before Finish: a caller with the answer may call again at once, before that event is handled.
 void UnaryCall::Answer(const absl::Status& status) {
   if (!TakeAnswer()) return;
   if (status.ok()) {

@@ -63,7 +63,7 @@ absl::Status MakeBeacon(rocksdb::FileSystem& files, const std::string& directory
 absl::StatusOr<std::optional<Durable>> ReadOrMakeBeacon(rocksdb::FileSystem& files,
                                                         const std::string& directory);
 
-// Writes the beacon in the background, at most `behind_max` behind, and once more at the end.
+// Writes the beacon in the background, at most `behind_max` late, and once more at the end.
 class CommitBeacon {
  public:
   // `durable` answers on the beacon's thread. REQUIRES: there is a beacon. STORE_UNAVAILABLE.

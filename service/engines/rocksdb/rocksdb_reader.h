@@ -22,8 +22,8 @@ absl::StatusOr<std::optional<store::Record>> GetRecord(rocksdb::DB& database,
                                                        const rocksdb::Snapshot* snapshot,
                                                        std::string_view key, size_t kept_from = 0,
                                                        UnixMicros* expire_time = nullptr);
-// What a walk reads behind the first `cached_max` records is not kept in the block cache. Without a
-// snapshot the walk goes on from there as of then.
+// The block cache does not keep the records that a walk reads after the first `cached_max`. Without
+// a snapshot the walk continues from there as of that time.
 std::unique_ptr<store::Cursor> ScanRecords(rocksdb::DB& database,
                                            rocksdb::ColumnFamilyHandle* keyspace,
                                            const rocksdb::Snapshot* snapshot,

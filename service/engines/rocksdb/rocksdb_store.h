@@ -54,7 +54,7 @@ struct RocksDbOptions {
   // While commits wait longer than this for the disk, on average, threads that have joined leave
   // them to the store's own.
   std::chrono::microseconds cooperative_wait_max{1000};
-  // How far the commit beacon may be behind (commit_beacon.h).
+  // How late the commit beacon may be (commit_beacon.h).
   std::chrono::milliseconds beacon_behind_max{100};
   // Tables that are kept open, each with a descriptor.
   int open_files_max = 512;
