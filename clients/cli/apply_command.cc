@@ -133,15 +133,15 @@ constexpr char kApplyFooter[] =
 Each line is a message, in any order and as often as the queue delivers it:
   {"operation": "insert", "student_id": 1, "class": "CS 101", "sequence_number": 1000}
   {"operation": "delete", "student_id": "1", "class": "CS 101", "sequence_number": 1001}
-The student 1 is the student "1". set, actor, reason and on_behalf_of may stand there too, in place
-of the options of these names; any other member makes the line malformed. The file may be compressed
+The student 1 is the student "1". set, actor, reason and on_behalf_of are allowed too, and replace
+the options of these names; any other member makes the line malformed. The file may be compressed
 with zstd.
 
 Lines that are malformed or refused are named on standard error (ten for each reason, then their
-number; with --json all), the others go on. Messages without a definite answer (the server could not
-say, or the connection broke) are sent again for --retry-for, over a new stream. That is safe, and
-so is running the command again: a message that came before changes nothing. --timeout is how long a
-stream may owe an answer.
+number; with --json all); the others are sent. Messages without a definite answer (the server did not
+know it, or the connection broke) are sent again for --retry-for, over a new stream. That is safe, and
+so is running the command again: a message that came before changes nothing. --timeout is the longest
+wait for an answer on a stream.
 Exit status 1 if any message was malformed, refused or below the floor (strata enroll --help).)";
 
 void AddOptions(CLI::App& command, ApplyOptions& options) {

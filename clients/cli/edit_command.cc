@@ -269,9 +269,9 @@ constexpr char kEditFooter[] =
   EDITOR='code --wait' strata edit books moby
 
 The editor is $VISUAL, else $EDITOR, else vi. It gets the content as JSON that keeps every type:
-{"$numberLong": "5"} stays an integer of 64 bits. When it ends well, what was changed becomes the
-next version if nobody else has written one meanwhile; otherwise, and whenever the text cannot be
-written, it is kept, and standard error says how to go on. Nothing is written if nothing changes,
+{"$numberLong": "5"} stays an integer of 64 bits. When it ends well, the changed text becomes
+the next version if no other writer has made one meanwhile. Otherwise, and if the text cannot be
+written, it is kept, and standard error says how to continue. Nothing is written if nothing changes,
 if the text is empty, or if the editor ends with another exit status than 0 (of vi: ":cq").)";
 
 }  // namespace

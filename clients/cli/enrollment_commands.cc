@@ -56,8 +56,8 @@ int RunMessage(Session& session, const MessageOptions& options, Method method) {
 }
 
 constexpr char kMessageFooter[] =
-    R"(SEQUENCE grows with the order in which a student's messages are meant. Whatever the order in which
-they arrive, and however often, the last one meant counts for each class, so repeating is safe:
+    R"(SEQUENCE grows in the intended order of a student's messages. They may arrive in any order and any
+number of times: the last one in the intended order counts for each class, so repeating is safe:
   applied      the newest of its class: a version was written
   superseded   a newer one came before; nothing was written
   duplicate    it came before; nothing was written

@@ -320,8 +320,8 @@ contents are equal to the byte and versions have the same numbers. `time` is the
 which import sets, or the commit time. A restoration comes back as an update. Versions written
 during the export may or may not be in it.
 
-Commit times, request ids and hashes come with --full, as evidence of what was; an import reads such
-a file like any other and cannot write them. A history that proves itself is copied by a backup.
+Commit times, request ids and hashes come with --full, as evidence. An import reads such a file like
+any other and cannot write them. Only a backup copies a history with its proof.
 Ctrl-C leaves no file.)";
 
 }  // namespace

@@ -115,16 +115,16 @@ constexpr char kImportFooter[] =
 Each line is a version of a document, oldest first; export writes the same:
   {"collection": "books", "id": "moby", "time": "2026-01-31T12:00:00Z", "actor": "ann",
    "reason": "catalogue", "content": {"title": "Moby Dick"}}
-or "deleted": true instead of content; on_behalf_of and labels may stand there too, and the evidence
-of export --full, of which nothing is made. The file may be compressed with zstd (--long=27 as
-well). The line's time becomes the label `time`.
+or "deleted": true instead of content; on_behalf_of and labels are allowed too. The evidence of
+export --full is ignored. The file may be compressed with zstd (--long=27 as well). The line's time
+becomes the label `time`.
 
 Calls of one document are made one after the other, other documents side by side. Each call's
-request id is made of what the line says and of its place among those of its document. So importing
-the same versions again writes nothing, whatever the file is called and wherever in it they stand,
-and an import that stopped goes on. A document that has versions of others is refused before
-anything of it is written, unless --on-existing says otherwise. Calls that the server could not
-answer are made again for --retry-for; any other refusal stops the import and names the line.
+request id is made of the line's content and its number among the lines of its document. So a second
+import of the same versions writes nothing, from a file of any name and with the lines at any place,
+and an import that stopped can be continued. A document with other versions than the file's is
+refused before its first line is written, unless --on-existing says otherwise. Calls that the server
+could not answer are repeated for --retry-for; any other refusal stops the import and names the line.
 Ctrl-C stops it too; a second one does not await the calls under way.)";
 
 }  // namespace

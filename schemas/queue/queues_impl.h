@@ -1,6 +1,6 @@
-// What is behind the facade: requests are checked, and become operations of dispatchers. Private to
-// it. queues_calls.cc has the calls about messages, queues_sweeps.cc those about many of them,
-// queues_streams.cc the streams and the units.
+// The implementation of the facade: it checks requests and turns them into operations of
+// dispatchers. Private to it. queues_calls.cc has the calls about messages, queues_sweeps.cc those
+// about many of them, queues_streams.cc the streams and the units.
 #pragma once
 
 #include <atomic>

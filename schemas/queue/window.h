@@ -76,7 +76,7 @@ class Window {
     std::map<Place, bool> fresh;  // the value says nothing
     std::map<Place, bool> suspects;
     std::optional<Place> known_to;  // all up to here were fetched; none: nothing was
-    UnixMicros next_due = std::numeric_limits<UnixMicros>::min();  // of the first one behind
+    UnixMicros next_due = std::numeric_limits<UnixMicros>::min();  // of the first one after it
   };
 
   static Place PlaceOf(const Hint& hint) { return {hint.number, hint.id, hint.base}; }

@@ -170,7 +170,8 @@ export class Consumer<T = any> extends Duplex<ConsumeResponse, Delivery<T>> {
     this.turns = this.turns.filter((each) => each !== partition);
   }
 
-  // What is behind an event that failed comes again, and an Ack of it before that would end the stream: it is passed over.
+  // Deliveries after a failed event come again, and an Ack of one before that would end the stream:
+  // it is passed over.
   private add(delivery: Delivery<T>): void {
     const holding = this.partitions.get(delivery.partition);
     if (holding === undefined) return;

@@ -466,7 +466,7 @@ def watch(settings: Settings, members: Dict[str, Any]) -> Operation:
         attempts.settled()
         items: List[Any] = [messages.plain(each) for each in answer.documents]
         for each in answer.events:
-            # A commit in pieces: the resume position lags behind, and what was given comes again.
+            # A commit in pieces: the resume position lags, and items already given come again.
             if (each.position, each.index) > (position, index):
                 position, index = each.position, each.index
                 items.append(messages.plain(each))

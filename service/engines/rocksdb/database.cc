@@ -211,8 +211,8 @@ absl::Status Database::CheckTornTail(const RocksDbOptions& options) {
   RETURN_IF_ERROR(position.status());
   if (!durable_) {
     return Error(ErrorReason::kRecordCorrupt,
-                 "The log is damaged or torn, and the commit beacon, which tells the one from the "
-                 "other, is missing or damaged too. Nothing was changed. Put the file "
+                 "The log is damaged or torn, and the commit beacon, which distinguishes the two, "
+                 "is missing or damaged too. Nothing was changed. Put the file "
                  "commit-beacon of this data directory back, or restore all of it from a backup.")
         .With("recovered_position", *position);
   }

@@ -1,5 +1,5 @@
-// Two contents as rows to be shown side by side. Members stand in the order of the older side, additions behind them; elements of lists are
-// matched by what they are, so that one taken out does not change all behind it.
+// Two contents as rows to be shown side by side. Members stand in the order of the older side, additions after them; elements of lists are
+// matched by what they are, so that a removed one does not change all after it.
 import { Typed, keyOf } from "./bson.js";
 
 // Beyond so many comparisons elements are matched by their places, but for those that are equal at both ends.

@@ -350,7 +350,7 @@ const ROWS = "table.rows tbody tr, [data-version]";
 // From row to row by their places in the page: of ten thousand, most are not laid out, and asking where each is would do that.
 function moveRow(step) {
   const beside = (element) => (step > 0 ? element?.nextElementSibling : element?.previousElementSibling);
-  // Behind the last one of a group comes the first of the next.
+  // After the last one of a group comes the first of the next.
   const within = (group) => (step > 0 ? group?.firstElementChild : group?.lastElementChild);
   const next = (row) => beside(row) ?? (row.matches("tr") ? null : within(beside(row.parentElement)));
   const here = document.activeElement.closest(ROWS);

@@ -1,4 +1,4 @@
-// The slider over a history: one for steps of versions and of times alike, with buttons to the change before and behind, and the time
+// The slider over a history: one for steps of versions and of times alike, with buttons to the change before and after, and the time
 // it stands at.
 import { h, replace } from "./dom.js";
 

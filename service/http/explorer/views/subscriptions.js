@@ -26,7 +26,7 @@ export default {
   },
 };
 
-// The partition that is farthest behind says how far the subscription is.
+// The partition with the lowest position gives the subscription's.
 const lagOf = (partitions) => (partitions ?? []).reduce((most, { lagPositions }) => Math.max(most, Number(lagPositions ?? 0)), 0);
 
 function scopeOf({ collections, idPrefix, kinds, filter }) {

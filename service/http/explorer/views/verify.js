@@ -149,7 +149,7 @@ async function run(context, place, start, request) {
         findings.add(message.findings ?? []);
         tell();
       }
-      // The verdict is how the stream ends, and not the message before: DATA_LOSS comes behind the last one.
+      // The verdict is how the stream ends, and not the message before: DATA_LOSS comes after the last one.
       tell();
       const open = findings.count();
       announce("Whole.");
