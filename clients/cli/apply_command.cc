@@ -138,10 +138,10 @@ the options of these names; any other member makes the line malformed. The file 
 with zstd.
 
 Lines that are malformed or refused are named on standard error (ten for each reason, then their
-number; with --json all); the others are sent. Messages without a definite answer (the server did not
-know it, or the connection broke) are sent again for --retry-for, over a new stream. That is safe, and
-so is running the command again: a message that came before changes nothing. --timeout is the longest
-wait for an answer on a stream.
+number; with --json all); the others are sent. Messages without a definite answer (the server did
+not know it, or the connection broke) are sent again for --retry-for, over a new stream. That is
+safe, and so is running the command again: a message that came before changes nothing. --timeout is
+the longest wait for an answer on a stream.
 Exit status 1 if any message was malformed, refused or below the floor (strata enroll --help).)";
 
 void AddOptions(CLI::App& command, ApplyOptions& options) {

@@ -56,8 +56,9 @@ int RunMessage(Session& session, const MessageOptions& options, Method method) {
 }
 
 constexpr char kMessageFooter[] =
-    R"(SEQUENCE grows in the intended order of a student's messages. They may arrive in any order and any
-number of times: the last one in the intended order counts for each class, so repeating is safe:
+    R"(SEQUENCE grows in the intended order of a student's messages. They may arrive in any order and
+any number of times: the last one in the intended order counts for each class, so repeating is
+safe:
   applied      the newest of its class: a version was written
   superseded   a newer one came before; nothing was written
   duplicate    it came before; nothing was written
@@ -97,8 +98,8 @@ void AddUnenroll(CLI::App& app, Session& session) {
   command.footer(
       std::string("Example:\n"
                   "  strata unenroll 1 'CS 101' 1001 --reason dropped\n"
-                  "Unenrolling from a class that the student is not in leaves a note for an enroll "
-                  "with a\nsmaller number that arrives later.\n") +
+                  "Unenrolling from a class that the student is not in leaves a note for an\n"
+                  "enroll with a smaller number that arrives later.\n") +
       kMessageFooter);
   command.callback([&session, options] {
     session.run = [&session, options] {

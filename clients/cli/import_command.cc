@@ -124,8 +124,8 @@ request id is made of the line's content and its number among the lines of its d
 import of the same versions writes nothing, from a file of any name and with the lines at any place,
 and an import that stopped can be continued. A document with other versions than the file's is
 refused before its first line is written, unless --on-existing says otherwise. Calls that the server
-could not answer are repeated for --retry-for; any other refusal stops the import and names the line.
-Ctrl-C stops it too; a second one does not await the calls under way.)";
+could not answer are repeated for --retry-for; any other refusal stops the import and names the
+line. Ctrl-C stops it too; a second one does not await the calls under way.)";
 
 }  // namespace
 

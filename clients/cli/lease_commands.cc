@@ -231,9 +231,8 @@ void AddLeaseCommands(CLI::App& app, Session& session) {
       "  strata update reports today --set /state=running\n"
       "  strata lease renew\n"
       "  strata lease release\n"
-      "A write with a lease (--lease, STRATA_LEASE) takes effect only as long as no other holder "
-      "has "
-      "taken the lease.");
+      "A write with a lease (--lease, STRATA_LEASE) takes effect only as long as no other\n"
+      "holder has taken the lease.");
 }
 
 }  // namespace strata::cli

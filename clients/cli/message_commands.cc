@@ -85,8 +85,8 @@ void AddPop(CLI::App& app, Session& session) {
   auto options = std::make_shared<TakeOptions>();
   AddTakeOptions(command, *options);
   command.footer(
-      "Prints the payloads, one a line; with --json the messages. They are finished then: if "
-      "the\ncaller fails afterwards, or the answer does not arrive, they are lost. See strata "
+      "Prints the payloads, one a line; with --json the messages. They are finished then: if\n"
+      "the caller fails afterwards, or the answer does not arrive, they are lost. See strata\n"
       "reserve.\n"
       "Example:\n"
       "  strata pop mails --wait 20s | jq -r .to");
@@ -108,18 +108,16 @@ void AddReserve(CLI::App& app, Session& session) {
                   "For how long, 1s to 12h; the queue's timeout unless given")
       ->type_name("TIME");
   command.footer(
-      "Prints a line for each message: its token, a tabulator and its payload; with --json the "
-      "message.\nThe token is for strata ack, rollback, extend, "
-      "move, "
-      "commit. A\nmessage without any of these comes again when the time is over.\n"
+      "Prints a line for each message: its token, a tabulator and its payload; with --json the\n"
+      "message. The token is for strata ack, rollback, extend, move, commit. A message without\n"
+      "any of these comes again when the time is over.\n"
       "Examples:\n"
       "  strata reserve mails --wait 20s | while IFS=$(printf '\\t') read -r token payload; do\n"
       "    printf %s \"$payload\" | ./send-mail && strata ack \"$token\" || strata rollback "
       "\"$token\"\n"
       "  done\n"
-      "strata work does the same, and extends meanwhile. A --timeout before `reserve` is how long "
-      "the "
-      "call may\ntake.");
+      "strata work does the same, and extends meanwhile. A --timeout before `reserve` is how\n"
+      "long the call may take.");
   command.callback([&session, options] {
     session.run = [&session, options] {
       v1::ReserveRequest request;

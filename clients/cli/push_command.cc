@@ -157,10 +157,11 @@ With --lines each line is a message, a JSON object, and PAYLOAD names a file (wh
 compressed with zstd) or is -. A member sequence_number that is a whole number is the message's
 --sequence too, so that strata purge-tombstones --queue knows which are still to come. Lines that
 are malformed or refused are named on standard error (ten for each reason, then their number; with
---json all); the others are pushed. Calls without a definite answer are repeated for --retry-for; each
-line has a request id of its own for that, ID/LINE, so that it is pushed once. Running the command
-again with the same --request-id is as safe, within 24 hours. Calls of up to a hundred lines run in
-parallel, which may change the order of lines that far apart; not with --key, nor with --in-flight 1.
+--json all); the others are pushed. Calls without a definite answer are repeated for --retry-for;
+each line has a request id of its own for that, ID/LINE, so that it is pushed once. Running the
+command again with the same --request-id is as safe, within 24 hours. Calls of up to a hundred lines
+run in parallel, which may change the order of lines that far apart; not with --key, nor with
+--in-flight 1.
 Exit status 1 if any line was malformed or refused.)";
 
 void AddOptions(CLI::App& command, PushOptions& options) {

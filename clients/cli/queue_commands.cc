@@ -294,8 +294,8 @@ void AddUpdateQueue(CLI::App& parent, Session& session) {
       std::string("Examples:\n"
                   "  strata queue update mails --paused\n"
                   "  strata queue update mails --resume --timeout 2m --unset history\n"
-                  "A change applies to a message from its next hand-out or roll back. With "
-                  "--enrollments, --set and\n--in-flight that are not given are unset.\n") +
+                  "A change applies to a message from its next hand-out or roll back. With\n"
+                  "--enrollments, --set and --in-flight that are not given are unset.\n") +
       kSettingsFooter);
   command.callback([&session, options] {
     session.run = [&session, options] { return RunUpdateQueue(session, *options); };

@@ -257,12 +257,11 @@ void AddVerifyCommand(CLI::App& app, Session& session) {
                   "How long to try to resume a broken stream; 60s unless given")
       ->type_name("TIME");
   command.footer(
-      "Writers may continue meanwhile. Runs without limit of time unless --timeout is given, over\n"
-      "a new stream if one breaks (UNAVAILABLE). Exit status 1 if anything is BROKEN; recoverable "
-      "findings\n"
-      "do not count. Ctrl-C prints where to continue. With --resume, earlier findings "
-      "count, and are not listed\n"
-      "again; all other arguments must be as in that run.\n"
+      "Writers may continue meanwhile. Runs without limit of time unless --timeout is given,\n"
+      "over a new stream if one breaks (UNAVAILABLE). Exit status 1 if anything is BROKEN;\n"
+      "recoverable findings do not count. Ctrl-C prints where to continue. With --resume,\n"
+      "earlier findings count, and are not listed again; all other arguments must be as in that\n"
+      "run.\n"
       "Example:\n  strata verify books --repair");
   command.callback([&session, options] {
     session.run = [&session, options] { return RunVerify(session, *options); };
