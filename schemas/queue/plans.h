@@ -90,8 +90,9 @@ bool IsKept(const Message& message, const QueueRecord& queue, UnixMicros now);
 // Whether the message is as the hint of its queue says.
 bool Says(const Hint& hint, const Message& message);
 // Whether a stale entry may belong to a push in progress and must stay. `stored`, `stamp`: the
-// message that it names; null and 0 if there is none. A due hint bears its time: after
-// kPushTakesMax the message is no longer awaited, unless PlanCleaning ends the wait before.
+// message that it names; null and 0 if there is none. A due hint bears its time: a message that has
+// not come for kPushTakesMax is no longer awaited, if nothing else has ended the wait before
+// (PlanCleaning).
 bool MayComeTrue(const Hint& hint, const Message* stored, store::Stamp stamp, UnixMicros now);
 
 // Drops a stale hint of any kind, if it exists. A push in progress then finds a tombstone instead

@@ -129,8 +129,9 @@ absl::Status Access::CheckStillValid(const Identity& identity) const {
   if (in_use.tokens == nullptr && in_use.policy == nullptr) return absl::OkStatus();
   const auto principal = PrincipalOfToken(in_use.tokens.get(), identity.token_hash, clock_.Now());
   if (!principal.ok()) return Counted(principal.status());
-  if (*principal != identity.principal)
+  if (*principal != identity.principal) {
     return Counted(Invalid("the token now belongs to another caller"));
+  }
   return absl::OkStatus();
 }
 
