@@ -372,8 +372,9 @@ absl::Status BrokenBy(const VerifyQuery& query, const Finding* first, int64_t fi
   }
   if (first != nullptr && findings > 1) {
     message += " (" + std::to_string(findings) + " such findings";
-    if (before > 0)
+    if (before > 0) {
       message += ", " + std::to_string(before) + " before the verification was resumed";
+    }
     message += ")";
   }
   Error error(ErrorReason::kChainBroken, message);

@@ -79,7 +79,12 @@ bool IsCode(const SourceFile& file) {
   return file.extension() == ".h" || file.extension() == ".cc" || file.extension() == ".def";
 }
 
+// Without the files that generate.py and generate.mjs make beside them: a tree without git has
+// them.
 bool IsOfClients(const std::string& path) {
+  for (const char* const made : {"/gen/", "/aio.py", "/reasons.py", "/types.py"}) {
+    if (absl::StrContains(path, made)) return false;
+  }
   return (absl::StartsWith(path, "clients/python/strata_documents/") &&
           absl::EndsWith(path, ".py")) ||
          (absl::StartsWith(path, "clients/node/src/") && absl::EndsWith(path, ".ts")) ||
