@@ -9,6 +9,7 @@
 #include "bench/http/http_loop.h"
 #include "bench/load/prepare.h"
 #include "bench/support/process.h"
+#include "tests/support/places.h"
 
 namespace strata::bench {
 namespace {
@@ -17,7 +18,8 @@ constexpr std::chrono::seconds kStartMax{60};
 constexpr std::chrono::seconds kQuietMax{10};
 
 std::vector<std::string> CommandLine(const std::string& data, PortForPeople port) {
-  std::vector<std::string> line = {STRATA_SERVER_BINARY, "--data", data, "--listen", "127.0.0.1:0"};
+  std::vector<std::string> line = {test_support::ServerProgram(), "--data", data, "--listen",
+                                   "127.0.0.1:0"};
   if (port == PortForPeople::kOn) {
     line.insert(line.end(), {"--http-listen", "127.0.0.1:0"});
   }

@@ -11,6 +11,7 @@
 #include "clients/cli/draft.h"
 #include "tests/cli/command_line.h"
 #include "tests/fault/child_process.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::cli {
@@ -75,7 +76,8 @@ TEST(Completion, KnowsWhereAWordStands) {
 // What bash offers for the last word of a command line, as it would at a terminal.
 std::string BashOffers(const std::string& words) {
   const test_support::TemporaryDirectory directory;
-  const std::string folder = std::filesystem::path(STRATA_CLIENT_BINARY).parent_path().string();
+  const std::string folder =
+      std::filesystem::path(test_support::CommandLineProgram()).parent_path().string();
   std::ofstream(directory.Join("a file.ndjson")) << "";
   std::ofstream(directory.Join("script"))
       << "set -eu\nPATH=" << ShellWord(folder) << ":$PATH\ncd " << ShellWord(directory.path())

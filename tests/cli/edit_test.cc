@@ -13,6 +13,7 @@
 #include "tests/cli/status_of.h"
 #include "tests/fault/child_process.h"
 #include "tests/support/environment_variable.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::cli {
@@ -110,9 +111,9 @@ TEST_F(EditCommand, ATextThatIsNoJsonIsKept) {
 
 TEST_F(EditCommand, AConflictKeepsTheTextAndSaysHowToGoOn) {
   Run({"create", "books", "moby", kMoby});
-  const Outcome outcome =
-      Edit(ShellWord(STRATA_CLIENT_BINARY) + " update books moby '{\"stock\": 9}' --server " +
-           server_.address() + " > /dev/null && echo '{\"stock\": 2}' > \"$1\"");
+  const Outcome outcome = Edit(ShellWord(test_support::CommandLineProgram()) +
+                               " update books moby '{\"stock\": 9}' --server " + server_.address() +
+                               " > /dev/null && echo '{\"stock\": 2}' > \"$1\"");
   EXPECT_EQ(outcome.status, kExitRefused);
   ASSERT_THAT(Drafts(), SizeIs(1));
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("VERSION_CONFLICT: "), HasSubstr(Drafts()[0]),
@@ -122,9 +123,9 @@ TEST_F(EditCommand, AConflictKeepsTheTextAndSaysHowToGoOn) {
   const size_t at = outcome.err.find(marker);
   ASSERT_NE(at, std::string::npos) << outcome.err;
   const std::string command = outcome.err.substr(at + marker.size());
-  const fault::Finished forced =
-      fault::RunToEnd({"/bin/sh", "-c", ShellWord(STRATA_CLIENT_BINARY) + " update " + command},
-                      directory_.Join("errors"));
+  const fault::Finished forced = fault::RunToEnd(
+      {"/bin/sh", "-c", ShellWord(test_support::CommandLineProgram()) + " update " + command},
+      directory_.Join("errors"));
   EXPECT_EQ(forced.status, 0) << fault::ReadFile(directory_.Join("errors"));
   EXPECT_EQ(forced.output, "updated books moby, version 3\n");
   EXPECT_EQ(server_.last_update.replace().bson(), client::BsonFromJson("{\"stock\":2}").value());

@@ -16,6 +16,7 @@
 
 #include "tests/cli/command_line.h"
 #include "tests/fault/child_process.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::cli {
@@ -37,7 +38,7 @@ bool Await(const std::function<bool()>& done) {
 class InterruptionTest : public CommandLine {
  protected:
   std::vector<std::string> Command(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), STRATA_CLIENT_BINARY);
+    arguments.insert(arguments.begin(), test_support::CommandLineProgram());
     arguments.insert(arguments.end(), {"--server", server_.address()});
     return arguments;
   }

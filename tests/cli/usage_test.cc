@@ -11,6 +11,7 @@
 #include "tests/cli/command_line.h"
 #include "tests/fault/child_process.h"
 #include "tests/support/environment_variable.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::cli {
@@ -154,8 +155,8 @@ std::string AtTerminal(const std::string& command) {
 
 TEST_F(Usage, ColoursAreForTerminalsThatHaveThem) {
   Run({"create", "books", "moby", "{}"});
-  const std::string command =
-      ShellWord(STRATA_CLIENT_BINARY) + " history books moby --server " + server_.address();
+  const std::string command = ShellWord(test_support::CommandLineProgram()) +
+                              " history books moby --server " + server_.address();
   EXPECT_THAT(AtTerminal("TERM=xterm NO_COLOR= " + command), HasSubstr("\x1b["));
   for (const std::string setting : {"TERM=dumb", "TERM=", "TERM=xterm NO_COLOR=1"}) {
     const std::string printed = AtTerminal(setting + " " + command);
@@ -172,8 +173,8 @@ TEST_F(Usage, AProxyIsNotAskedForThisMachine) {
       {"/bin/sh", "-c",
        "http_proxy=http://127.0.0.1:1 https_proxy=http://127.0.0.1:1 grpc_proxy=http://127.0.0.1:1 "
        "exec " +
-           ShellWord(STRATA_CLIENT_BINARY) + " get books moby --timeout 10s --server " +
-           server_.address()},
+           ShellWord(test_support::CommandLineProgram()) +
+           " get books moby --timeout 10s --server " + server_.address()},
       directory.Join("errors"));
   EXPECT_EQ(finished.status, 0) << fault::ReadFile(directory.Join("errors"));
 }

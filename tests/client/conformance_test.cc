@@ -26,6 +26,7 @@
 #include "strata/client/client.h"
 #include "strata/client/testing.h"
 #include "tests/client/operations.h"
+#include "tests/support/places.h"
 
 namespace strata::client {
 namespace {
@@ -65,10 +66,11 @@ class ScriptedServer {
     int to[2];
     int from[2];
     if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) std::abort();
-    std::vector<std::string> arguments = {"/usr/bin/python3",
-                                          std::string(STRATA_CONFORMANCE) + "/fake_server.py"};
+    std::vector<std::string> arguments = {
+        "/usr/bin/python3", test_support::SourcePath("clients/conformance/fake_server.py")};
     arguments.insert(arguments.end(), files.begin(), files.end());
-    arguments.insert(arguments.end(), {"--descriptors", STRATA_DESCRIPTORS});
+    arguments.insert(arguments.end(),
+                     {"--descriptors", test_support::BuiltPath("tests/client/strata.binpb")});
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -347,7 +349,8 @@ class Conformance : public ::testing::Test {
  protected:
   static std::vector<std::string> Files() {
     std::vector<std::string> files;
-    for (const auto& entry : std::filesystem::directory_iterator(STRATA_CONFORMANCE)) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(test_support::SourcePath("clients/conformance"))) {
       if (entry.path().extension() == ".json") files.push_back(entry.path().string());
     }
     std::sort(files.begin(), files.end());
@@ -358,7 +361,7 @@ class Conformance : public ::testing::Test {
 std::string RunCase(const Value& test, ScriptedServer& scripted) {
   ClientOptions options = OptionsOf(test);
   if (Text(test["server"]) == "real") {
-    const auto server = testing::Server::Start({.program = STRATA_SERVER_BINARY});
+    const auto server = testing::Server::Start({.program = test_support::ServerProgram()});
     if (!server.ok()) return server.status().ToString();
     options.target = server->target();
     Scene scene{*Client::Connect(options), "c"};

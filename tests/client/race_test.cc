@@ -14,6 +14,7 @@
 #include "strata/client/client.h"
 #include "tests/fault/child_process.h"
 #include "tests/fault/server_process.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::client {
@@ -55,8 +56,9 @@ TEST(Race, EachModifyCountsOnceHoweverOftenTheServerIsKilled) {
 
   std::vector<std::unique_ptr<fault::ChildProcess>> processes;
   for (int i = 0; i < settings.processes; ++i) {
-    const std::vector<std::string> arguments = {STRATA_CLIENT_MODIFIER, server->address(), "things",
-                                                "counter", std::to_string(settings.each)};
+    const std::vector<std::string> arguments = {
+        test_support::BuiltPath("tests/client/client_modifier"), server->address(), "things",
+        "counter", std::to_string(settings.each)};
     processes.push_back(std::make_unique<fault::ChildProcess>(arguments, folder.Join("modifiers")));
   }
 

@@ -8,13 +8,14 @@
 
 #include "strata/client/client.h"
 #include "strata/client/testing.h"
+#include "tests/support/places.h"
 
 namespace strata::client {
 
 class Serving : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto server = testing::Server::Start({.program = STRATA_SERVER_BINARY});
+    auto server = testing::Server::Start({.program = test_support::ServerProgram()});
     ASSERT_TRUE(server.ok()) << server.status();
     server_.emplace(*std::move(server));
     client_.emplace(Connect());

@@ -11,10 +11,13 @@
 #include "strata/v1/document_service.grpc.pb.h"
 #include "tests/fault/server_process.h"
 #include "tests/fault/version_lines.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::fault {
 namespace {
+
+std::string SamplePath() { return test_support::SourcePath("tests/data/compat-small.ndjson.zst"); }
 
 // Returns when the ledger has that many entries; fails if it does not within a minute.
 void AwaitVersions(const ServerProcess& server, int64_t wanted) {
@@ -40,11 +43,11 @@ void AwaitVersions(const ServerProcess& server, int64_t wanted) {
 class ImportKillTest : public testing::TestWithParam<std::string> {
  protected:
   ImportKillTest()
-      : input_(ReadVersionLines(STRATA_SAMPLE)),
+      : input_(ReadVersionLines(SamplePath())),
         versions_(static_cast<int64_t>(CountVersions(input_))) {}
 
   std::vector<std::string> ImportCommand(const ServerProcess& server) const {
-    return {StrataBinary(), "import",   STRATA_SAMPLE,    "--strategy",
+    return {StrataBinary(), "import",   SamplePath(),     "--strategy",
             GetParam(),     "--server", server.address(), "--json"};
   }
 

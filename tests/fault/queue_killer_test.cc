@@ -13,6 +13,7 @@
 
 #include "tests/fault/child_process.h"
 #include "tests/fault/queue_client.h"
+#include "tests/support/places.h"
 
 namespace strata::fault {
 namespace {
@@ -27,7 +28,8 @@ class QueueKiller : public testing::Test {
   // A process after the other, each until it dies of a message.
   void ConsumeWith(int consumer) {
     while (true) {
-      ChildProcess process({STRATA_QUEUE_CONSUMER, server_.address(), kQueue, kCredits},
+      ChildProcess process({test_support::BuiltPath("tests/fault/queue_consumer"),
+                            server_.address(), kQueue, kCredits},
                            directory_.Join("consumer-" + std::to_string(consumer)));
       const int status = process.Wait();
       if (status == 0) return;

@@ -16,6 +16,7 @@
 
 #include "tests/fault/child_process.h"
 #include "tests/fault/queue_client.h"
+#include "tests/support/places.h"
 
 namespace strata::fault {
 namespace {
@@ -127,7 +128,8 @@ class IdleStreams : public testing::Test {
     std::ofstream tokens(directory_.Join("tokens"));
     for (int i = 0; i < kCallers; ++i) {
       const std::string name = "caller-" + std::to_string(i);
-      const Finished made = RunToEnd({STRATA_SERVER_BINARY, "token", name}, directory_.Join("log"));
+      const Finished made =
+          RunToEnd({test_support::ServerProgram(), "token", name}, directory_.Join("log"));
       const size_t end = made.output.find('\n');
       tokens_.push_back(made.output.substr(0, end));
       tokens << made.output.substr(end + 1);

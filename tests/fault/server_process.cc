@@ -11,13 +11,15 @@
 #include <iostream>
 #include <optional>
 
+#include "tests/support/places.h"
+
 namespace strata::fault {
 namespace {
 
 std::vector<std::string> CommandLine(const ServerSettings& settings) {
   std::vector<std::string> arguments = {
-      settings.binary.empty() ? STRATA_SERVER_BINARY : settings.binary, "--data", settings.data,
-      "--listen", settings.listen};
+      settings.binary.empty() ? test_support::ServerProgram() : settings.binary, "--data",
+      settings.data, "--listen", settings.listen};
   arguments.insert(arguments.end(), settings.flags.begin(), settings.flags.end());
   if (settings.open_files_max == 0) return arguments;
   const std::string limit = "ulimit -n " + std::to_string(settings.open_files_max);
@@ -58,6 +60,6 @@ int ServerProcess::Stop() {
   return process_.Wait();
 }
 
-std::string StrataBinary() { return STRATA_CLIENT_BINARY; }
+std::string StrataBinary() { return test_support::CommandLineProgram(); }
 
 }  // namespace strata::fault

@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "schemas/base/strings.h"
 #include "tests/form/source_tree.h"
+#include "tests/support/places.h"
 
 namespace strata::form {
 namespace {
@@ -156,7 +157,7 @@ TEST(Form, ClangFormatChangesNothing) {
     GTEST_SKIP() << "the code has the form of Debian 12's clang-format 14, which is not installed";
   }
   std::string command =
-      std::string("cd '") + STRATA_SOURCE_DIR + "' && clang-format --dry-run --Werror";
+      "cd '" + test_support::SourcePath("") + "' && clang-format --dry-run --Werror";
   for (const SourceFile& file : Sources()) {
     if (file.extension() == ".h" || file.extension() == ".cc") command += " '" + file.path + "'";
   }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "schemas/base/strings.h"
+#include "tests/support/places.h"
 
 namespace strata::form {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<std::string> FilesOfGit() {
-  const std::string command = std::string("git -C '") + STRATA_SOURCE_DIR +
+  const std::string command = "git -C '" + test_support::SourcePath("") +
                               "' ls-files --cached --others --exclude-standard 2>/dev/null";
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {};
@@ -37,7 +38,7 @@ std::vector<std::string> FilesOfGit() {
 
 std::vector<std::string> FilesOfTree() {
   std::vector<std::string> files;
-  fs::recursive_directory_iterator at(STRATA_SOURCE_DIR);
+  fs::recursive_directory_iterator at(test_support::SourcePath(""));
   for (; at != fs::recursive_directory_iterator(); ++at) {
     const std::string name = at->path().filename().string();
     const bool top = at.depth() == 0;
@@ -45,7 +46,7 @@ std::vector<std::string> FilesOfTree() {
         (top && (name == "data" || name.starts_with("build")))) {
       at.disable_recursion_pending();
     } else if (at->is_regular_file()) {
-      files.push_back(fs::relative(at->path(), STRATA_SOURCE_DIR).string());
+      files.push_back(fs::relative(at->path(), test_support::SourcePath("")).string());
     }
   }
   return files;
@@ -80,7 +81,7 @@ const std::vector<SourceFile>& Sources() {
 }
 
 std::string AbsolutePath(std::string_view path) {
-  return (fs::path(STRATA_SOURCE_DIR) / path).string();
+  return (fs::path(test_support::SourcePath("")) / path).string();
 }
 
 SourceFile ReadSource(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/http/http_world.h"
+#include "tests/support/places.h"
 
 namespace strata::http_test {
 namespace {
@@ -28,7 +29,7 @@ std::string Contents(const fs::path& path) {
 TEST(Explorer, EveryFileIsServedAsItIs) {
   HttpWorld world;
   HttpClient client(world.port());
-  const fs::path folder = STRATA_EXPLORER_FOLDER;
+  const fs::path folder = test_support::SourcePath("service/http/explorer");
   int files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;
@@ -104,7 +105,8 @@ TEST(Explorer, AnAnswerIsWholeAndUncompressed) {
       Get("/", {{"Range", "bytes=0-1,2-3,0-1"}, {"Accept-Encoding", "gzip, br, deflate"}}));
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.headers.count("content-encoding"), 0U);
-  EXPECT_EQ(response.body, Contents(fs::path(STRATA_EXPLORER_FOLDER) / "index.html"));
+  EXPECT_EQ(response.body,
+            Contents(fs::path(test_support::SourcePath("service/http/explorer")) / "index.html"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_split.h"
 #include "tests/rpc/test_server.h"
+#include "tests/support/places.h"
 
 namespace strata::rpc_test {
 namespace {
@@ -40,7 +41,7 @@ DocumentedMetadata Read(const std::string& comment) {
 }
 
 std::map<std::string, DocumentedMetadata> ReadAll() {
-  std::ifstream file(STRATA_ERROR_REASON_PROTO);
+  std::ifstream file(test_support::SourcePath("proto/strata/v1/error_reason.proto"));
   std::map<std::string, DocumentedMetadata> all;
   std::string comment;
   for (std::string line; std::getline(file, line);) {

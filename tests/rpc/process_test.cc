@@ -12,6 +12,7 @@
 
 #include "tests/fault/server_process.h"
 #include "tests/rpc/test_server.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_directory.h"
 
 namespace strata::rpc_test {
@@ -27,7 +28,7 @@ constexpr std::chrono::seconds kPatience{60};
 class Process : public testing::Test {
  protected:
   std::vector<std::string> Command(const std::vector<std::string>& flags) const {
-    std::vector<std::string> command = {STRATA_SERVER_BINARY};
+    std::vector<std::string> command = {test_support::ServerProgram()};
     command.insert(command.end(), flags.begin(), flags.end());
     return command;
   }

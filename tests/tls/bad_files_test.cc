@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/places.h"
 #include "tests/tls/tls_world.h"
 
 namespace strata::tls_test {
@@ -104,7 +105,7 @@ TEST_F(BadFiles, AtTheStartAreRefusedByTheirFlag) {
     const std::string folder = MakeFolder();
     all[i].make(folder);
     Publish(folder);
-    std::vector<std::string> command = {STRATA_SERVER_BINARY, "--listen=127.0.0.1:0"};
+    std::vector<std::string> command = {test_support::ServerProgram(), "--listen=127.0.0.1:0"};
     for (const std::string& flag : Flags()) command.push_back(flag);
     const std::string errors = Path("errors" + std::to_string(i));
     const fault::Finished refused = fault::RunToEnd(command, errors);

@@ -23,6 +23,7 @@
 #include "service/engines/rocksdb/record_format.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/ledger_entries.h"
+#include "tests/support/places.h"
 #include "tests/versioning/verify_world.h"
 
 namespace strata::versioning::testing {
@@ -35,7 +36,7 @@ using test_support::IsOk;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr std::string_view kFolder = STRATA_FORMATS_FOLDER;
+const std::string kFolder = test_support::SourcePath("tests/data/formats");
 
 engines::OpenOptions OptionsFor(const std::string& directory) {
   engines::OpenOptions options;
