@@ -248,14 +248,13 @@ CLI::Option* AddRepeated(CLI::App& command, const std::string& name,
 
 namespace {
 
-absl::Status FillMilliseconds(const std::string& option,
-                              const absl::StatusOr<int64_t>& milliseconds,
+absl::Status FillMilliseconds(const std::string& option, const absl::StatusOr<int64_t>& time_ms,
                               google::protobuf::Duration* duration) {
-  if (!milliseconds.ok()) {
-    return absl::InvalidArgumentError(option + ": " + std::string(milliseconds.status().message()));
+  if (!time_ms.ok()) {
+    return absl::InvalidArgumentError(option + ": " + std::string(time_ms.status().message()));
   }
-  duration->set_seconds(*milliseconds / 1000);
-  duration->set_nanos(static_cast<int32_t>(*milliseconds % 1000) * 1'000'000);
+  duration->set_seconds(*time_ms / 1000);
+  duration->set_nanos(static_cast<int32_t>(*time_ms % 1000) * 1'000'000);
   return absl::OkStatus();
 }
 

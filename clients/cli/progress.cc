@@ -9,7 +9,7 @@
 namespace strata::cli {
 namespace {
 
-std::string Duration(double seconds) {
+std::string DurationText(double seconds) {
   const auto whole = static_cast<int64_t>(seconds + 0.5);
   if (whole < 120) return std::to_string(whole) + " s";
   if (whole < 7200) return std::to_string(whole / 60) + " min";
@@ -32,7 +32,7 @@ std::string ProgressLine(int64_t done, std::string_view what, double fraction, d
   const auto rate = static_cast<int64_t>(static_cast<double>(done) / std::max(seconds, 1e-3));
   line += WithCommas(done) + " " + std::string(what) + "  " + WithCommas(rate) + "/s";
   if (fraction > 0 && fraction < 1 && seconds > 1) {
-    line += "  " + Duration(seconds / fraction * (1 - fraction)) + " left";
+    line += "  " + DurationText(seconds / fraction * (1 - fraction)) + " left";
   }
   return line;
 }
