@@ -222,8 +222,8 @@ class Connection final : private httplib::Server {
     if (!wire_.Flush() || !written) closes_ = true;
   }
 
-  // Reads what was offered and writes the answer. From 0.14 on httplib wants to be told addresses, of
-  // which it makes headers that nobody here asks for.
+  // Reads what was offered and writes the answer. From 0.14 on httplib takes addresses too, for
+  // headers that this port does not use.
   template <typename Self>
   static bool ProcessRequest(Self& self, Wire& wire, bool& closed) {
     if constexpr (requires { self.process_request(wire, false, closed, nullptr); }) {

@@ -1,1 +1,2 @@
-// A library has a source; this one is for its precompiled header, which the tests of the server share.
+// A library has a source. This one is for its precompiled header, which the tests of the server
+// share.
