@@ -66,8 +66,10 @@ absl::StatusOr<uint32_t> LedgerIndex(const LedgerFloor& floor, CommitEntries& en
       .With("position", version.position);
 }
 
+}  // namespace
+
 // Reads what the ledger leaves out: hashes and changes, from the documents' own records.
-class LedgerDetails {
+class AuditCursor::LedgerDetails {
  public:
   LedgerDetails(Collections& collections, const ReadContext& context)
       : collections_(collections), context_(context) {}
@@ -110,8 +112,6 @@ class LedgerDetails {
   store::DocumentKey document_;
   std::optional<Head> head_;
 };
-
-}  // namespace
 
 absl::Status NoLedger(std::string_view advice) {
   return Error(ErrorReason::kUnsupportedByEngine,

@@ -81,6 +81,7 @@ class AuditCursor {
  private:
   class Walk;
   class DocumentWalk;
+  class LedgerDetails;
   class LedgerWalk;
 
   store::Store& store_;

@@ -294,8 +294,8 @@ absl::StatusOr<RecordBody> DecodeBody(std::string_view bytes) {
     if (name != "content" && name != "delta") continue;
     const std::string_view value = reader.Document();
     if (reader.corrupt()) break;
-    (name == "content" ? body.content : body.delta) = {
-        static_cast<size_t>(value.data() - bytes.data()), value.size()};
+    (name == "content" ? body.content : body.delta) =
+        Extent{static_cast<size_t>(value.data() - bytes.data()), value.size()};
   }
   if (reader.corrupt()) return Corrupt("version record");
   return body;
