@@ -67,7 +67,7 @@ struct StoredLease {
 
   // Somebody else may not take it yet.
   bool IsHeld(UnixMicros now) const {
-    return owner && !owner->holder.empty() && state->expire_time > now;
+    return owner && !owner->holder.empty() && state && state->expire_time > now;
   }
   // Whoever shows this token holds it, expired or not.
   bool IsHeldBy(store::Stamp shown) const {
