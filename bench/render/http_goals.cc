@@ -10,7 +10,7 @@ namespace strata::bench {
 namespace {
 
 // What came with the port costs calls by gRPC nothing while nobody uses it.
-std::vector<Goal> Idle() {
+std::vector<Goal> IdlePort() {
   std::vector<Goal> goals;
   for (const char* workload : {"W1 update", "W2 hot document", "W3 get"}) {
     const std::string of = absl::StrCat(workload, ", port for people idle");
@@ -23,7 +23,7 @@ std::vector<Goal> Idle() {
   return goals;
 }
 
-std::vector<Goal> Gets() {
+std::vector<Goal> GetsByHttp() {
   std::vector<Goal> goals;
   for (const char* bytes : {"300", "2048"}) {
     for (const char* in_flight : {"1", "16"}) {
@@ -40,8 +40,8 @@ std::vector<Goal> Gets() {
 }  // namespace
 
 std::vector<Goal> HttpGoals() {
-  std::vector<Goal> all = Idle();
-  for (Goal& goal : Gets()) all.push_back(std::move(goal));
+  std::vector<Goal> all = IdlePort();
+  for (Goal& goal : GetsByHttp()) all.push_back(std::move(goal));
   return all;
 }
 

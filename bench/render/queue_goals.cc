@@ -7,7 +7,7 @@
 namespace strata::bench {
 namespace {
 
-constexpr char kPostgres[] = "postgresql";
+constexpr char kQueuePostgres[] = "postgresql";
 constexpr char kRabbit[] = "rabbitmq";
 constexpr char kRedis[] = "redis";
 constexpr char kCycle[] = "q2_cycle";
@@ -23,31 +23,31 @@ Measured Messages(const std::string& queue, const std::string& system = "strata"
 }
 
 // Messages/s against a peer's.
-Goal Against(const std::string& peer, const std::string& what, double limit,
-             const std::string& queue) {
+Goal AgainstQueueOf(const std::string& peer, const std::string& what, double limit,
+                    const std::string& queue) {
   return AtLeast(what, limit, Messages(queue), {Messages(queue, peer)});
 }
 
 std::vector<Goal> Pushes() {
-  return {
-      AtLeast("Q1 Push, 64 in flight, in turns with W1: calls/s of its", 1.3,
-              RatioOf("calls_ratio", "q1_push", "W1 update, beside queues")),
-      Against(kPostgres, "Q1 Push: messages/s of PostgreSQL's", 1, "q1_push"),
-      Against(kRabbit, "Q1 Push: of RabbitMQ's", 1, "q1_push"),
-      Against(kRedis, "Q1 Push: of Redis's", 0.5, "q1_push"),
-      AtLeast("Q1 in batches of 100, in turns with Q1: messages/s of its", 3,
-              RatioOf("calls_ratio", "q1_push_batch", "q1_push")),
-      Against(kRedis, "Q1 in batches of 100: of Redis's, pipelined by 100", 0.3, "q1_push_batch")};
+  return {AtLeast("Q1 Push, 64 in flight, in turns with W1: calls/s of its", 1.3,
+                  RatioOf("calls_ratio", "q1_push", "W1 update, beside queues")),
+          AgainstQueueOf(kQueuePostgres, "Q1 Push: messages/s of PostgreSQL's", 1, "q1_push"),
+          AgainstQueueOf(kRabbit, "Q1 Push: of RabbitMQ's", 1, "q1_push"),
+          AgainstQueueOf(kRedis, "Q1 Push: of Redis's", 0.5, "q1_push"),
+          AtLeast("Q1 in batches of 100, in turns with Q1: messages/s of its", 3,
+                  RatioOf("calls_ratio", "q1_push_batch", "q1_push")),
+          AgainstQueueOf(kRedis, "Q1 in batches of 100: of Redis's, pipelined by 100", 0.3,
+                         "q1_push_batch")};
 }
 
 std::vector<Goal> Takes() {
-  return {
-      Against(kPostgres, "Q2 push, reserve, acknowledge: messages/s of PostgreSQL's", 1, kCycle),
-      Against(kRabbit, "Q2: of RabbitMQ's, by basic.get", 1, kCycle),
-      Against(kRedis, "Q2: of Redis's, by XREADGROUP and XACK", 0.5, kCycle),
-      AtMost("Q2: races lost", 0, Unit::kCount, Queue("races_lost", kCycle)),
-      Against(kRabbit, "Q3 Receive: messages/s of RabbitMQ's", 1, "q3_receive"),
-      Against(kPostgres, "Q3 Receive: of PostgreSQL's", 3, "q3_receive")};
+  return {AgainstQueueOf(kQueuePostgres,
+                         "Q2 push, reserve, acknowledge: messages/s of PostgreSQL's", 1, kCycle),
+          AgainstQueueOf(kRabbit, "Q2: of RabbitMQ's, by basic.get", 1, kCycle),
+          AgainstQueueOf(kRedis, "Q2: of Redis's, by XREADGROUP and XACK", 0.5, kCycle),
+          AtMost("Q2: races lost", 0, Unit::kCount, Queue("races_lost", kCycle)),
+          AgainstQueueOf(kRabbit, "Q3 Receive: messages/s of RabbitMQ's", 1, "q3_receive"),
+          AgainstQueueOf(kQueuePostgres, "Q3 Receive: of PostgreSQL's", 3, "q3_receive")};
 }
 
 std::vector<Goal> Depths() {
@@ -62,7 +62,8 @@ std::vector<Goal> Depths() {
       AtLeast("Q4 Q2 after many have gone through, in turns with a new queue: of its", 0.85,
               RatioOf("calls_ratio", "q2_cycle, many gone through", "q2_cycle, a new queue")));
   goals.push_back(ToLookAt("Q4 at PostgreSQL: Q2 at 10^6 waiting of it at 10^3",
-                           Messages("q2_cycle_waiting", kPostgres), {Messages(kCycle, kPostgres)}));
+                           Messages("q2_cycle_waiting", kQueuePostgres),
+                           {Messages(kCycle, kQueuePostgres)}));
   return goals;
 }
 
@@ -70,7 +71,8 @@ std::vector<Goal> Together() {
   return {
       AtMost("Q5 Commit of acknowledgement, update and push, in turns with W1: server CPU", 1.6,
              Unit::kRatio, RatioOf("server_cpu_ratio", "q5_commit", "W1 update, beside q5_commit")),
-      Against(kPostgres, "Q5: calls/s of PostgreSQL's transaction of the same", 1, "q5_commit"),
+      AgainstQueueOf(kQueuePostgres, "Q5: calls/s of PostgreSQL's transaction of the same", 1,
+                     "q5_commit"),
       AtMost("Q6 from a push to a waiting Reserve, in turns with W1, one in flight: p50 of its", 2,
              Unit::kRatio, RatioOf("latency_p50_ratio", "q6_wait", "W1 update, one in flight"))};
 }

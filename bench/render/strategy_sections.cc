@@ -103,13 +103,13 @@ Section BytesSection(const Figures& figures) {
 }
 
 // What is plotted against the number of versions, a plot an engine.
-struct Growth {
+struct GrowthWithVersions {
   const char* title;
   const char* figure;
   const char* operation;  // empty: the figure is of none
   const char* words;
 };
-constexpr Growth kGrowth[] = {
+constexpr GrowthWithVersions kGrowth[] = {
     {"Update", "latency_p50", "update",
      "One update with hash chain, request record and ledger entry, durable where the engine is: "
      "median. Beside it what fdatasync alone takes."},
@@ -125,7 +125,7 @@ constexpr Growth kGrowth[] = {
     {"Bytes per version, with more versions", "bytes_per_version", "",
      "Everything that is stored, compacted."}};
 
-Section GrowthSection(const Figures& figures, const Growth& growth) {
+Section GrowthSection(const Figures& figures, const GrowthWithVersions& growth) {
   Section section;
   section.title = growth.title;
   section.words = growth.words;
@@ -208,7 +208,8 @@ Section CrashSection(const Figures& figures) {
 std::vector<Section> StrategySections(const Figures& figures) {
   if (Engines(figures).empty()) return {};
   std::vector<Section> sections = {ArticleSection(figures), BytesSection(figures)};
-  for (const Growth& growth : kGrowth) sections.push_back(GrowthSection(figures, growth));
+  for (const GrowthWithVersions& growth : kGrowth)
+    sections.push_back(GrowthSection(figures, growth));
   sections.push_back(TablesSection(figures));
   sections.push_back(CrashSection(figures));
   return sections;
