@@ -116,8 +116,7 @@ TEST_F(SubscriptionCommands, GetShowsEachPartition) {
   const Outcome outcome = Run({"subscriptions", "get", "mail"});
   EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
   EXPECT_EQ(feed().last_get.name(), "mail");
-  EXPECT_THAT(outcome.out,
-              HasSubstr("worker-1       900.3      12          2  2026-01-31 12:00:00"));
+  EXPECT_THAT(outcome.out, HasSubstr("worker-1       900.3   12          2  2026-01-31 12:00:00"));
   EXPECT_THAT(outcome.out, HasSubstr("failed 2 times: no paper"));
   EXPECT_THAT(outcome.out, HasSubstr("blocked"));
   const Outcome json = Run({"subscriptions", "get", "mail", "--json"});

@@ -44,7 +44,7 @@ TEST_F(Usage, AMisspeltWordSuggests) {
   EXPECT_THAT(Said({"update", "books", "moby", "{}", "--reson", "x"}),
               HasSubstr("strata update has no option '--reson'; did you mean '--reason'?"));
   EXPECT_THAT(Said({}), HasSubstr("name a command"));
-  EXPECT_THAT(Said({"get", "books"}), HasSubstr("ID is required\nstrata get --help"));
+  EXPECT_THAT(Said({"get", "books"}), HasSubstr("ID is required\nSee strata get --help."));
 }
 
 TEST_F(Usage, NearestKnowsHowFarIsTooFar) {
