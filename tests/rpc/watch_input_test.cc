@@ -64,7 +64,8 @@ std::vector<Row> AllRows() {
       {R"({"snapshot": {"at_position": -1}})", kField, "snapshot.at_position", "-1"},
       {R"({"snapshot": {"at_position": 9223372036854775807}})", ErrorReason::kPositionUnknown,
        "snapshot.at_position", "after the last commit"},
-      {R"({"snapshot": {"after_collection": "a"}})", kField, "snapshot.at_position", "to continue a copy"},
+      {R"({"snapshot": {"after_collection": "a"}})", kField, "snapshot.at_position",
+       "to continue a copy"},
       {R"({"snapshot": {"at_position": 1, "after_id": "a"}})", ErrorReason::kInvalidName,
        "snapshot.after_collection", "empty"},
   };
