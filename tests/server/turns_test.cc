@@ -72,7 +72,7 @@ TEST_F(TurnsOrder, RefusesACallerThatHasAThousandWaitingAndNobodyElse) {
   for (size_t i = 0; i < Turns::kWaitingMax; ++i) ASSERT_TRUE(Give(anne_, "a").ok());
   const absl::Status refused = Give(anne_, "one too many");
   EXPECT_EQ(ReasonOf(refused), ErrorReason::kOverloaded);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("anne has 1000 calls waiting"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("anne has 1000 long calls waiting"));
   EXPECT_TRUE(Give(bob_, "b").ok());
   executor_.RunAll();
   EXPECT_EQ(ran_.size(), Turns::kWaitingMax + 1);
