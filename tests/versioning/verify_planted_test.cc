@@ -789,7 +789,8 @@ TEST(Verify, WhatWasFoundBeforeItWentOnCounts) {
   const absl::Status both = BrokenBy({"books", "", false}, &finding, 5, 4);
   EXPECT_EQ(MetadataOf(both, "id"), "b");
   EXPECT_EQ(MetadataOf(both, "findings"), "5");
-  EXPECT_THAT(std::string(both.message()), ::testing::HasSubstr("4 before the verification went"));
+  EXPECT_THAT(std::string(both.message()),
+              ::testing::HasSubstr("4 before the verification was resumed"));
   const absl::Status before = BrokenBy({"books", "", false}, nullptr, 4, 4);
   EXPECT_THAT(before, HasReason(ErrorReason::kChainBroken));
   EXPECT_EQ(MetadataOf(before, "findings"), "4");
