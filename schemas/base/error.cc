@@ -148,6 +148,8 @@ absl::Status InField(const absl::Status& status, std::string_view field) {
   return error;
 }
 
+absl::Status Draining() { return Error(ErrorReason::kDraining, "server is draining"); }
+
 std::optional<std::chrono::microseconds> RetryAfterOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kRetryAfterUrl);
   if (!payload) return std::nullopt;

@@ -93,6 +93,9 @@ std::optional<std::string> MetadataOf(const absl::Status& status, std::string_vi
 // that no Error made is left as it is.
 absl::Status InField(const absl::Status& status, std::string_view field);
 
+// DRAINING: the server ends, and begins nothing new.
+absl::Status Draining();
+
 // As Error::RetryAfter said.
 std::optional<std::chrono::microseconds> RetryAfterOf(const absl::Status& status);
 

@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "schemas/base/strings.h"
+#include "schemas/base/utf8.h"
 #include "schemas/document/bson_view.h"
 #include "schemas/document/content_error.h"
 #include "schemas/document/content_walk.h"
 #include "schemas/document/extended_json/decimal.h"
 #include "schemas/document/extended_json/wrapper.h"
 #include "schemas/document/struct_codec.h"
-#include "schemas/document/utf8.h"
 
 namespace strata::document {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "schemas/base/strings.h"
+#include "schemas/base/utf8.h"
 #include "schemas/document/path.h"
-#include "schemas/document/utf8.h"
 
 namespace strata::document {
 

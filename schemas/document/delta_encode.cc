@@ -22,7 +22,7 @@ struct Change {
   std::string_view bytes() const { return made.empty() ? value : std::string_view(made); }
   size_t size() const { return 2 + action.size() + pointer.size() + bytes().size(); }
 };
-using Changes = std::vector<Change>;
+using MemberChanges = std::vector<Change>;
 
 Change Whole(const Member& next, std::string pointer) {
   return Change{"=", std::move(pointer), next.type, next.value, {}};
@@ -34,7 +34,7 @@ std::string Pointer(std::string_view segment) {
   return pointer;
 }
 
-void AppendChanges(const Changes& changes, std::string& out) {
+void AppendChanges(const MemberChanges& changes, std::string& out) {
   const size_t start = BeginDocument(out);
   for (const Change& change : changes) {
     out.push_back(static_cast<char>(change.type));
@@ -57,13 +57,13 @@ struct Runs {
   size_t next_size() const { return next_end - next_begin; }
 };
 
-Changes ChangesOf(const Member& base, const Member& next);
+MemberChanges ChangesOf(const Member& base, const Member& next);
 
 // What turns one member into the other, as one change of their parent.
 Change MemberChange(const Member& base, const Member& next, std::string_view segment) {
   Change whole = Whole(next, Pointer(segment));
   if (base.type != next.type || !IsContainer(base.type)) return whole;
-  Changes inside = ChangesOf(base, next);
+  MemberChanges inside = ChangesOf(base, next);
   Change change;
   if (inside.size() == 1) {
     change = std::move(inside[0]);
@@ -81,7 +81,7 @@ class ObjectChanges {
   ObjectChanges(std::string_view base, std::string_view next)
       : base_(ReadMembers(base)), next_(ReadMembers(next)) {}
 
-  Changes Find() {
+  MemberChanges Find() {
     Match();
     for (size_t i = 0; i < base_.size(); ++i) {
       const size_t j = next_of_[i];
@@ -144,7 +144,7 @@ class ObjectChanges {
   const std::vector<Member> next_;
   std::vector<size_t> base_of_;  // for each member of next_ its position in base_, or kNoMember
   std::vector<size_t> next_of_;
-  Changes changes_;
+  MemberChanges changes_;
 };
 
 // How one array becomes another: elements that stand once on each side pair up (patience diff), and
@@ -154,7 +154,7 @@ class ArrayChanges {
   ArrayChanges(std::string_view base, std::string_view next)
       : base_(ReadMembers(base)), next_(ReadMembers(next)) {}
 
-  Changes Find() {
+  MemberChanges Find() {
     Runs gap = Trimmed({0, base_.size(), 0, next_.size()});
     const size_t base_end = gap.base_end;
     const size_t next_end = gap.next_end;
@@ -325,11 +325,11 @@ class ArrayChanges {
   const std::vector<Member> base_;
   const std::vector<Member> next_;
   Runs pending_{0, 0, 0, 0};
-  Changes changes_;
+  MemberChanges changes_;
 };
 
 // REQUIRES: both are objects or both are arrays.
-Changes ChangesOf(const Member& base, const Member& next) {
+MemberChanges ChangesOf(const Member& base, const Member& next) {
   if (base.type == kBsonArray) return ArrayChanges(base.value, next.value).Find();
   return ObjectChanges(base.value, next.value).Find();
 }
@@ -337,13 +337,13 @@ Changes ChangesOf(const Member& base, const Member& next) {
 }  // namespace
 
 std::string EncodeDelta(const Content& base, const Content& next) {
-  Changes changes;
+  MemberChanges changes;
   const Member root_base{kBsonObject, {}, base.bytes()};
   const Member root_next{kBsonObject, {}, next.bytes()};
   if (!(base == next)) changes = ChangesOf(root_base, root_next);
   std::string delta;
   AppendChanges(changes, delta);
-  const Changes whole = {Whole(root_next, {})};
+  const MemberChanges whole = {Whole(root_next, {})};
   if (delta.size() > 5 + whole[0].size()) {
     delta.clear();
     AppendChanges(whole, delta);

@@ -3,8 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "schemas/base/utf8.h"
 #include "schemas/document/struct_wire.h"
-#include "schemas/document/utf8.h"
 
 namespace strata::document {
 

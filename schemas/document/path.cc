@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "schemas/base/error.h"
 #include "schemas/base/strings.h"
+#include "schemas/base/utf8.h"
 #include "schemas/document/content_error.h"
-#include "schemas/document/utf8.h"
 
 namespace strata::document {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "schemas/base/utf8.h"
 #include "schemas/document/extended_json/wrapper.h"
-#include "schemas/document/utf8.h"
 
 namespace strata::document {
 namespace {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "schemas/base/status_macros.h"
+#include "schemas/base/utf8.h"
 #include "schemas/document/bson_check.h"
 #include "schemas/document/bson_view.h"
 #include "schemas/document/content_error.h"
@@ -11,7 +12,6 @@
 #include "schemas/document/struct_codec.h"
 #include "schemas/document/struct_message.h"
 #include "schemas/document/struct_wire.h"
-#include "schemas/document/utf8.h"
 
 namespace strata::document {
 namespace {

@@ -27,8 +27,6 @@ constexpr int kAttemptsMax = 16;
 // So many records at most are written by one commit of many.
 constexpr size_t kChunkRecords = 256;
 
-absl::Status Draining() { return Error(ErrorReason::kDraining, "server is draining"); }
-
 absl::Status SubscriptionExists(const std::string& name) {
   return Error(ErrorReason::kSubscriptionExists, "the subscription exists")
       .With("subscription", name);

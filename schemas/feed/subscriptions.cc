@@ -49,8 +49,6 @@ std::string NewMember(Entropy& entropy) {
   return member;
 }
 
-absl::Status Draining() { return Error(ErrorReason::kDraining, "server is draining"); }
-
 }  // namespace
 
 class Subscriptions::Impl : public std::enable_shared_from_this<Impl> {

@@ -57,8 +57,6 @@ absl::Status Unknown(const absl::Status& cause) {
                "the lease was written, but not read again: " + std::string(ToStd(cause.message())));
 }
 
-absl::Status Draining() { return Error(ErrorReason::kDraining, "server is draining"); }
-
 // REQUIRES: it has an owner.
 Lease ToLease(std::string name, const StoredLease& stored) {
   Lease lease;

@@ -17,7 +17,6 @@ constexpr size_t kHandedBytesMax = size_t{2} << 20;
 constexpr size_t kPoppedBytesMax = size_t{512} << 10;
 // So many where their sizes are not known before.
 constexpr int32_t kPoppedUnseenMax = 2;
-constexpr int kAttemptsMax = 16;
 // Behind each other, looked at for a ring; in a longer one messages go round.
 constexpr int kDeadLetterQueuesMax = 16;
 
@@ -38,12 +37,6 @@ store::WriteBatch InFrontOf(store::WriteBatch batch, const store::WriteBatch& fi
   }
   if (batch.removal()) all.MarkAsRemoval();
   return all;
-}
-
-absl::Status RetriesExhausted() {
-  return Error(ErrorReason::kRetriesExhausted,
-               "lost the race " + std::to_string(kAttemptsMax) + " times")
-      .With("attempts", int64_t{kAttemptsMax});
 }
 
 }  // namespace

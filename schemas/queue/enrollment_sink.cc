@@ -13,13 +13,12 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
-#include "schemas/document/utf8.h"
+#include "schemas/base/utf8.h"
 #include "schemas/versioning/record_codec.h"
 
 namespace strata::queue {
 namespace {
 
-using enrollment::Operation;
 using enrollment::Result;
 using versioning::BsonReader;
 
@@ -37,12 +36,12 @@ absl::Status Unfit(std::string_view problem) {
 // What a message failed of, in the form of a client's reason. It may quote any part of the message,
 // and be as long.
 std::string AsReason(std::string text) {
-  if (!document::IsUtf8(text)) {
+  if (!IsUtf8(text)) {
     std::replace_if(
         text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; }, '?');
   }
   std::replace(text.begin(), text.end(), '\0', '?');
-  return std::string(document::CutUtf8(text, versioning::kReasonBytesMax));
+  return std::string(CutUtf8(text, versioning::kReasonBytesMax));
 }
 
 std::optional<std::string> TextOf(BsonReader& reader) {
@@ -75,7 +74,8 @@ absl::StatusOr<Asked> Parse(const MessageView& view, const EnrollmentSink& sink)
     if (name == "operation") {
       has_operation = text == "insert" || text == "delete";
       if (!has_operation) return Unfit("operation has to be \"insert\" or \"delete\"");
-      asked.message.operation = text == "insert" ? Operation::kEnroll : Operation::kUnenroll;
+      asked.message.operation =
+          text == "insert" ? enrollment::Operation::kEnroll : enrollment::Operation::kUnenroll;
     } else if (name == "student_id") {
       if (!text && !number) return Unfit("student_id has to be a string or a whole number");
       asked.student.id = text ? *text : std::to_string(*number);

@@ -13,11 +13,11 @@ namespace {
 
 using store::Keyspace;
 
-constexpr size_t kSweptAtOnce = 500;
+constexpr size_t kVersionsAtOnce = 500;
 // Of a queue in which nothing is finished.
-constexpr UnixMicros kLookInterval = UnixMicros{60} * 1'000'000;
+constexpr UnixMicros kSweepInterval = UnixMicros{60} * 1'000'000;
 // From the first hint on: by then another server's, whose clock is behind, stands before the place.
-constexpr UnixMicros kLookAnewInterval = UnixMicros{3'600} * 1'000'000;
+constexpr UnixMicros kSweepAnewInterval = UnixMicros{3'600} * 1'000'000;
 // Places of queues that were deleted meanwhile are worth no more than this.
 constexpr size_t kPlacesMax = 20'000;
 
@@ -29,7 +29,7 @@ absl::StatusOr<bool> HistorySweep::Sweep(const QueueRecord& queue) {
   if (places_.size() >= kPlacesMax && !places_.contains(queue.incarnation)) places_.clear();
   Place& place = places_[queue.incarnation];
   if (place.retention != retention || place.anew_from == 0 ||
-      now >= place.anew_from + kLookAnewInterval) {
+      now >= place.anew_from + kSweepAnewInterval) {
     place = {retention, "", 0, now};
   }
   if (place.look_at > now) return false;
@@ -37,7 +37,7 @@ absl::StatusOr<bool> HistorySweep::Sweep(const QueueRecord& queue) {
   if (!place.after.empty()) range.begin = place.after + '\0';
   const auto cursor = environment_->store.Scan(Keyspace::kQueueIndex, range);
   for (size_t looked_at = 0; cursor->Valid(); cursor->Next(), ++looked_at) {
-    if (looked_at >= kSweptAtOnce) return true;
+    if (looked_at >= kVersionsAtOnce) return true;
     const std::optional<Hint> hint = ParseHintKey(cursor->key());
     if (hint && hint->number + retention.count() > now) {
       place.look_at = hint->number + retention.count();
@@ -48,7 +48,7 @@ absl::StatusOr<bool> HistorySweep::Sweep(const QueueRecord& queue) {
   }
   RETURN_IF_ERROR(cursor->status());
   // What finishes from now on is kept for so long at least.
-  place.look_at = now + std::max<UnixMicros>(kLookInterval, retention.count());
+  place.look_at = now + std::max<UnixMicros>(kSweepInterval, retention.count());
   return false;
 }
 

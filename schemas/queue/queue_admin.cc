@@ -19,16 +19,9 @@ using store::CommitResult;
 using store::Keyspace;
 using store::WriteBatch;
 
-constexpr int kAttemptsMax = 16;
-constexpr UnixMicros kTombstoneKept = UnixMicros{24} * 3600 * 1'000'000;
+constexpr UnixMicros kQueueTombstoneKept = UnixMicros{24} * 3600 * 1'000'000;
 // Of one turn of the sweeper.
 constexpr size_t kSweptAtOnce = 500;
-
-absl::Status RetriesExhausted() {
-  return Error(ErrorReason::kRetriesExhausted,
-               "lost the race " + std::to_string(kAttemptsMax) + " times")
-      .With("attempts", int64_t{kAttemptsMax});
-}
 
 int64_t DrawIncarnation(Entropy& entropy) {
   const std::string bytes = entropy.Bytes(8);
@@ -272,7 +265,7 @@ absl::StatusOr<bool> QueueAdmin::SweepSchedules(const QueueRecord& queue) {
 absl::StatusOr<bool> QueueAdmin::SweepQueue(const QueueRecord& queue) {
   const UnixMicros now = environment_->clock.Now();
   const bool pushes_over = *queue.delete_time + kPushTakesMax <= now;
-  const bool all_over = *queue.delete_time + kTombstoneKept <= now;
+  const bool all_over = *queue.delete_time + kQueueTombstoneKept <= now;
   const auto cursor =
       environment_->store.Scan(Keyspace::kQueueIndex, QueueRange(queue.incarnation));
   size_t swept = 0;
@@ -346,7 +339,7 @@ absl::StatusOr<bool> QueueAdmin::Sweep() {
     ASSIGN_OR_RETURN(const bool schedules, SweepSchedules(queue));
     ASSIGN_OR_RETURN(const bool messages, SweepQueue(queue));
     more = more || schedules || messages;
-    const bool old = *queue.delete_time + kTombstoneKept <= environment_->clock.Now();
+    const bool old = *queue.delete_time + kQueueTombstoneKept <= environment_->clock.Now();
     if (schedules || messages || !old) continue;
     WriteBatch batch;
     batch.DeleteIf(Keyspace::kQueues, std::string(cursor.key()), queue.stamp);

@@ -1,7 +1,5 @@
 #include "schemas/queue/queue_errors.h"
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "schemas/base/error.h"
 #include "schemas/base/strings.h"
@@ -83,7 +81,15 @@ absl::Status ExpiresTooEarly() {
                     "any time after the message may be handed out");
 }
 
-absl::Status Draining() { return Error(ErrorReason::kDraining, "server is draining"); }
+absl::Status RetriesExhausted() {
+  return Error(ErrorReason::kRetriesExhausted,
+               "lost the race " + std::to_string(kAttemptsMax) + " times")
+      .With("attempts", int64_t{kAttemptsMax});
+}
+
+std::string Seconds(std::chrono::microseconds time) {
+  return absl::StrCat(static_cast<double>(time.count()) / 1e6, " s");
+}
 
 absl::Status OutOfRange(std::string_view field, std::string_view is, std::string_view may_be) {
   return Error(ErrorReason::kInvalidField,

@@ -1,7 +1,8 @@
 // The errors that name a queue, a message or a reservation: one wording for all callers.
 #pragma once
 
-#include <cstddef>
+#include <chrono>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -23,7 +24,11 @@ absl::Status AlreadyAcknowledged(const Token& token);
 absl::Status PushReused(std::string_view queue);
 // A message that nobody could ever be handed.
 absl::Status ExpiresTooEarly();
-absl::Status Draining();
+// A commit that lost a race is decided anew up to this many times, then RETRIES_EXHAUSTED.
+constexpr int kAttemptsMax = 16;
+absl::Status RetriesExhausted();
+// As errors say it: "1.5 s".
+std::string Seconds(std::chrono::microseconds time);
 // INVALID_FIELD with the bounds.
 absl::Status OutOfRange(std::string_view field, std::string_view is, std::string_view may_be);
 

@@ -7,6 +7,7 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/enrollment/sequence_guard.h"
+#include "schemas/queue/queue_errors.h"
 #include "schemas/versioning/names.h"
 #include "schemas/versioning/record_codec.h"
 
@@ -17,12 +18,8 @@ using std::chrono::microseconds;
 using versioning::BsonBuilder;
 using versioning::BsonReader;
 
-absl::Status Corrupt() {
+absl::Status CorruptQueue() {
   return Error(ErrorReason::kRecordCorrupt, "queue record").With("record", "queue record");
-}
-
-std::string Seconds(microseconds time) {
-  return absl::StrCat(static_cast<double>(time.count()) / 1e6, " s");
 }
 
 absl::Status InRange(std::string_view field, microseconds value, microseconds least,
@@ -158,10 +155,10 @@ absl::StatusOr<QueueRecord> QueueRecord::Decode(std::string_view name,
     } else if (member == "deleted") {
       queue.delete_time = reader.Int64();
     } else {
-      return Corrupt();
+      return CorruptQueue();
     }
   }
-  if (reader.corrupt() || queue.incarnation <= 0) return Corrupt();
+  if (reader.corrupt() || queue.incarnation <= 0) return CorruptQueue();
   return queue;
 }
 

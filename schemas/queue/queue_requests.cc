@@ -17,10 +17,6 @@ using std::chrono::microseconds;
 constexpr size_t kFingerprintBytes = 8;
 constexpr size_t kReasonBytesMax = versioning::kReasonBytesMax;
 
-std::string Seconds(microseconds time) {
-  return absl::StrCat(static_cast<double>(time.count()) / 1e6, " s");
-}
-
 void AddPart(std::string_view part, Sha256& hash) {
   hash.Update(std::to_string(part.size())).Update(":").Update(part);
 }

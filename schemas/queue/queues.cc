@@ -18,7 +18,7 @@ using std::chrono::microseconds;
 
 // How often the background looks for what is left to sweep, and for schedules: those of other
 // servers as ScheduleAgenda knows them, which is as of a minute ago at most.
-constexpr microseconds kLookInterval = std::chrono::seconds(10);
+constexpr microseconds kTickMax = std::chrono::seconds(10);
 constexpr microseconds kTickMin = std::chrono::milliseconds(20);
 
 }  // namespace
@@ -57,36 +57,50 @@ void Queues::Impl::StopWaiting() {
 }
 
 void Queues::Impl::TickSoon() {
-  if (tick_ != 0) Tick();
+  {
+    const std::lock_guard lock(tick_mutex_);
+    if (tick_ == 0) return;  // there is no background
+    tick_again_ = true;
+    if (ticking_) return;
+  }
+  ScheduleTick(microseconds(0));
 }
 
-void Queues::Impl::Tick() {
-  const uint64_t tick = ++tick_;
-  const auto turn = [weak = weak_from_this(), tick] {
-    const std::shared_ptr<Impl> self = weak.lock();
-    if (self == nullptr || self->tick_ != tick) return;
-    UnixMicros next = 0;
-    UnixMicros now = 0;
-    {
-      const Doors::Visit visit(self->environment_->doors);
-      if (!visit.let_in()) return;
-      now = self->environment_->clock.Now();
-      next = now + kLookInterval.count();
-      // What fails is tried again at the next turn.
-      const absl::StatusOr<UnixMicros> due = self->schedules_->Fire(next);
-      if (due.ok()) next = *due;
-      const absl::StatusOr<bool> more = self->admin_->Sweep();
-      if (more.ok() && *more) next = now;
-      for (const DispatcherPtr& dispatcher : self->directory_.dispatchers()) dispatcher->Rest();
-    }
-    self->environment_->executor.Schedule(std::max(kTickMin, microseconds(next - now)),
-                                          [weak, tick] {
-                                            const std::shared_ptr<Impl> again = weak.lock();
-                                            if (again != nullptr && again->tick_ == tick)
-                                              again->Tick();
-                                          });
-  };
-  environment_->executor.Schedule(turn);
+void Queues::Impl::ScheduleTick(microseconds delay) {
+  const std::lock_guard lock(tick_mutex_);
+  environment_->executor.Schedule(delay, [weak = weak_from_this(), tick = ++tick_] {
+    if (const std::shared_ptr<Impl> self = weak.lock()) self->Tick(tick);
+  });
+}
+
+// By one thread at a time: what sweeps and fires knows of no other.
+void Queues::Impl::Tick(uint64_t tick) {
+  {
+    const std::lock_guard lock(tick_mutex_);
+    if (tick != tick_ || std::exchange(ticking_, true)) return;
+    tick_again_ = false;
+  }
+  std::optional<microseconds> wait = RunTick();
+  {
+    const std::lock_guard lock(tick_mutex_);
+    ticking_ = false;
+    if (tick_again_ && wait) wait = kTickMin;
+  }
+  if (wait) ScheduleTick(std::max(kTickMin, *wait));
+}
+
+std::optional<microseconds> Queues::Impl::RunTick() {
+  const Doors::Visit visit(environment_->doors);
+  if (!visit.let_in()) return std::nullopt;
+  const UnixMicros now = environment_->clock.Now();
+  UnixMicros next = now + kTickMax.count();
+  // What fails is tried again at the next turn.
+  const absl::StatusOr<UnixMicros> due = schedules_->Fire(next);
+  if (due.ok()) next = *due;
+  const absl::StatusOr<bool> more = admin_->Sweep();
+  if (more.ok() && *more) next = now;
+  for (const DispatcherPtr& dispatcher : directory_.dispatchers()) dispatcher->Rest();
+  return microseconds(next - now);
 }
 
 Queues::Queues(store::Store& store, const Clock& clock, Entropy& entropy, Executor& executor,

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -76,14 +79,18 @@ class Queues::Impl : public std::enable_shared_from_this<Impl> {
     if (!untrue.empty()) directory_.Clean(queue, std::move(untrue), [] {});
   }
   void StopWaiting();
-  void StartBackground() { Tick(); }
+  void StartBackground() { ScheduleTick(std::chrono::microseconds(0)); }
+  // Begins a background turn, or another one after the running one.
   void TickSoon();
 
  private:
   class StreamReceiver;
   static constexpr size_t kSeedBytes = 6;
 
-  void Tick();
+  void ScheduleTick(std::chrono::microseconds delay);
+  void Tick(uint64_t tick);
+  // The time until the next turn; nothing: there is none.
+  std::optional<std::chrono::microseconds> RunTick();
   MessageId DrawId();
   double Jitter() {
     const auto byte = static_cast<uint8_t>(environment_->entropy.Bytes(1)[0]);
@@ -104,7 +111,10 @@ class Queues::Impl : public std::enable_shared_from_this<Impl> {
   std::atomic<uint32_t> next_id_ = 0;
   std::atomic<int64_t> waiting_ = 0;
   std::atomic<bool> draining_ = false;
-  std::atomic<uint64_t> tick_ = 0;  // which one counts
+  std::mutex tick_mutex_;    // guards what follows
+  uint64_t tick_ = 0;        // the turn that counts; 0: there is no background
+  bool ticking_ = false;     // a turn runs
+  bool tick_again_ = false;  // there is something to do since it began
 };
 
 }  // namespace strata::queue

@@ -17,7 +17,7 @@ using versioning::BsonReader;
 
 constexpr UnixMicros kNever = std::numeric_limits<UnixMicros>::max();
 
-absl::Status Corrupt() {
+absl::Status CorruptSchedule() {
   return Error(ErrorReason::kRecordCorrupt, "schedule record").With("record", "schedule record");
 }
 
@@ -47,7 +47,7 @@ std::string ScheduleRecord::Encode() const {
 absl::StatusOr<ScheduleRecord> ScheduleRecord::Decode(std::string_view key,
                                                       const store::Record& record) {
   const size_t end = key.find('\0');
-  if (end == key.npos) return Corrupt();
+  if (end == key.npos) return CorruptSchedule();
   ScheduleRecord decoded;
   decoded.stamp = record.stamp;
   Schedule& schedule = decoded.schedule;
@@ -72,16 +72,17 @@ absl::StatusOr<ScheduleRecord> ScheduleRecord::Decode(std::string_view key,
       schedule.message.sequence_number = reader.Int64();
     } else if (name == "headers") {
       const std::string_view headers = reader.Document();
-      if (reader.corrupt()) return Corrupt();
+      if (reader.corrupt()) return CorruptSchedule();
       ASSIGN_OR_RETURN(schedule.message.headers,
                        ToHeaders(document::Content::FromTrusted(std::string(headers))));
     } else if (name == "payload") {
       schedule.message.payload = document::Content::FromTrusted(std::string(reader.Document()));
     } else {
-      return Corrupt();
+      return CorruptSchedule();
     }
   }
-  if (reader.corrupt() || schedule.cron.empty() == (schedule.every.count() == 0)) return Corrupt();
+  if (reader.corrupt() || schedule.cron.empty() == (schedule.every.count() == 0))
+    return CorruptSchedule();
   return decoded;
 }
 
@@ -95,7 +96,7 @@ absl::StatusOr<ScheduleHead> ScheduleHead::Decode(std::string_view value) {
     (queue ? head.incarnation : head.next_time) = reader.Int64();
     ++found;
   }
-  if (reader.corrupt() || found < 2) return Corrupt();
+  if (reader.corrupt() || found < 2) return CorruptSchedule();
   return head;
 }
 

@@ -32,14 +32,6 @@ absl::StatusOr<std::optional<ScheduleRecord>> ReadSchedule(const store::Reader& 
   return ScheduleRecord::Decode(key, *record);
 }
 
-constexpr int kAttemptsMax = 16;
-
-absl::Status RetriesExhausted() {
-  return Error(ErrorReason::kRetriesExhausted,
-               "lost the race " + std::to_string(kAttemptsMax) + " times")
-      .With("attempts", int64_t{kAttemptsMax});
-}
-
 // One schedule fires, unless another server was first.
 class FireOperation final : public Operation {
  public:

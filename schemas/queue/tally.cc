@@ -13,16 +13,16 @@ namespace strata::queue {
 namespace {
 
 constexpr UnixMicros kSecond = 1'000'000;
-constexpr UnixMicros kHour = 3'600 * kSecond;
-constexpr UnixMicros kDay = 24 * kHour;
+constexpr UnixMicros kMicrosPerHour = 3'600 * kSecond;
+constexpr UnixMicros kMicrosPerDay = 24 * kMicrosPerHour;
 // So many hints of the present second are looked at for one report.
-constexpr int64_t kLookedAtMax = 20'000;
+constexpr int64_t kCountedMax = 20'000;
 
 }  // namespace
 
 Tally::Tally(int64_t incarnation, UnixMicros now)
     : incarnation_(incarnation),
-      hours_from_((now / kHour + 25) * kHour),
+      hours_from_((now / kMicrosPerHour + 25) * kMicrosPerHour),
       passed_(""),
       ready_to_(now / kSecond * kSecond) {}
 
@@ -74,7 +74,7 @@ void Tally::CountDue(UnixMicros due, bool reserved, int64_t by) {
   }
   const bool hour = due >= hours_from_;
   auto& buckets = hour ? hours_ : seconds_;
-  const auto bucket = buckets.try_emplace(due / (hour ? kHour : kSecond)).first;
+  const auto bucket = buckets.try_emplace(due / (hour ? kMicrosPerHour : kSecond)).first;
   (reserved ? bucket->second.reserved : bucket->second.open) += by;
   if (bucket->second.open == 0 && bucket->second.reserved == 0) buckets.erase(bucket);
 }
@@ -88,7 +88,7 @@ void Tally::Advance(UnixMicros now) {
 }
 
 bool Tally::stale(UnixMicros now) const {
-  return !hours_.empty() && hours_.begin()->first * kHour < now + kDay;
+  return !hours_.empty() && hours_.begin()->first * kMicrosPerHour < now + kMicrosPerDay;
 }
 
 // The index as it was before what is under way: a hint that a commit has brought or taken since is
@@ -116,7 +116,7 @@ absl::StatusOr<Tally::Seen> Tally::LookAtPresent(const store::Reader& reader, Un
     const store::Range range{DueBegin(incarnation_, priority, ready_to_),
                              DueBegin(incarnation_, priority, now + 1)};
     const auto cursor = reader.Scan(store::Keyspace::kQueueIndex, range);
-    for (; cursor->Valid() && looked_at < kLookedAtMax; cursor->Next(), ++looked_at) {
+    for (; cursor->Valid() && looked_at < kCountedMax; cursor->Next(), ++looked_at) {
       leaving.erase(cursor->key());
       if (coming.contains(cursor->key())) continue;
       if (under_way.after != 0 && cursor->position() > under_way.after) continue;
@@ -128,7 +128,7 @@ absl::StatusOr<Tally::Seen> Tally::LookAtPresent(const store::Reader& reader, Un
     // What comes and goes with the same commit was never there.
     if (!coming.contains(key)) ++(reserved ? seen.due.reserved : seen.due.open);
   }
-  seen.all = looked_at < kLookedAtMax;
+  seen.all = looked_at < kCountedMax;
   return seen;
 }
 

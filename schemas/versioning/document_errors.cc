@@ -100,6 +100,10 @@ absl::Status PositionTrimmed(std::string_view field, store::CommitPosition posit
       .With("oldest", oldest);
 }
 
+bool IsCorrupt(const absl::Status& status) {
+  return ReasonOf(status) == ErrorReason::kRecordCorrupt;
+}
+
 absl::Status NotLive(const DocumentName& name, const StoredVersion* current) {
   if (current == nullptr) return DocumentNotFound(name);
   return DocumentDeleted(name, current->header.version);

@@ -45,6 +45,9 @@ absl::Status PositionUnknown(std::string_view field, store::CommitPosition posit
 absl::Status PositionTrimmed(std::string_view field, store::CommitPosition position,
                              store::CommitPosition oldest);
 
+// Whether it is RECORD_CORRUPT.
+bool IsCorrupt(const absl::Status& status);
+
 // DOCUMENT_NOT_FOUND or DOCUMENT_DELETED, for a current version that is null or a deletion.
 absl::Status NotLive(const DocumentName& name, const StoredVersion* current);
 

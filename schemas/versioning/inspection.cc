@@ -4,6 +4,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/versioning/document_errors.h"
 
 namespace strata::versioning {
 namespace {
@@ -31,10 +32,6 @@ store::Range RecordsOf(const DocumentKey& document) {
   std::string begin = store::HeadKey(document);
   std::string end = store::PrefixEnd(begin);
   return {.begin = std::move(begin), .end = std::move(end)};
-}
-
-bool IsCorrupt(const absl::Status& status) {
-  return ReasonOf(status) == ErrorReason::kRecordCorrupt;
 }
 
 class GreatestInspection final : public InspectionCursor {

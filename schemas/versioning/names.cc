@@ -5,7 +5,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/document/utf8.h"
+#include "schemas/base/utf8.h"
 #include "schemas/versioning/newer.h"
 
 namespace strata::versioning {
@@ -22,7 +22,7 @@ absl::Status ValidateText(std::string_view field, std::string_view text, size_t 
         .With("field", field)
         .With("limit", static_cast<int64_t>(bytes_max));
   }
-  if (!document::IsUtf8(text) || text.find('\0') != text.npos) {
+  if (!IsUtf8(text) || text.find('\0') != text.npos) {
     return Error(ErrorReason::kInvalidField,
                  std::string(subject) + " is not UTF-8, or holds a zero byte")
         .With("field", field);
@@ -63,7 +63,7 @@ absl::Status ValidateName(std::string_view field, std::string_view name) {
                    std::to_string(kNameBytesMax) + " are allowed");
   }
   if (IsPlain(name)) return absl::OkStatus();
-  if (!document::IsUtf8(name)) {
+  if (!IsUtf8(name)) {
     return invalid(" is not UTF-8");
   }
   for (size_t i = 0; i < name.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/names.h"
 #include "schemas/versioning/newer.h"
 #include "schemas/versioning/write_path.h"
@@ -12,10 +13,6 @@ namespace strata::versioning {
 namespace {
 
 using store::Keyspace;
-
-bool IsCorrupt(const absl::Status& status) {
-  return ReasonOf(status) == ErrorReason::kRecordCorrupt;
-}
 
 std::string NameOf(std::string_view request_id) {
   if (request_id.empty() || !ValidateRequestId(request_id).ok()) {

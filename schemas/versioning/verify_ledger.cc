@@ -5,6 +5,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/names.h"
 
 namespace strata::versioning {
@@ -14,10 +15,6 @@ using store::Keyspace;
 
 // Documents whose greatest version the walk remembers.
 constexpr size_t kHeadsMax = 10'000;
-
-bool IsCorrupt(const absl::Status& status) {
-  return ReasonOf(status) == ErrorReason::kRecordCorrupt;
-}
 
 // What the entry says otherwise than the version; empty: nothing.
 std::string_view Difference(const store::LedgerEntry& entry, const Collection& collection,

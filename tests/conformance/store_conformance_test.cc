@@ -37,6 +37,7 @@
 #include "tests/support/status_matchers.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/support/tested_engines.h"
+#include "tests/support/volume.h"
 
 namespace strata::store {
 namespace {
@@ -1362,7 +1363,7 @@ TEST_P(StoreConformanceTest, RandomOperationsAgreeWithTheModel) {
     Model model;
     std::unique_ptr<Reader> snapshot;
     Model snapshot_model;
-    for (int step = 0; step < 700; ++step) {
+    for (int step = 0; step < test_support::Sampled(700, 150); ++step) {
       WriteBatch batch;
       std::set<std::string> used;
       for (size_t writes = 1 + random(4); writes-- > 0;) {

@@ -23,6 +23,7 @@
 #include "tests/support/status_matchers.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/support/tested_engines.h"
+#include "tests/support/volume.h"
 #include "tests/versioning/confirm_checks.h"
 #include "tests/versioning/random_operations.h"
 #include "tests/versioning/strategy_checks.h"
@@ -216,7 +217,7 @@ TEST_P(StrategyConformanceTest, AnOldVersionNeverChanges) {
   const std::string id = checks_.BeginDocument();
   RandomOperations operations(seed);
   std::vector<StoredVersion> known;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < test_support::Sampled(60, 15); ++i) {
     const bool live = !known.empty() && !known.back().deleted();
     const Operation operation = operations.Next(static_cast<int64_t>(known.size()), live);
     if (!Apply(operation, known)) continue;

@@ -119,7 +119,7 @@ class DamageTest : public testing::Test {
   void TryAll(size_t step, const std::function<bool(std::string& bytes, size_t at)>& damage) {
     size_t places = 0;
     for (const auto& [path, bytes] : intact_.files) places += bytes.size() / step + 1;
-    const auto wanted = static_cast<size_t>(Volume("STRATA_DAMAGES", 150));
+    const auto wanted = static_cast<size_t>(Volume("STRATA_DAMAGES", 60));
     const size_t every = wanted == 0 ? 1 : std::max<size_t>(1, places / wanted);
     size_t place = 0;
     int outcomes[3] = {};
@@ -350,7 +350,7 @@ TEST_F(DamageTest, OnlyWhatIsNewerThanTheBeaconCanPassForATornEnd) {
   const std::string log = Logs(intact_).front();
   const size_t written = intact_.files[log].find_last_not_of('\0') + 1;
   int dropped = 0;
-  for (size_t at = 0; at < written; at += 1 + written * kOneIn / 200) {
+  for (size_t at = 0; at < written; at += 1 + written * kOneIn / 60) {
     SCOPED_TRACE(testing::Message() << "byte " << at << " of " << written);
     Image image = intact_;
     FlipBit(image.files[log], at);

@@ -14,7 +14,9 @@
 #include "gtest/gtest.h"
 #include "schemas/base/error.h"
 #include "tests/disk/disk_world.h"
+#include "tests/support/seeded_entropy.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/volume.h"
 
 // RocksDB sleeps for a second after each failure in its background; here that is all there is.
 extern "C" int usleep(useconds_t /*microseconds*/) { return sched_yield(); }
@@ -102,21 +104,25 @@ bool FailAt(const Failure& failure, int64_t call) {
 constexpr int kThreads = 8;
 
 TEST(FailingCalls, LeaveWhatWasAcknowledgedAndAStoreThatOpensAgain) {
+  const uint64_t seed = test_support::TestSeed();
+  STRATA_TRACE_SEED(seed);
+  // One in so many calls, from another one on in each run.
+  const int64_t every = test_support::NumberOr("STRATA_FAIL_EVERY", 4 * test_support::kOneIn);
   for (const Failure& failure : kFailures) {
-    std::atomic<int64_t> next = 1;
+    std::atomic<int64_t> next = 1 + static_cast<int64_t>(seed % static_cast<uint64_t>(every));
     std::atomic<bool> clean = false;
     std::vector<std::thread> threads;
     for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&] {
         while (!clean && !testing::Test::HasFailure()) {
-          if (FailAt(failure, next.fetch_add(kOneIn))) clean = true;
+          if (FailAt(failure, next.fetch_add(every))) clean = true;
         }
       });
     }
     for (std::thread& thread : threads) thread.join();
     ASSERT_FALSE(testing::Test::HasFailure());
     std::printf("%s: about %jd calls\n", std::string(failure.name).c_str(),
-                intmax_t{next} - kThreads * kOneIn);
+                intmax_t{next} - kThreads * every);
   }
 }
 

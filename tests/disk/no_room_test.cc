@@ -169,7 +169,7 @@ TEST_P(NoRoomTest, ItCanBeClosedAlthoughItTriesToGoOnWithoutRoom) {
 
 // RocksDB's own way of going on could leave closing to wait for ever.
 TEST_P(NoRoomTest, ItCanBeClosedAtAnyMomentAfterwards) {
-  const int64_t closings = Volume("STRATA_NO_ROOM_CLOSINGS", 100);
+  const int64_t closings = Volume("STRATA_NO_ROOM_CLOSINGS", 40);
   for (int64_t i = 0; i < closings; ++i) {
     ASSERT_THAT(world_.Open(), IsOk());
     Commit(3);

@@ -78,7 +78,7 @@ void RunCommits(uint64_t seed) {
 
 TEST(PowerLoss, KeepsWhatWasAcknowledgedAndAllCommitsWhole) {
   const uint64_t seed = test_support::TestSeed();
-  const int64_t losses = Volume("STRATA_POWER_LOSSES", 500) * 4 / 5;
+  const int64_t losses = Volume("STRATA_POWER_LOSSES", 160) * 4 / 5;
   for (int64_t loss = 0; loss < losses; loss += kLossesOfARun) {
     RunCommits(seed + static_cast<uint64_t>(loss));
     if (testing::Test::HasFailure()) return;
@@ -191,7 +191,7 @@ class DocumentRun {
 
 TEST(PowerLoss, KeepsEveryVersionThatTheFacadeAcknowledged) {
   const uint64_t seed = test_support::TestSeed();
-  const int64_t losses = Volume("STRATA_POWER_LOSSES", 500) / 5;
+  const int64_t losses = Volume("STRATA_POWER_LOSSES", 160) / 5;
   for (int64_t loss = 0; loss < losses; loss += kLossesOfARun) {
     STRATA_TRACE_SEED(seed + static_cast<uint64_t>(loss));
     DocumentRun run(seed + static_cast<uint64_t>(loss));

@@ -14,6 +14,7 @@
 #include "tests/documents/world.h"
 #include "tests/support/seeded_entropy.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/volume.h"
 
 namespace strata::versioning::testing {
 namespace {
@@ -34,7 +35,7 @@ struct Written {
 
 using Ids = std::pair<std::string, std::string>;
 // Live documents, with their versions.
-using Listed = std::map<Ids, int64_t>;
+using ListedThen = std::map<Ids, int64_t>;
 
 document::Filter NumberFrom(int64_t least) {
   const std::string bson =
@@ -91,16 +92,16 @@ class AsOfTest : public CombinationTest {
     }
     return state;
   }
-  static Listed Live(const std::map<Ids, Written>& state) {
-    Listed live;
+  static ListedThen Live(const std::map<Ids, Written>& state) {
+    ListedThen live;
     for (const auto& [ids, written] : state) {
       if (!written.deleted) live[ids] = written.version;
     }
     return live;
   }
 
-  Listed ListAt(CommitPosition position, int page_size) {
-    Listed listed;
+  ListedThen ListAt(CommitPosition position, int page_size) {
+    ListedThen listed;
     for (const std::string collection : {"others", "things"}) {
       ListQuery query;
       query.collection = collection;
@@ -121,9 +122,9 @@ class AsOfTest : public CombinationTest {
   }
 
   // Takes up to `taken` documents a walk; `between` is called from walk to walk.
-  Listed Copy(
+  ListedThen Copy(
       CopyQuery query, int taken, const std::function<void()>& between = [] {}) {
-    Listed copied;
+    ListedThen copied;
     Ids before;
     while (true) {
       CopyCursor cursor = world->documents().Copy(query);
@@ -151,7 +152,7 @@ TEST_P(AsOfTest, GetListAndCopyAnswerWhatTheLedgerTells) {
   const uint64_t seed = test_support::TestSeed();
   STRATA_TRACE_SEED(seed);
   std::mt19937_64 random(seed);
-  WriteAtRandom(random, 40);
+  WriteAtRandom(random, test_support::Sampled(40, 15));
   const std::vector<Written> ledger = Ledger();
   std::set<CommitPosition> positions{last(), 0};
   std::set<std::tuple<CommitPosition, std::string, std::string>> commits;
@@ -200,7 +201,7 @@ TEST_P(AsOfTest, ACopyBesideWritersAndTheLedgerBehindItAreTheDocuments) {
   WriteAtRandom(random, 30);
   CopyQuery query;
   query.at_position = last();
-  Listed copied = Copy(query, 2, [&] { WriteAtRandom(random, 2); });
+  ListedThen copied = Copy(query, 2, [&] { WriteAtRandom(random, 2); });
   const std::vector<Written> ledger = Ledger();
   EXPECT_EQ(copied, Live(State(ledger, query.at_position)));
   for (const Written& each : ledger) {
@@ -271,8 +272,8 @@ TEST_P(AsOfTest, CollectionsThatAreDeletedAreNotCopiedNorWhatIsMadeAnewInThem) {
   WriteRequest request = Request("a");
   request.name.collection = "new";
   ASSERT_THAT(world->Create(request, Number(2)), IsOk());
-  const Listed copied = Copy(query, 1);
-  EXPECT_EQ(copied, (Listed{{{"stays", "a"}, 1}}));
+  const ListedThen copied = Copy(query, 1);
+  EXPECT_EQ(copied, (ListedThen{{{"stays", "a"}, 1}}));
   query.after = {"gone", "a"};
   EXPECT_EQ(Copy(query, 1), copied);
 }

@@ -14,14 +14,13 @@
 #include "tests/documents/world.h"
 #include "tests/support/hooked_store.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/volume.h"
 
 namespace strata::versioning::testing {
 namespace {
 
 using test_support::HasReason;
 using test_support::IsOk;
-
-const DocumentName kName{"things", "a"};
 
 class CollectionsTest : public CombinationTest {
  protected:
@@ -113,7 +112,7 @@ TEST_P(CollectionsTest, AnotherOfTheSameNameSharesNothing) {
 TEST_P(CollectionsTest, TheSweepLeavesNothingAndIsFinishedAfterARestart) {
   if (GetParam().mode == Mode::kStale)
     GTEST_SKIP() << "exempt: a stale scan may miss recent changes";
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < test_support::Sampled(600, 300); ++i) {
     ASSERT_THAT(world->Create(Request(std::to_string(i), "r" + std::to_string(i)), Number(1)),
                 IsOk());
   }

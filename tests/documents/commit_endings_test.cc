@@ -19,6 +19,7 @@
 #include "tests/documents/held_commits.h"
 #include "tests/documents/world.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/volume.h"
 
 namespace strata::versioning::testing {
 namespace {
@@ -27,8 +28,6 @@ using std::chrono::microseconds;
 using test_support::HasReason;
 using test_support::IsOk;
 using Time = std::chrono::steady_clock::time_point;
-
-const DocumentName kName{"things", "a"};
 
 document::Content Padded(int64_t value, size_t padding) {
   BsonBuilder builder;
@@ -752,7 +751,8 @@ class CommitEndingsTest : public ::testing::TestWithParam<Setting> {
 };
 
 TEST_P(CommitEndingsTest, EachAnswerIsExplainedByWhatIsStored) {
-  RunEpisodes(120, [](Episode& episode) { episode.Run(60); });
+  RunEpisodes(test_support::Sampled(120, 15), [](Episode& episode) { episode.Run(60); });
+  if (test_support::Sampled(1, 0) == 0) return;  // too few to meet every ending
   EXPECT_EQ(counts_.endings.size(), 11u);
   for (const char* const answer :
        {"changed", "unchanged", "replayed", "VERSION_CONFLICT", "FILTER_NOT_MATCHED", "OVERLOADED",
@@ -766,7 +766,7 @@ TEST_P(CommitEndingsTest, EachAnswerIsExplainedByWhatIsStored) {
 // Some versions of a group fit and some do not, and then only some by themselves.
 TEST_P(CommitEndingsTest, NorDoesALayoutThatIsFullChangeThat) {
   if (GetParam().strategy != "embedded-history") GTEST_SKIP() << "exempt: has no limit";
-  RunEpisodes(6, [](Episode& episode) {
+  RunEpisodes(test_support::Sampled(6, 1), [](Episode& episode) {
     episode.Fill(4, 2'996'000);
     episode.set_paddings({0, 500, 4'000, 20'000});
     episode.Run(60);

@@ -27,15 +27,13 @@ using test_support::HasReason;
 using test_support::IsOk;
 using ::testing::ElementsAre;
 
-const DocumentName kName{"things", "a"};
-
 document::Filter AtLeast(int64_t n) {
   const std::string condition = BsonBuilder().Int64("$gte", n).Take();
   return *document::Filter::Compile(
       document::Content::FromTrusted(BsonBuilder().Document("n", condition).Take()));
 }
 
-std::string Text(const document::Changes& changes) {
+std::string TextOf(const document::Changes& changes) {
   std::string text;
   for (const document::FieldChange& change : changes.list) {
     text += (change.before ? " -" + change.before->bytes : "") +
@@ -65,7 +63,7 @@ class CursorsTest : public CombinationTest {
     const auto take = [](HistoryCursor& cursor) {
       std::string text = std::to_string(cursor.version().header.version);
       if (cursor.version().content) text += " " + std::string(cursor.version().content->bytes());
-      return text + Text(cursor.changes());
+      return text + TextOf(cursor.changes());
     };
     const auto go_on = [&](const HistoryCursor& cursor) {
       query.resume_at = cursor.resume_at();
@@ -96,7 +94,7 @@ class CursorsTest : public CombinationTest {
     const auto take = [](AuditCursor& cursor) {
       const AuditRow& row = cursor.row();
       return std::to_string(row.place.position) + " " + std::to_string(row.place.index) + " " +
-             row.id + " " + std::to_string(row.version.header.version) + Text(row.changes);
+             row.id + " " + std::to_string(row.version.header.version) + TextOf(row.changes);
     };
     const auto go_on = [&](const AuditCursor& cursor) {
       if (cursor.resume_at()) query.resume_at = *cursor.resume_at();

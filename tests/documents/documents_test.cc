@@ -19,8 +19,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-const DocumentName kName{"things", "a"};
-
 class DocumentsTest : public CombinationTest {
  protected:
   // Versions 1 created, 2 updated, 3 deleted, 4 created, 5 restored (to version 1).

@@ -18,8 +18,6 @@ namespace {
 using test_support::HasReason;
 using test_support::IsOk;
 
-const DocumentName kName{"things", "a"};
-
 class ExactlyOnceTest : public CombinationTest {};
 
 TEST_P(ExactlyOnceTest, ARepeatedCallAnswersWhatTheFirstDid) {

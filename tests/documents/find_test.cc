@@ -10,6 +10,7 @@
 #include "tests/support/hooked_store.h"
 #include "tests/support/seeded_entropy.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/volume.h"
 
 namespace strata::versioning::testing {
 namespace {
@@ -20,8 +21,6 @@ using test_support::IsOk;
 using test_support::StoreHooks;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-const DocumentName kName{"things", "a"};
 
 document::Filter Compiled(const std::string& bson) {
   return *document::Filter::Compile(document::Content::FromTrusted(bson));
@@ -130,7 +129,7 @@ TEST_P(FindTest, AListOfATimeIsWhatWasThen) {
   std::map<std::string, State> model;
   std::vector<std::pair<UnixMicros, std::map<std::string, State>>> moments;
   moments.emplace_back(world.clock().Now(), model);
-  for (int step = 0; step < 120; ++step) {
+  for (int step = 0; step < test_support::Sampled(120, 25); ++step) {
     const std::string id(1, static_cast<char>('a' + random() % 8));
     State& state = model[id];
     const auto value = static_cast<int64_t>(random() % 5);

@@ -19,8 +19,7 @@ namespace {
 using test_support::HasReason;
 using test_support::IsOk;
 
-const DocumentName kName{"things", "a"};
-const std::string kLarge(100'000, 'x');
+const std::string kLargeText(100'000, 'x');
 
 document::Filter TextMatches(std::string_view pattern) {
   const std::string condition = BsonBuilder().String("$regex", pattern).Take();
@@ -71,7 +70,7 @@ TEST_P(LongWorkTest, AWriteOfASmallDocumentIsDoneAtOnce) {
 }
 
 TEST_P(LongWorkTest, APatchOfALargeDocumentWaitsForItsTurn) {
-  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  ASSERT_THAT(world->Create(Request(), Text(kLargeText)), IsOk());
   Answer answer;
   world->documents().Update(Brief(), Increment("/n", 1), false, answer.Callback());
   turn_.AwaitDeferred();
@@ -117,7 +116,7 @@ TEST_P(LongWorkTest, APreconditionThatTakesTimeWaitsForItsTurn) {
 
 TEST_P(LongWorkTest, ALargeContentWaitsForItsTurn) {
   Answer answer;
-  world->documents().Create(Brief(), Text(kLarge), answer.Callback());
+  world->documents().Create(Brief(), Text(kLargeText), answer.Callback());
   turn_.AwaitDeferred();
   EXPECT_FALSE(answer.ready());
   while (!answer.ready()) turn_.RunAll();
@@ -126,7 +125,7 @@ TEST_P(LongWorkTest, ALargeContentWaitsForItsTurn) {
 }
 
 TEST_P(LongWorkTest, WhereNobodyIsKnownToWaitTheExecutorDoesIt) {
-  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  ASSERT_THAT(world->Create(Request(), Text(kLargeText)), IsOk());
   WriteRequest request = Brief();
   request.waiter = nullptr;
   EXPECT_THAT(world->Update(request, Increment("/n", 1)), IsOk());
@@ -134,7 +133,7 @@ TEST_P(LongWorkTest, WhereNobodyIsKnownToWaitTheExecutorDoesIt) {
 }
 
 TEST_P(LongWorkTest, AWriteThatGetsNoTurnIsRefusedAndHoldsUpNobody) {
-  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  ASSERT_THAT(world->Create(Request(), Text(kLargeText)), IsOk());
   turn_.RefuseAll();
   Answer refused;
   world->documents().Update(Brief(), Increment("/n", 1), false, refused.Callback());
@@ -146,7 +145,7 @@ TEST_P(LongWorkTest, AWriteThatGetsNoTurnIsRefusedAndHoldsUpNobody) {
 
 // Others that came meanwhile are decided in the same turn.
 TEST_P(LongWorkTest, WritesThatWaitTogetherTakeTheirOrder) {
-  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  ASSERT_THAT(world->Create(Request(), Text(kLargeText)), IsOk());
   std::deque<Answer> answers(5);
   for (Answer& answer : answers) {
     world->documents().Update(Brief(), Increment("/n", 1), false, answer.Callback());
@@ -162,7 +161,7 @@ TEST_P(LongWorkTest, WritesThatWaitTogetherTakeTheirOrder) {
 
 // What else the first of them waits for is not what the others wait for.
 TEST_P(LongWorkTest, WritesThatWaitTogetherGoOnInTheFirstTurnOfAny) {
-  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  ASSERT_THAT(world->Create(Request(), Text(kLargeText)), IsOk());
   Turn other;
   std::deque<Answer> answers(3);
   for (Answer& answer : answers) {
@@ -210,7 +209,7 @@ TEST_P(LongWorkTest, WritesThatCameBeforeTheFirstTurnedOutToTakeLongGetTheirTurn
 
 // It is done in another's.
 TEST_P(LongWorkTest, AWriteThatGetsNoTurnBesideOthersIsNotRefused) {
-  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  ASSERT_THAT(world->Create(Request(), Text(kLargeText)), IsOk());
   Turn other;
   other.RefuseAll();
   std::deque<Answer> answers(3);
@@ -228,7 +227,7 @@ TEST_P(LongWorkTest, AWriteThatGetsNoTurnBesideOthersIsNotRefused) {
 }
 
 TEST_P(LongWorkTest, AWriteThatMayTakeLongDoesWhatWaits) {
-  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  ASSERT_THAT(world->Create(Request(), Text(kLargeText)), IsOk());
   Answer waiting;
   world->documents().Update(Brief(), Increment("/n", 1), false, waiting.Callback());
   turn_.AwaitDeferred();
@@ -244,7 +243,7 @@ TEST_P(LongWorkTest, AWriteThatMayTakeLongDoesWhatWaits) {
 }
 
 TEST_P(LongWorkTest, AWriteWhoseCallerIsGoneDecidesNothing) {
-  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  ASSERT_THAT(world->Create(Request(), Text(kLargeText)), IsOk());
   int asked = 0;
   Answer answer;
   world->documents().Modify(
@@ -263,7 +262,7 @@ TEST_P(LongWorkTest, AWriteWhoseCallerIsGoneDecidesNothing) {
 }
 
 TEST_P(LongWorkTest, APreconditionEndsWithItsCaller) {
-  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  ASSERT_THAT(world->Create(Request(), Text(kLargeText)), IsOk());
   WriteRequest request = Request();
   request.waiter = &turn_;
   request.precondition.filter = TextMatches("no such text");
@@ -275,7 +274,7 @@ TEST_P(LongWorkTest, APreconditionEndsWithItsCaller) {
 }
 
 TEST_P(LongWorkTest, AReadSaysThatItTakesLong) {
-  ASSERT_THAT(world->Create(Request(), Text(kLarge)), IsOk());
+  ASSERT_THAT(world->Create(Request(), Text(kLargeText)), IsOk());
   ASSERT_THAT(world->Update(Request(), Text("small")), IsOk());
   const ReadLimits brief{.document_bytes_max = kBriefDocumentBytesMax};
   const auto old = world->documents().Get(kName, {1, {}}, brief);

@@ -9,6 +9,7 @@
 #include "schemas/versioning/documents.h"
 #include "tests/documents/world.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/volume.h"
 
 namespace strata::versioning::testing {
 namespace {
@@ -106,7 +107,7 @@ TEST_P(ModelTest, AllStrategiesAnswerAsTheModel) {
   }
   Model model;
   bool any_written = false;
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < test_support::Sampled(1500, 200); ++i) {
     Step step{static_cast<int>(random() % 6), "doc" + std::to_string(random() % 4),
               static_cast<int64_t>(random() % 3), 0};
     const int64_t newest = static_cast<int64_t>(model[step.id].size());

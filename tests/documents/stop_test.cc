@@ -38,7 +38,7 @@ class StopAt {
 };
 
 constexpr int kNever = 1'000'000;
-constexpr int kDocuments = 12;
+constexpr int kManyDocuments = 12;
 
 document::Filter MatchesNothing() {
   const std::string condition = BsonBuilder().String("$regex", "nothing like it").Take();
@@ -49,12 +49,12 @@ document::Filter MatchesNothing() {
 class StopTest : public CombinationTest {
  protected:
   void SetUp() override {
-    for (int i = 0; i < kDocuments; ++i) {
+    for (int i = 0; i < kManyDocuments; ++i) {
       const std::string id(1, static_cast<char>('a' + i));
       ASSERT_THAT(world->Create(Request(id), Text("one")), IsOk());
       ASSERT_THAT(world->Update(Request(id), Text("two")), IsOk());
     }
-    for (int i = 0; i < kDocuments; ++i) {
+    for (int i = 0; i < kManyDocuments; ++i) {
       ASSERT_THAT(world->Update(Request("a"), Text("more " + std::to_string(i))), IsOk());
     }
   }
@@ -82,7 +82,7 @@ class StopTest : public CombinationTest {
 };
 
 TEST_P(StopTest, AListThatMatchesNothing) {
-  ExpectStops(kDocuments, [this](StopCheck stopped) {
+  ExpectStops(kManyDocuments, [this](StopCheck stopped) {
     ListQuery query;
     query.collection = "things";
     query.filter = MatchesNothing();
@@ -95,7 +95,7 @@ TEST_P(StopTest, AListOfATime) {
   const UnixMicros time = world.clock().Now();
   world.clock().Advance(std::chrono::seconds(1));
   ASSERT_THAT(world->Update(Request("a"), Text("later")), IsOk());
-  ExpectStops(kDocuments, [this, time](StopCheck stopped) {
+  ExpectStops(kManyDocuments, [this, time](StopCheck stopped) {
     ListQuery query;
     query.collection = "things";
     query.at_time = time;
@@ -106,7 +106,7 @@ TEST_P(StopTest, AListOfATime) {
 
 TEST_P(StopTest, AHistory) {
   for (const bool oldest_first : {false, true}) {
-    ExpectStops(kDocuments, [this, oldest_first](StopCheck stopped) {
+    ExpectStops(kManyDocuments, [this, oldest_first](StopCheck stopped) {
       HistoryQuery query;
       query.name = {"things", "a"};
       query.filter = MatchesNothing();
@@ -118,7 +118,7 @@ TEST_P(StopTest, AHistory) {
 }
 
 TEST_P(StopTest, AnAuditOfOneDocument) {
-  ExpectStops(kDocuments, [this](StopCheck stopped) {
+  ExpectStops(kManyDocuments, [this](StopCheck stopped) {
     AuditQuery query;
     query.collection = "things";
     query.id = "a";
@@ -130,7 +130,7 @@ TEST_P(StopTest, AnAuditOfOneDocument) {
 
 TEST_P(StopTest, AnAuditOfTheLedger) {
   if (!world->documents().capabilities().commit_positions) GTEST_SKIP() << "there is no ledger";
-  ExpectStops(2 * kDocuments, [this](StopCheck stopped) {
+  ExpectStops(2 * kManyDocuments, [this](StopCheck stopped) {
     AuditQuery query;
     query.actor = "nobody";
     query.stopped = std::move(stopped);

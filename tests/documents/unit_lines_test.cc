@@ -21,6 +21,7 @@
 #include "schemas/base/waiter.h"
 #include "tests/documents/units.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/volume.h"
 #include "tests/versioning/verify_world.h"
 
 namespace strata::versioning::testing {
@@ -38,8 +39,8 @@ constexpr size_t kClients = 4;
 constexpr int64_t kProcessFactor = 1'000'000'000;  // above any number of a write
 
 size_t Writes() {
-  const char* const wanted = std::getenv("STRATA_LINES_WRITES");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 20'000;
+  return static_cast<size_t>(
+      test_support::NumberOr("STRATA_LINES_WRITES", test_support::Sampled(20'000, 1'500)));
 }
 
 // Does each commit when the test lets it go, in any order.

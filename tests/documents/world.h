@@ -101,6 +101,8 @@ inline document::Patch Set(std::string_view path, int32_t value) {
   return patch;
 }
 
+// The document that a Request is about.
+inline const DocumentName kName{"things", "a"};
 inline WriteRequest Request(std::string_view id = "a", std::string_view request_id = "") {
   WriteRequest request;
   request.name = {"things", std::string(id)};

@@ -25,8 +25,6 @@ using test_support::HookedStore;
 using test_support::IsOk;
 using test_support::StoreHooks;
 
-const DocumentName kName{"things", "a"};
-
 // One process whose store a test watches, beside a rival on the same engine.
 class RaceTest : public CombinationTest {
  protected:

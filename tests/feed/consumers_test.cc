@@ -14,6 +14,7 @@
 #include "tests/feed/consumers_world.h"
 #include "tests/feed/counted_scans.h"
 #include "tests/support/hooked_store.h"
+#include "tests/support/volume.h"
 
 namespace strata::feed::testing {
 namespace {
@@ -568,7 +569,7 @@ TEST_P(ConsumersTest, WhatIsCountedOfDeletedSubscriptionsIsForgotten) {
 // How many that are is what it costs, as each visits every member.
 TEST_P(ConsumersTest, OneLookIsForAllConsumersOfAServer) {
   if (GetParam() != "memory") GTEST_SKIP() << "what is scanned does not depend on the engine";
-  constexpr int kConsumers = 1000;
+  constexpr int kConsumers = test_support::Sampled(1000, 150);
   const Subscription made = Make(8);
   CountedScans counted(world.world->store(), store::Keyspace::kLeases,
                        SubscriptionLeasePrefix(made.incarnation));

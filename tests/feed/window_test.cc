@@ -11,7 +11,7 @@ namespace {
 using lease::Place;
 using What = Window::Acknowledged;
 
-OpenEvent At(store::CommitPosition position, int32_t index = 0) {
+OpenEvent PlaceAt(store::CommitPosition position, int32_t index = 0) {
   OpenEvent event;
   event.place = {position, index};
   return event;
@@ -33,7 +33,7 @@ TEST_F(WindowTest, WhatIsPassedOverWithNothingOpenIsDone) {
 }
 
 TEST_F(WindowTest, AnAcknowledgementIsOfAllUpToAnEvent) {
-  for (int32_t i = 0; i < 4; ++i) window.Deliver(At(20, i), 1);
+  for (int32_t i = 0; i < 4; ++i) window.Deliver(PlaceAt(20, i), 1);
   EXPECT_EQ(window.last_delivered(), (Place{20, 3}));
   const auto acknowledged = window.Acknowledge({20, 2});
   EXPECT_EQ(acknowledged.what, What::kNow);
@@ -46,9 +46,9 @@ TEST_F(WindowTest, AnAcknowledgementIsOfAllUpToAnEvent) {
 }
 
 TEST_F(WindowTest, WhatIsPassedOverIsDoneWhenAllInFrontOfItIs) {
-  window.Deliver(At(20), 1);
+  window.Deliver(PlaceAt(20), 1);
   window.Pass({21, 0});
-  window.Deliver(At(22), 1);
+  window.Deliver(PlaceAt(22), 1);
   window.Pass(Whole(25));
   EXPECT_EQ(window.done(), Whole(10));
   window.Acknowledge({20, 0});
@@ -59,20 +59,20 @@ TEST_F(WindowTest, WhatIsPassedOverIsDoneWhenAllInFrontOfItIs) {
 }
 
 TEST_F(WindowTest, RoomIsForSoManyEventsAndBytesButAlwaysForOne) {
-  window.Deliver(At(20), 2 * kWindowBytesMax);
+  window.Deliver(PlaceAt(20), 2 * kWindowBytesMax);
   EXPECT_FALSE(window.HasRoom(5));
   window.Acknowledge({20, 0});
   EXPECT_TRUE(window.HasRoom(5));
   for (int32_t i = 0; i < 5; ++i) {
     EXPECT_TRUE(window.HasRoom(5));
-    window.Deliver(At(21, i), 1);
+    window.Deliver(PlaceAt(21, i), 1);
   }
   EXPECT_FALSE(window.HasRoom(5));
   EXPECT_EQ(window.bytes(), 5u);
 }
 
 TEST_F(WindowTest, WhatIsVoidComesAgainBehindWhatIsAcknowledged) {
-  for (int32_t i = 0; i < 4; ++i) window.Deliver(At(20, i), 1);
+  for (int32_t i = 0; i < 4; ++i) window.Deliver(PlaceAt(20, i), 1);
   window.Pass(Whole(30));
   window.Acknowledge({20, 0});
   EXPECT_EQ(window.end(), Whole(30));
@@ -85,8 +85,8 @@ TEST_F(WindowTest, WhatIsVoidComesAgainBehindWhatIsAcknowledged) {
 }
 
 TEST_F(WindowTest, WhatWasDeliveredLastIsTakenBack) {
-  window.Deliver(At(20), 3);
-  window.Deliver(At(21), 4);
+  window.Deliver(PlaceAt(20), 3);
+  window.Deliver(PlaceAt(21), 4);
   window.TakeBack();
   EXPECT_EQ(window.open(), 1u);
   EXPECT_EQ(window.bytes(), 3u);
@@ -96,7 +96,7 @@ TEST_F(WindowTest, WhatWasDeliveredLastIsTakenBack) {
 }
 
 TEST_F(WindowTest, AWriteMayAcknowledgeUpToAnyPlace) {
-  for (int32_t i = 0; i < 3; ++i) window.Deliver(At(20 + i), 1);
+  for (int32_t i = 0; i < 3; ++i) window.Deliver(PlaceAt(20 + i), 1);
   EXPECT_EQ(window.AcknowledgeUpTo(Whole(21)), 2u);
   EXPECT_EQ(window.done(), Whole(21));
   EXPECT_EQ(window.AcknowledgeUpTo(Whole(50)), 1u);

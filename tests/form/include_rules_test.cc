@@ -29,6 +29,8 @@ constexpr Rule kRules[] = {
     // The rules that client and server share.
     {"schemas/document/extended_json",
      ". absl/ bson/ schemas/base/hex.h schemas/base/strings.h schemas/document/bson_view.h"},
+    // What stands before protobuf's reader of JSON, at the server's doors and the command line's.
+    {"schemas/json", ". absl/ google/protobuf/descriptor.h schemas/base"},
     {"schemas/store", ". absl/ schemas/base"},
     {"schemas/versioning", ". absl/ bson/ openssl/ schemas/base schemas/document schemas/store"},
 
@@ -50,7 +52,7 @@ constexpr Rule kRules[] = {
 
     // Who may do what: knows no gRPC and no store.
     {"service/security",
-     ". absl/ google/protobuf/ openssl/ posix schemas/base schemas/document/utf8.h "
+     ". absl/ google/protobuf/ openssl/ posix schemas/base schemas/json "
      "service/observability"},
 
     // gRPC ends here: the transport knows methods, no service and no store.
@@ -75,7 +77,7 @@ constexpr Rule kRules[] = {
     // HTTP ends here: the port knows calls and descriptors, no handler and no store.
     {"service/http",
      ". absl/ google/protobuf/ google/rpc/ grpcpp/ httplib.h openssl/ posix strata/v1/ "
-     "schemas/base "
+     "schemas/base schemas/json "
      "service/observability service/security service/server/introduction.h "
      "service/server/listener.h service/server/status_mapping.h service/server/tls_credentials.h"},
 
@@ -95,7 +97,7 @@ constexpr Rule kRules[] = {
     {"clients/cpp/include/strata/client", "absl/ strata/client/"},
     {"clients/cli",
      ". absl/ bson/ CLI/ google/ grpc/ grpcpp/ openssl/ posix strata/v1/ strata/client/ zstd.h "
-     "clients/cpp schemas/base/hex.h"},
+     "clients/cpp schemas/base/hex.h schemas/json"},
 };
 
 // May include everything.

@@ -48,7 +48,7 @@ constexpr Row kRows[] = {
     {"behind",                                            {   0,    0,    1,    1,    1}},
     // A pronoun that hides the subject.
     {"whoever|whomever",                                  {   0,    0,   59,    4,    0}},
-    {"whatever|whichever|whyever|wherever|however",       {   0,    0,   63,    7,    0}},
+    {"whatever|whichever|whyever|wherever|however",       {   0,    0,   62,    7,    0}},
     {"nobody",                                            {   0,    0,   78,    4,    0}},
     {"somebody|anybody|everybody",                        {   0,    0,   40,    7,    0}},
     // Old turns of speech.

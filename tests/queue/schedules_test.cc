@@ -9,7 +9,9 @@
 namespace strata::queue::testing {
 namespace {
 
-int64_t ScheduleCount() { return test_support::Volume("STRATA_QUEUE_SCHEDULES", 5'000); }
+int64_t ScheduleCount() {
+  return test_support::NumberOr("STRATA_QUEUE_SCHEDULES", test_support::Sampled(5'000, 150));
+}
 
 void RunAll(int64_t schedules, bool single, Seen& seen) {
   const uint64_t seed = test_support::TestSeed();

@@ -11,6 +11,7 @@
 
 #include "tests/queue/queues_world.h"
 #include "tests/support/hooked_store.h"
+#include "tests/support/volume.h"
 
 namespace strata::queue::testing {
 namespace {
@@ -254,7 +255,10 @@ class StatisticsOfQueues : public QueuesTest {
   }
 
   // Each commit of RocksDB waits for the disk.
-  static int steps_max() { return GetParam().name == "memory" ? 400 : 60; }
+  static int steps_max() {
+    return GetParam().name == "memory" ? test_support::Sampled(400, 80)
+                                       : test_support::Sampled(60, 20);
+  }
 
   const uint64_t seed = test_support::TestSeed();
   std::mt19937_64 random{seed};

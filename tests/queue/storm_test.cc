@@ -8,7 +8,10 @@
 #include <thread>
 
 #include "schemas/queue/queues.h"
+#include "service/app/executor.h"
 #include "tests/queue/queues_world.h"
+#include "tests/support/hooked_store.h"
+#include "tests/support/volume.h"
 
 namespace strata::queue::testing {
 namespace {
@@ -62,7 +65,7 @@ class Storm : public ::testing::TestWithParam<Engine> {};
 INSTANTIATE_TEST_SUITE_P(Engines, Storm, ::testing::ValuesIn(kEngines), EngineName);
 
 TEST_P(Storm, EachMessageIsAcknowledgedOnce) {
-  constexpr int kMessages = 600;
+  constexpr int kMessages = test_support::Sampled(600, 120);
   constexpr int kConsumers = 6;
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
@@ -141,6 +144,59 @@ TEST_P(Storm, EachMessageIsAcknowledgedOnce) {
   for (int i = 0; i < kMessages; ++i) {
     EXPECT_EQ(acknowledged[static_cast<size_t>(i)], 1) << "message " << i;
   }
+}
+
+// Two threads in one turn would share what it knows without a lock, and double each of its commits.
+TEST(Background, WhatIsAskedForWhileATurnRunsComesAfterIt) {
+  World world({.engine = "memory"});
+  test_support::HookedStore store(world->store());
+  test_support::SeededEntropy entropy(1);
+  app::ThreadPool pool(2);
+  Queues queues(store, world.clock(), entropy, pool);
+  const auto create = [&] {
+    std::promise<absl::Status> made;
+    queues.Create("mails", {}, [&](const auto& queue) { made.set_value(queue.status()); });
+    return made.get_future().get();
+  };
+  const auto remove = [&](const std::string& name) {
+    std::promise<absl::Status> removed;
+    queues.Delete(name, true, [&](absl::Status status) { removed.set_value(status); });
+    return removed.get_future().get();
+  };
+  ASSERT_THAT(create(), IsOk());
+  std::promise<absl::Status> pushed;
+  queues.Push({"mails", {Numbered(1)}}, [&](auto all) { pushed.set_value(all.status()); });
+  ASSERT_THAT(pushed.get_future().get(), IsOk());
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  const std::shared_future<void> may_go_on = go_on.get_future().share();
+  std::atomic<int> looks = 0;
+  store.set_hooks({.before_scan = [&, caller = std::this_thread::get_id()](auto&&...) {
+    if (std::this_thread::get_id() == caller) return;
+    if (looks++ == 0) begun.set_value();
+    may_go_on.wait();
+  }});
+  queues.StartBackground();
+  begun.get_future().get();
+  for (int i = 0; i < 5; ++i) EXPECT_THAT(remove("none"), HasReason(ErrorReason::kQueueNotFound));
+  ASSERT_THAT(remove("mails"), IsOk());
+  // The other thread has come to this, and so past all that was scheduled before.
+  std::promise<void> idle;
+  pool.Schedule([&] { idle.set_value(); });
+  idle.get_future().get();
+  EXPECT_EQ(looks, 1);
+  // Of the deletion the running turn knew nothing; the next one follows at once, not after ten
+  // seconds.
+  go_on.set_value();
+  const auto asked = std::chrono::steady_clock::now();
+  const auto swept = [&] {
+    return !world->store().Scan(store::Keyspace::kQueueIndex, {})->Valid();
+  };
+  while (!swept() && std::chrono::steady_clock::now() < asked + std::chrono::seconds(9)) {
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(swept());
+  pool.Stop();
 }
 
 }  // namespace

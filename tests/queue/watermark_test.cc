@@ -13,6 +13,7 @@
 #include "schemas/versioning/record_codec.h"
 #include "tests/enrollment/oracle.h"
 #include "tests/queue/queues_world.h"
+#include "tests/support/volume.h"
 
 namespace strata::queue::testing {
 namespace {
@@ -301,13 +302,11 @@ class Watermarks : public ::testing::TestWithParam<Engine> {};
 INSTANTIATE_TEST_SUITE_P(Engines, Watermarks, ::testing::ValuesIn(kEngines), EngineName);
 
 TEST_P(Watermarks, LetTombstonesGoInTheMidstAndNothingComesBack) {
-  const char* const wanted = std::getenv("STRATA_WATERMARK_MESSAGES");
   StormOptions options{.engine = GetParam(), .seed = test_support::TestSeed()};
-  if (wanted != nullptr) {
-    options.messages = std::atoi(wanted);
-  } else if (GetParam().name == "rocksdb" && !GetParam().atomic()) {
-    options.messages = 150;  // each write waits for the disk
-  }
+  // Without batches each write waits for the disk.
+  const bool slow = GetParam().name == "rocksdb" && !GetParam().atomic();
+  options.messages = static_cast<int>(test_support::NumberOr(
+      "STRATA_WATERMARK_MESSAGES", test_support::Sampled(slow ? 150 : 2'000, 100)));
   std::printf("STRATA_SEED=%llu\n", static_cast<unsigned long long>(options.seed));
   PurgedStorm storm(options);
   EXPECT_EQ(storm.Run(), "");

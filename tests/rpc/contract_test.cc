@@ -1,6 +1,7 @@
 // The server serves what the protos declare, and its view of the wire is theirs.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
 
 #include <iterator>

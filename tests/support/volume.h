@@ -19,10 +19,16 @@ inline constexpr int64_t kOneIn = 1;
 // `otherwise`, or one in kOneIn of it.
 constexpr int64_t Sampled(int64_t otherwise) { return otherwise / kOneIn; }
 
-// A number of the environment, or Sampled(otherwise).
-inline int64_t Volume(const char* name, int64_t otherwise) {
+// `otherwise`, or `sample` of it under a sanitizer: as much as it takes to go every way.
+constexpr int Sampled(int otherwise, int sample) { return kOneIn == 1 ? otherwise : sample; }
+
+// A number of the environment, or else `usual`.
+inline int64_t NumberOr(const char* name, int64_t usual) {
   const char* const text = std::getenv(name);
-  return text != nullptr ? std::strtoll(text, nullptr, 10) : Sampled(otherwise);
+  return text != nullptr ? std::strtoll(text, nullptr, 10) : usual;
+}
+inline int64_t Volume(const char* name, int64_t otherwise) {
+  return NumberOr(name, Sampled(otherwise));
 }
 
 }  // namespace strata::test_support

@@ -331,6 +331,8 @@ TEST_F(MigrationTest, KilledAtAnyMomentItGoesOn) {
     if (child == 0) {
       // A process of its own: this one's threads are not in a copy.
       setenv(kVictim, killed.c_str(), 1);
+      unsetenv("GTEST_TOTAL_SHARDS");
+      unsetenv("GTEST_SHARD_INDEX");
       setenv(kDiesAfter, std::to_string(after).c_str(), 1);
       execl("/proc/self/exe", "formats_test", "--gtest_filter=MigrationTest.Victim", nullptr);
       _exit(127);

@@ -25,7 +25,7 @@ using checks::JsonOf;
 using store::Keyspace;
 using test_support::IsOk;
 
-constexpr int64_t kIncarnation = 1;
+constexpr int64_t kLayoutIncarnation = 1;
 
 // Version `number` of document 174.
 StoredVersion Article(int64_t number, const StoredVersion* previous) {
@@ -77,7 +77,7 @@ class LayoutsTest : public testing::Test {
   void Write(std::string_view strategy_name, size_t batch_size = 1) {
     const std::unique_ptr<Strategy> strategy = FindStrategy(strategy_name)->make(StrategyOptions());
     const ReadContext context{*store_, store_->capabilities()};
-    const store::DocumentKey key{kIncarnation, "174"};
+    const store::DocumentKey key{kLayoutIncarnation, "174"};
     for (size_t first = 0; first < versions_.size(); first += batch_size) {
       auto head = strategy->ReadHead(context, key);
       ASSERT_THAT(head, IsOk());
@@ -96,7 +96,7 @@ class LayoutsTest : public testing::Test {
   // the headers.
   std::vector<std::string> Records(Keyspace keyspace) {
     std::vector<std::string> records;
-    const auto cursor = store_->Scan(keyspace, store::IncarnationRange(kIncarnation));
+    const auto cursor = store_->Scan(keyspace, store::IncarnationRange(kLayoutIncarnation));
     for (; cursor->Valid(); cursor->Next()) {
       std::string json = JsonOf(cursor->value());
       for (const StoredVersion& version : versions_) {

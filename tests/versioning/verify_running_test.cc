@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "tests/support/volume.h"
 #include "tests/versioning/verify_world.h"
 
 namespace strata::versioning::testing {
@@ -19,7 +20,9 @@ STRATA_ALL_COMBINATIONS(RunningTest);
 TEST_P(RunningTest, WritersInTheMiddleAreNoFindings) {
   constexpr int kWriters = 16;
   const bool slow = GetParam().engine == "rocksdb";
-  const int writes = slow ? 25 : GetParam().mode == Mode::kAtomic ? 120 : 6;
+  const int writes = slow                               ? test_support::Sampled(25, 8)
+                     : GetParam().mode == Mode::kAtomic ? test_support::Sampled(120, 30)
+                                                        : test_support::Sampled(6, 3);
   ASSERT_THAT(world->Create(Request("d0", "first"), Number(0)), IsOk());
   std::atomic<int> running = kWriters;
   std::vector<std::thread> writers;

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace strata::document {
+namespace strata {
 
 // Whether `text` is UTF-8 as Unicode defines it: shortest forms only, no surrogates, nothing beyond
 // U+10FFFF. Zero bytes are text.
@@ -13,4 +13,4 @@ bool IsUtf8(std::string_view text);
 // REQUIRES: IsUtf8(text).
 std::string_view CutUtf8(std::string_view text, size_t size_max);
 
-}  // namespace strata::document
+}  // namespace strata

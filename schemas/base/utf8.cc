@@ -1,10 +1,10 @@
 // Checks that text is UTF-8, eight plain characters at a time.
-#include "schemas/document/utf8.h"
+#include "schemas/base/utf8.h"
 
 #include <cstdint>
 #include <cstring>
 
-namespace strata::document {
+namespace strata {
 namespace {
 
 bool IsContinuation(uint8_t byte) { return (byte & 0xC0) == 0x80; }
@@ -59,4 +59,4 @@ std::string_view CutUtf8(std::string_view text, size_t size_max) {
   return text.substr(0, size);
 }
 
-}  // namespace strata::document
+}  // namespace strata
