@@ -11,6 +11,7 @@
 
 #include "clients/cli/arguments.h"
 #include "clients/cpp/time_text.h"
+#include "schemas/json/message_json.h"
 
 namespace strata::cli {
 
@@ -41,7 +42,10 @@ void LeaseOption::AddTo(CLI::App& command) {
 }
 
 absl::Status LeaseOption::FillLease(const std::string& token, v1::LeaseToken& lease) {
-  if (google::protobuf::util::JsonStringToMessage(token, &lease).ok()) return absl::OkStatus();
+  if (json::CheckMessageJson(token, *v1::LeaseToken::descriptor()).ok() &&
+      google::protobuf::util::JsonStringToMessage(token, &lease).ok()) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError("LEASE is no LeaseToken: " + token +
                                     "; such as {\"name\": \"jobs\", \"token\": \"17\"}");
 }

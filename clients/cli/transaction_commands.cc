@@ -10,6 +10,7 @@
 #include "clients/cli/queued_message.h"
 #include "clients/cpp/commit_request.h"
 #include "clients/cpp/printable.h"
+#include "schemas/json/message_json.h"
 
 namespace strata::cli {
 namespace {
@@ -84,9 +85,14 @@ absl::StatusOr<v1::CommitRequest> ReadCommitRequest(Session& session, const std:
   if (!input.is_open()) return absl::InvalidArgumentError("cannot read " + file);
   std::ostringstream text;
   text << input.stream().rdbuf();
-  absl::StatusOr<v1::CommitRequest> request = client::CommitRequestFromJson(text.str());
-  if (request.ok()) return request;
-  return absl::InvalidArgumentError(input.name() + ": " + std::string(request.status().message()));
+  const auto checked = json::CheckMessageJson(text.str(), *v1::CommitRequest::descriptor());
+  absl::Status problem = checked.status();
+  if (problem.ok()) {
+    absl::StatusOr<v1::CommitRequest> request = client::CommitRequestFromJson(text.str());
+    if (request.ok()) return request;
+    problem = request.status();
+  }
+  return absl::InvalidArgumentError(input.name() + ": " + std::string(problem.message()));
 }
 
 int RunCommit(Session& session, const CommitOptions& options) {

@@ -392,14 +392,20 @@ absl::Status Server::Parts::Serve() {
 
 absl::Status Server::Parts::ServeHttp() {
   const std::string host = SplitAddress(options.http.listen)->host;
-  const http::PortOptions port_options = {.listen = options.http.listen,
-                                          .loopback = IsLoopback(host),
-                                          .reads_only = options.http.access != "all",
-                                          .hosts = options.http.hosts,
-                                          .limits = options.http.limits};
+  const http::PortOptions port_options = {
+      .listen = options.http.listen,
+      .loopback = IsLoopback(host),
+      .reads_only = options.http.access != "all",
+      .principals = !options.security.tokens.empty() || !options.security.tls_client_ca.empty(),
+      .hosts = options.http.hosts,
+      .limits = options.http.limits};
   http::PortParts parts;
   parts.channel = loop->InProcessChannel();
   parts.introduction_key = loop->introduction_key();
+  parts.admit = [this](const std::string& path, const server::Introduction& introduction,
+                       const std::vector<std::string>& authorization) {
+    return loop->Admit(path, introduction, authorization);
+  };
   parts.services = rpc::ServiceNames(options.reflection);
   parts.version = info.version;
   parts.commit = info.commit;

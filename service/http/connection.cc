@@ -23,6 +23,8 @@ namespace {
 
 constexpr char kJson[] = "application/json";
 constexpr char kServerInfo[] = "/strata.v1.ServerService/GetServerInfo";
+constexpr char kHealthWatch[] = "grpc.health.v1.Health.Watch";
+constexpr int kHealthWatchesMax = 4;
 constexpr size_t kOutBytesMax = size_t{64} << 10;
 // What is taken in and dropped of a request that was refused, so that its sender reads why.
 constexpr size_t kLingerBytesMax = size_t{16} << 20;
@@ -96,14 +98,14 @@ bool HasCopy(const RequestHead& head, std::string_view entity_tag) {
 // here has looked at: ranges, compression, encoded values.
 class Wire final : public httplib::Stream {
  public:
-  Wire(Socket& socket, std::chrono::milliseconds patience) : socket_(socket), patience_(patience) {}
+  Wire(Socket& socket, const Limits& limits) : socket_(socket), limits_(limits) {}
 
   void Offer(const std::string& method) {
     head_ = method + " / HTTP/1.1\r\n\r\n";
     StartWaiting();
   }
   // From now on what is written has its time.
-  void StartWaiting() { deadline_ = Clock::now() + patience_; }
+  void StartWaiting() { deadline_ = Clock::now() + limits_.answer; }
   // Whether everything has been taken by the other end, or at least by the kernel for it.
   bool Flush() {
     if (!broken_ && !out_.empty()) {
@@ -135,7 +137,7 @@ class Wire final : public httplib::Stream {
 
  private:
   Socket& socket_;
-  const std::chrono::milliseconds patience_;
+  const Limits& limits_;
   std::string head_;
   std::string out_;
   Clock::time_point deadline_;
@@ -144,14 +146,14 @@ class Wire final : public httplib::Stream {
 
 class Connection final : private httplib::Server {
  public:
-  Connection(PortState& state, Socket& socket, const Limits& limits, bool full)
+  Connection(PortState& state, Socket& socket, const Limits& limits, Slots::Slot& slot)
       : state_(state),
         socket_(socket),
         limits_(limits),
-        full_(full),
+        slot_(slot),
         names_(socket.peer_names()),
         reader_(socket, limits_),
-        wire_(socket, limits_.answer),
+        wire_(socket, limits_),
         calls_(state.parts.channel, state.parts.introduction_key,
                [&socket] { return socket.IsGone(); }),
         share_(state.budget) {
@@ -178,14 +180,14 @@ class Connection final : private httplib::Server {
     if (std::holds_alternative<RequestReader::Nothing>(read)) return false;
     const Counted counted(state_);
     std::string method = "GET";
-    closes_ = full_;
+    closes_ = false;
     if (const Refusal* const refusal = std::get_if<Refusal>(&read)) {
       closes_ = true;
       answer_ = Refuse(*refusal);
     } else {
       head_ = std::get<RequestHead>(std::move(read));
       if (head_.method == "HEAD") method = head_.method;
-      answer_ = full_ ? Full() : Guarded();
+      answer_ = HasSlot() ? Guarded() : Full();
     }
     Write(method);
     answer_ = Answer();
@@ -246,12 +248,29 @@ class Connection final : private httplib::Server {
     }
   }
 
-  Answer Full() const {
-    Answer answer{.status = 503,
-                  .body = ErrorJson("unavailable",
-                                    "the port has its " + std::to_string(limits_.connections_max) +
-                                        " connections, of which a Watch keeps one; repeat it a "
-                                        "little later")};
+  // A connection at the door gets a slot here if its credentials show a caller that has slots left.
+  bool HasSlot() {
+    if (!slot_.at_door()) return true;
+    const Route* const route = state_.routes.Find(head_.path);
+    CallMetadata metadata;
+    if (route == nullptr || !route->is_call() || FillMetadata(metadata)) return false;
+    const server::Welcome welcome = Welcome(*route, metadata);
+    if (!slot_.Introduce(welcome.caller, welcome.is_principal)) return false;
+    limits_ = state_.options.limits;
+    return true;
+  }
+
+  server::Welcome Welcome(const Route& route, const CallMetadata& metadata) const {
+    return state_.parts.admit(PathOf(*route.method), metadata.introduction, metadata.authorization);
+  }
+
+  Answer Full() {
+    closes_ = true;
+    Answer answer{
+        .status = 503,
+        .body = ErrorJson("unavailable",
+                          "the port has as many connections as it serves, or as it serves of one "
+                          "caller, and a Watch keeps one; repeat it a little later")};
     answer.headers.emplace("Retry-After", "1");
     return answer;
   }
@@ -375,6 +394,10 @@ class Connection final : private httplib::Server {
       }
       metadata.timeout = std::chrono::milliseconds(*millis);
     }
+    const server::Welcome welcome = Welcome(route, metadata);
+    slot_.Introduce(welcome.caller, welcome.is_principal);
+    if (!welcome.refusal.ok()) return Refused(welcome.refusal, *encoding);
+    share_.BelongTo(welcome.caller);
     auto body = reader_.ReadBody(head, share_);
     if (const Refusal* const refusal = std::get_if<Refusal>(&body)) return Refuse(*refusal);
     auto& request = std::get<std::string>(body);
@@ -418,11 +441,21 @@ class Connection final : private httplib::Server {
     return answer;
   }
 
+  // As the call would be answered.
+  Answer Refused(const absl::Status& refusal, const Encoding& encoding) {
+    const grpc::Status status = server::ToGrpc(refusal);
+    if (!encoding.stream) return Failed(status);
+    Answer answer{.content_type = encoding.content_type()};
+    answer.stream = [this, status](const OwnCalls::Take& send) { return SendEnd(status, send); };
+    return answer;
+  }
+
   // The bytes of the request, of which the text is gone then.
   absl::StatusOr<std::string> ToBytes(const google::protobuf::MethodDescriptor& method,
                                       const Encoding& encoding, std::string text) {
     if (!encoding.json) return text;
-    absl::StatusOr<std::string> bytes = state_.codec.ToBytes(*method.input_type(), text);
+    absl::StatusOr<std::string> bytes = state_.codec.ToBytes(
+        *method.input_type(), text, [this](size_t size) { return share_.TryGrowTo(size); });
     if (bytes.ok()) share_.SetTo(bytes->size());
     return bytes;
   }
@@ -457,10 +490,21 @@ class Connection final : private httplib::Server {
 
   Answer ServerStream(const google::protobuf::MethodDescriptor& method, const Encoding& encoding,
                       const CallMetadata& metadata, std::string body) {
+    // It needs no right and lasts for as long as it likes.
+    std::shared_ptr<void> health_watch;
+    if (method.full_name() == kHealthWatch) {
+      health_watch = std::shared_ptr<void>(&state_, [this](void*) { --state_.health_watches; });
+      if (++state_.health_watches > kHealthWatchesMax) {
+        return Refused(Error(ErrorReason::kOverloaded,
+                             "this port serves " + std::to_string(kHealthWatchesMax) +
+                                 " health watches at a time; ask by Check, or watch by gRPC"),
+                       encoding);
+      }
+    }
     Answer answer{.content_type = encoding.content_type()};
     absl::StatusOr<std::string> request = OnlyMessage(std::move(body));
     if (request.ok()) request = ToBytes(method, encoding, *std::move(request));
-    answer.stream = [this, &method, encoding, metadata,
+    answer.stream = [this, &method, encoding, metadata, health_watch,
                      request = std::move(request)](const OwnCalls::Take& send) {
       if (!request.ok()) return SendEnd(server::ToGrpc(request.status()), send);
       std::optional<grpc::Status> unsayable;
@@ -548,8 +592,8 @@ class Connection final : private httplib::Server {
 
   PortState& state_;
   Socket& socket_;
-  const Limits limits_;
-  const bool full_;
+  Limits limits_;
+  Slots::Slot& slot_;
   const PeerNames names_;
   RequestReader reader_;
   Wire wire_;
@@ -563,8 +607,8 @@ class Connection final : private httplib::Server {
 
 }  // namespace
 
-void ServeConnection(PortState& state, Socket& socket, const Limits& limits, bool full) {
-  Connection(state, socket, limits, full).Serve();
+void ServeConnection(PortState& state, Socket& socket, const Limits& limits, Slots::Slot& slot) {
+  Connection(state, socket, limits, slot).Serve();
 }
 
 }  // namespace strata::http

@@ -16,6 +16,7 @@
 #include "service/http/json.h"
 #include "service/http/port.h"
 #include "service/http/routes.h"
+#include "service/http/slots.h"
 #include "service/http/socket.h"
 
 namespace strata::http {
@@ -36,14 +37,15 @@ struct PortState {
   const JsonCodec codec;
   Budget budget;
   std::atomic<bool> draining = false;
+  std::atomic<int> health_watches = 0;
 
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
   int answers = 0;  // requests that have come and are not answered yet
 };
 
-// Serves the connection until it ends. `full`: there is no room for it, which the answer to its
-// first request says.
-void ServeConnection(PortState& state, Socket& socket, const Limits& limits, bool full);
+// Serves the connection until it ends: within `limits` at the door, and within the port's own once
+// it has a slot.
+void ServeConnection(PortState& state, Socket& socket, const Limits& limits, Slots::Slot& slot);
 
 }  // namespace strata::http

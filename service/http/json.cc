@@ -4,11 +4,14 @@
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/type_resolver_util.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
+#include "schemas/json/message_json.h"
 
 namespace strata::http {
 namespace {
@@ -19,6 +22,9 @@ using google::protobuf::io::StringOutputStream;
 
 constexpr char kUrlPrefix[] = "type.googleapis.com";
 constexpr size_t kFieldBytesMax = 200;
+// Protobuf's reader holds at most so many times what it makes, beside the text; measured with
+// numbers, texts and empty objects.
+constexpr size_t kConversionFactor = 4;
 
 std::string UrlOf(const Descriptor& type) {
   return std::string(kUrlPrefix) + "/" + type.full_name();
@@ -70,8 +76,13 @@ JsonCodec::JsonCodec()
     : types_(google::protobuf::util::NewTypeResolverForDescriptorPool(
           kUrlPrefix, google::protobuf::DescriptorPool::generated_pool())) {}
 
-absl::StatusOr<std::string> JsonCodec::ToBytes(const Descriptor& type,
-                                               std::string_view json) const {
+absl::StatusOr<std::string> JsonCodec::ToBytes(const Descriptor& type, std::string_view json,
+                                               const Room& room) const {
+  ASSIGN_OR_RETURN(const size_t least, json::CheckMessageJson(json, type));
+  if (!room(json.size() + kConversionFactor * std::max(least, json.size()))) {
+    return Error(ErrorReason::kOverloaded,
+                 "there is no room to convert the request; repeat it a little later");
+  }
   std::string bytes;
   ArrayInputStream in(json.data(), static_cast<int>(json.size()));
   StringOutputStream out(&bytes);

@@ -4,6 +4,8 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/type_resolver.h>
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,10 +19,14 @@ class JsonCodec {
  public:
   JsonCodec();
 
-  // INVALID_FIELD, naming it: there is no such field, or its value is none that it may have.
-  // INVALID_MESSAGE: not JSON, or no object.
+  // Takes room for `bytes`; false: there is none.
+  using Room = std::function<bool(size_t bytes)>;
+
+  // INVALID_FIELD, naming it: there is no such field, it is there twice, or its value is none that
+  // it may have. INVALID_MESSAGE: not JSON, no object, or too deep or too large. OVERLOADED: no
+  // room to convert it.
   absl::StatusOr<std::string> ToBytes(const google::protobuf::Descriptor& type,
-                                      std::string_view json) const;
+                                      std::string_view json, const Room& room) const;
   // INTERNAL: deeper than Protobuf's limit, or no bytes of the type.
   absl::StatusOr<std::string> ToJson(const google::protobuf::Descriptor& type,
                                      std::string_view bytes) const;

@@ -7,20 +7,22 @@
 #include <exception>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "schemas/base/status_macros.h"
 #include "service/http/connection.h"
+#include "service/http/slots.h"
 #include "service/observability/log.h"
 #include "service/server/listener.h"
 
 namespace strata::http {
 namespace {
 
-// At once, of those that find the port full.
-constexpr int kRefusalsMax = 8;
-// For whoever is only told that the port is full.
+// Connections without a slot, at once.
+constexpr int kDoorMax = 8;
+// For a connection without a slot.
 constexpr std::chrono::milliseconds kRefusalTime{2'000};
 
 void Reset(int descriptor) {
@@ -40,13 +42,15 @@ void BlockBrokenPipes() {
 class HttpPort final : public Port {
  public:
   HttpPort(const PortOptions& options, PortParts parts)
-      : tls_(std::move(parts.tls)), state_(options, std::move(parts)) {}
+      : tls_(std::move(parts.tls)),
+        state_(options, std::move(parts)),
+        slots_(options.limits.connections_max, kDoorMax, options.principals) {}
   ~HttpPort() override { Stop(); }
 
   absl::Status Listen() {
     server::ListenerOptions listener;
     listener.listen = state_.options.listen;
-    listener.connections_max = state_.options.limits.connections_max + kRefusalsMax;
+    listener.connections_max = state_.options.limits.connections_max + kDoorMax;
     listener.connections_per_address_max = 0;  // a proxy's are all from one
     ASSIGN_OR_RETURN(listener_, server::Listener::Open(listener));
     port_ = listener_->port();
@@ -62,8 +66,8 @@ class HttpPort final : public Port {
  private:
   struct Worker {
     std::thread thread;
+    std::optional<Slots::Slot> slot;
     Socket* socket = nullptr;
-    bool full = false;
     bool done = false;
   };
 
@@ -76,12 +80,11 @@ class HttpPort final : public Port {
 
   const std::unique_ptr<TlsContext> tls_;
   PortState state_;
+  Slots slots_;
   std::unique_ptr<server::Listener> listener_;
   int port_ = 0;
   std::mutex mutex_;  // guards what follows
   std::list<Worker> workers_;
-  int serving_ = 0;
-  int refusing_ = 0;
   bool stopping_ = false;
 };
 
@@ -99,17 +102,16 @@ void HttpPort::ForgetDone() {
 void HttpPort::Take(int descriptor) {
   const std::lock_guard lock(mutex_);
   ForgetDone();
-  const bool full = serving_ >= state_.options.limits.connections_max;
-  if (stopping_ || (full && refusing_ >= kRefusalsMax)) return Reset(descriptor);
+  std::optional<Slots::Slot> slot = slots_.Take(AddressOf(descriptor));
+  if (stopping_ || !slot) return Reset(descriptor);
   Worker& worker = workers_.emplace_back();
-  worker.full = full;
+  worker.slot.emplace(*std::move(slot));
   try {
     worker.thread = std::thread([this, &worker, descriptor] { Work(worker, descriptor); });
   } catch (const std::exception&) {  // the machine has no thread left
     workers_.pop_back();
     return Reset(descriptor);
   }
-  ++(full ? refusing_ : serving_);
 }
 
 void HttpPort::Work(Worker& worker, int descriptor) {
@@ -128,7 +130,7 @@ void HttpPort::Work(Worker& worker, int descriptor) {
     Reset(descriptor);
   }
   const std::lock_guard lock(mutex_);
-  --(worker.full ? refusing_ : serving_);
+  worker.slot.reset();
   worker.done = true;
 }
 
@@ -138,10 +140,11 @@ void HttpPort::Serve(Worker& worker, Socket& socket) {
     if (stopping_) return;
     worker.socket = &socket;
   }
-  Limits limits = state_.options.limits;
-  if (worker.full) limits.request = limits.answer = kRefusalTime;
+  Limits at_door = state_.options.limits;
+  at_door.request = at_door.answer = kRefusalTime;
+  const Limits& limits = worker.slot->at_door() ? at_door : state_.options.limits;
   if (socket.ShakeHands(Clock::now() + limits.request)) {
-    ServeConnection(state_, socket, limits, worker.full);
+    ServeConnection(state_, socket, limits, *worker.slot);
   }
   const std::lock_guard lock(mutex_);
   worker.socket = nullptr;

@@ -6,8 +6,8 @@
 // What it does decide is what comes before a call: whether a request is one that everybody reads
 // alike, is meant for this host, comes from no other site's page, and arrives in time.
 //
-// A thread serves a connection, as a browser has few and a Watch keeps one to itself. What is
-// beyond `connections_max` is answered 503, a few at a time, and reset beyond that.
+// A thread serves a connection, as a browser has few and a Watch keeps one to itself. A connection
+// without a slot (slots.h) is answered 503, a few at a time, and reset beyond that.
 #pragma once
 
 #include <chrono>
@@ -19,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "service/http/tls_context.h"
+#include "service/server/introduction.h"
 
 namespace grpc {
 class Channel;
@@ -27,7 +28,7 @@ class Channel;
 namespace strata::http {
 
 struct Limits {
-  int connections_max = 64;  // served at once; a Watch counts as one
+  int connections_max = 128;  // served at once; a Watch counts as one
   // From a request's first byte to its last; and for a handshake, and for the first request's first
   // byte after it.
   std::chrono::milliseconds request{10'000};
@@ -43,6 +44,7 @@ struct PortOptions {
   std::string listen;                // HOST:PORT; port 0 picks one
   bool loopback = true;              // nobody on another machine can connect
   bool reads_only = true;            // whatever callers may do elsewhere
+  bool principals = false;           // callers may show credentials
   std::vector<std::string> hosts{};  // other names that it is called by, without ports
   Limits limits{};
 };
@@ -52,6 +54,9 @@ struct PortParts {
   // The loop's (server_loop.h).
   std::shared_ptr<grpc::Channel> channel;
   std::string introduction_key;
+  std::function<server::Welcome(const std::string& path, const server::Introduction& introduction,
+                                const std::vector<std::string>& authorization)>
+      admit;
   std::vector<std::string> services;  // whose methods are served
   // What anybody may know of the program.
   std::string version;

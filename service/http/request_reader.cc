@@ -155,7 +155,7 @@ std::optional<Refusal> RequestReader::TakeChunks(Budget::Share& share, std::stri
         end != digits.data() + digits.size()) {
       return BadChunk();
     }
-    if (body.size() + size > limits_.body_bytes_max) {
+    if (size > limits_.body_bytes_max - body.size()) {
       return TooLarge("more than " + std::to_string(limits_.body_bytes_max),
                       limits_.body_bytes_max);
     }

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace strata::http {
@@ -39,13 +41,20 @@ Ends EndsOf(const sockaddr_storage& address) {
   return {text, true, ntohs(v6.sin6_port)};
 }
 
-std::string PeerOf(int descriptor) {
+std::optional<Ends> OtherEndOf(int descriptor) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "unknown";
-  const Ends ends = EndsOf(address);
-  const std::string port = ":" + std::to_string(ends.port);
-  return ends.v6 ? "ipv6:%5B" + ends.address + "%5D" + port : "ipv4:" + ends.address + port;
+  if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return std::nullopt;
+  }
+  return EndsOf(address);
+}
+
+std::string PeerOf(int descriptor) {
+  const std::optional<Ends> ends = OtherEndOf(descriptor);
+  if (!ends) return "unknown";
+  const std::string port = ":" + std::to_string(ends->port);
+  return ends->v6 ? "ipv6:%5B" + ends->address + "%5D" + port : "ipv4:" + ends->address + port;
 }
 
 std::string OwnAddressOf(int descriptor) {
@@ -56,13 +65,34 @@ std::string OwnAddressOf(int descriptor) {
   return ends.v6 ? "[" + ends.address + "]" : ends.address;
 }
 
+// Of another end that vanished without a word the kernel hears after two minutes.
+constexpr int kKeepaliveIdleSeconds = 60;
+constexpr int kKeepaliveIntervalSeconds = 15;
+constexpr int kKeepaliveProbes = 4;
+
+void KeepAlive(int descriptor) {
+  const auto set = [descriptor](int level, int option, int value) {
+    setsockopt(descriptor, level, option, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kKeepaliveIdleSeconds);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kKeepaliveIntervalSeconds);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kKeepaliveProbes);
+}
+
 }  // namespace
+
+std::string AddressOf(int descriptor) {
+  const std::optional<Ends> ends = OtherEndOf(descriptor);
+  return ends ? ends->address : "unknown";
+}
 
 Socket::Socket(int descriptor, SslPointer ssl)
     : descriptor_(descriptor),
       ssl_(std::move(ssl)),
       peer_(PeerOf(descriptor)),
       own_address_(OwnAddressOf(descriptor)) {
+  KeepAlive(descriptor_);
   if (ssl_ != nullptr) SSL_set_fd(ssl_.get(), descriptor_);
 }
 

@@ -12,6 +12,9 @@ namespace strata::http {
 
 using Clock = std::chrono::steady_clock;
 
+// Whose other end a connected socket is: "10.0.0.7", "::1"; "unknown" when it is gone already.
+std::string AddressOf(int descriptor);
+
 // Of one thread; but for Cut, which any may call.
 class Socket {
  public:

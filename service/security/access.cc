@@ -5,7 +5,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/sha256.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/document/utf8.h"
+#include "schemas/base/utf8.h"
 #include "service/security/denials.h"
 #include "service/security/quotas.h"
 #include "service/security/verdicts.h"
@@ -69,7 +69,7 @@ absl::StatusOr<Identity> IdentityOf(const Tokens* tokens, const Credentials& cre
 std::string ShownResource(const Resource& resource) {
   const std::string text = resource.text();
   if (text.size() <= kResourceBytesMax) return text;
-  return std::string(document::CutUtf8(text, kResourceBytesMax)) + "…";
+  return std::string(CutUtf8(text, kResourceBytesMax)) + "…";
 }
 
 absl::Status Denied(std::string_view principal, std::string_view permission,
@@ -184,8 +184,8 @@ absl::Status Access::AuthorizeActingFor(const Identity& identity, const Resource
                  clock_.SteadyNow());
   return Counted(Error(ErrorReason::kActForDenied,
                        identity.principal + " may not act for " +
-                           std::string(document::CutUtf8(name, kPrincipalBytesMax)) + " on " +
-                           shown + "; leave " + std::string(field) + " out")
+                           std::string(CutUtf8(name, kPrincipalBytesMax)) + " on " + shown +
+                           "; leave " + std::string(field) + " out")
                      .With("field", field)
                      .With("resource", std::string_view(shown)));
 }

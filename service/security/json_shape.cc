@@ -11,11 +11,11 @@
 #include <map>
 #include <string>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/base/strings.h"
+#include "schemas/json/message_json.h"
 
 namespace strata::security {
 namespace {
@@ -25,7 +25,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
-// No message here nests deeper than half of this, and protobuf takes minutes for a megabyte of "[".
+// No message here nests deeper than half of this.
 constexpr int kDepthMax = 16;
 
 absl::Status NotJson(std::string_view problem) {
@@ -36,90 +36,10 @@ absl::Status MemberError(const std::string& field, std::string_view problem) {
   return Error(ErrorReason::kInvalidField, std::string(problem)).With("field", field);
 }
 
-// What protobuf's reader lets pass between the values and in the texts; the rest of the grammar is
-// its own to check.
-class Scan {
- public:
-  explicit Scan(std::string_view text) : text_(text) {}
-
-  absl::Status Run() {
-    for (; at_ < text_.size(); ++at_) {
-      RETURN_IF_ERROR(in_text_ ? InText() : Between());
-      if (text_[at_] == '\n') ++line_;
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Status Fail(std::string_view problem) const {
-    return NotJson(std::string(problem) + ", in line " + std::to_string(line_));
-  }
-
-  absl::Status InText() {
-    const char c = text_[at_];
-    if (static_cast<unsigned char>(c) < ' ') return Fail("a control character in a text");
-    if (c == '"') in_text_ = false;
-    if (c != '\\') return absl::OkStatus();
-    ++at_;
-    constexpr std::string_view kEscapes = "\"\\/bfnrtu";
-    if (at_ == text_.size() || kEscapes.find(text_[at_]) == std::string_view::npos) {
-      --at_;  // the loop ends where the text does
-      return Fail("an unknown escape in a text");
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Between() {
-    const char c = text_[at_];
-    if (absl::ascii_isspace(static_cast<unsigned char>(c))) {
-      if (c == '\v' || c == '\f') return Fail("a control character");
-      return absl::OkStatus();
-    }
-    if (c == '\'') return Fail("a text in single quotes");
-    if (c == '/' || c == '#') return Fail("a comment");
-    if ((c == ']' || c == '}') && last_ == ',') return Fail("a comma after the last element");
-    if (c == ':' && last_ != '"') return Fail("a member's name without double quotes");
-    if ((c == '[' || c == '{') && ++depth_ > kDepthMax) {
-      return Fail("more than " + std::to_string(kDepthMax) + " levels");
-    }
-    if (c == ']' || c == '}') --depth_;
-    if (c == '"') in_text_ = true;
-    last_ = c;
-    return absl::OkStatus();
-  }
-
-  const std::string_view text_;
-  size_t at_ = 0;
-  int line_ = 1;
-  int depth_ = 0;
-  bool in_text_ = false;
-  char last_ = 0;  // before this, blanks aside
-};
-
-// Protobuf's words are a sentence, what stands about the place, and a mark below it.
-std::string Explained(const std::string& words) {
-  const size_t sentence = words.find('\n');
-  std::string said = words.substr(0, sentence);
-  if (absl::EndsWith(said, ".")) said.pop_back();
-  if (sentence == std::string::npos) return said;
-  std::string near = words.substr(sentence + 1, words.rfind('\n') - sentence);
-  absl::RemoveExtraAsciiWhitespace(&near);
-  const auto is_odd = [](char c) { return c < ' ' || c > '~'; };
-  std::replace_if(near.begin(), near.end(), is_odd, '?');  // it may be no UTF-8
-  return near.empty() ? said : said + ", near " + near;
-}
-
+// REQUIRES: the text was checked.
 absl::Status ParseStruct(std::string_view json, Struct& parsed) {
   const auto status = google::protobuf::util::JsonStringToMessage(std::string(json), &parsed);
-  if (status.ok()) return absl::OkStatus();
-  const std::string words(status.message().data(), status.message().size());
-  const size_t key = words.find("Repeated map key: '");
-  if (key != std::string::npos) {
-    const std::string name = words.substr(key + 19, words.rfind("' is already set") - key - 19);
-    return MemberError(name, "stands there twice");
-  }
-  if (words.find("Root element") != std::string::npos) return NotJson("expected an object, { … }");
-  return NotJson(Explained(words));
+  return status.ok() ? absl::OkStatus() : NotJson("expected an object, { … }");
 }
 
 std::string Member(const std::string& path, const std::string& name) {
@@ -220,10 +140,16 @@ absl::Status CheckObject(const Struct& object, const Descriptor& message, const 
 
 }  // namespace
 
-absl::Status CheckJsonShape(std::string_view json, const Descriptor& message) {
-  RETURN_IF_ERROR(Scan(json).Run());
+absl::Status CheckJsonShape(std::string_view text, const Descriptor& message) {
+  const auto checked = json::CheckMessageJson(text, message, {.depth_max = kDepthMax});
+  if (!checked.ok()) {
+    if (MetadataOf(checked.status(), "field")) return checked.status();
+    std::string_view problem = ToStd(checked.status().message());
+    problem.remove_prefix(std::min(problem.size(), problem.find(": ") + 2));
+    return NotJson(problem);
+  }
   Struct parsed;
-  RETURN_IF_ERROR(ParseStruct(json, parsed));
+  RETURN_IF_ERROR(ParseStruct(text, parsed));
   return CheckObject(parsed, message, "");
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
 
 namespace strata::security {
 namespace {
@@ -70,25 +71,41 @@ void Quota::Limit(const QuotaLimits& limits, Time now) {
   limited_.store(limits.any(), std::memory_order_release);
 }
 
-absl::Status Quota::Take(size_t request_bytes, Time now) {
-  if (!limited_.load(std::memory_order_acquire)) return absl::OkStatus();
-  const std::lock_guard lock(mutex_);
+absl::Status Quota::Exhausted(Time now) const {
   const auto wait = [now](const Bucket& bucket, double needed) {
     return bucket.per_second == 0 ? std::chrono::microseconds(0) : bucket.WaitFor(needed, now);
   };
   const auto for_calls = wait(calls_, 1);
   const auto for_bytes = wait(bytes_, 0);
-  if (for_calls.count() > 0 || for_bytes.count() > 0) {
-    if (for_calls >= for_bytes) {
-      return Exceeded("calls_per_second", limits_.calls_per_second, "calls a second")
-          .RetryAfter(for_calls);
-    }
-    return Exceeded("mib_per_second", limits_.bytes_per_second / kMiB, "MiB a second")
-        .RetryAfter(for_bytes);
+  if (for_calls.count() <= 0 && for_bytes.count() <= 0) return absl::OkStatus();
+  if (for_calls >= for_bytes) {
+    return Exceeded("calls_per_second", limits_.calls_per_second, "calls a second")
+        .RetryAfter(for_calls);
   }
+  return Exceeded("mib_per_second", limits_.bytes_per_second / kMiB, "MiB a second")
+      .RetryAfter(for_bytes);
+}
+
+absl::Status Quota::Crowded() const {
+  const int64_t most = limits_.calls_in_flight;
+  if (most <= 0 || in_flight_.load(std::memory_order_relaxed) < most) return absl::OkStatus();
+  return Exceeded("calls_in_flight", static_cast<double>(most), "calls at the same time");
+}
+
+absl::Status Quota::Take(size_t request_bytes, Time now) {
+  if (!limited_.load(std::memory_order_acquire)) return absl::OkStatus();
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(Exhausted(now));
   if (calls_.per_second > 0) calls_.Take(1, now);
   if (bytes_.per_second > 0) bytes_.Take(static_cast<double>(request_bytes), now);
   return absl::OkStatus();
+}
+
+absl::Status Quota::Check(Time now) const {
+  if (!limited_.load(std::memory_order_acquire)) return absl::OkStatus();
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(Crowded());
+  return Exhausted(now);
 }
 
 void Quota::Charge(size_t bytes, Time now) {
@@ -104,10 +121,7 @@ absl::Status Quota::Enter() {
     return absl::OkStatus();
   }
   const std::lock_guard lock(mutex_);
-  const int64_t most = limits_.calls_in_flight;
-  if (most > 0 && in_flight_.load(std::memory_order_relaxed) >= most) {
-    return Exceeded("calls_in_flight", static_cast<double>(most), "calls at the same time");
-  }
+  RETURN_IF_ERROR(Crowded());
   in_flight_.fetch_add(1, std::memory_order_relaxed);
   return absl::OkStatus();
 }

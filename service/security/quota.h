@@ -34,6 +34,8 @@ class Quota {
   // One more call of so many bytes; QUOTA_EXCEEDED, with the exact time after which it would have
   // been taken, had nobody else come (RetryAfterOf), and metadata quota, limit.
   absl::Status Take(size_t request_bytes, Time now);
+  // What Enter and Take would say now, of a call whose size is not known yet. Takes nothing.
+  absl::Status Check(Time now) const;
   // What was answered.
   void Charge(size_t bytes, Time now);
 
@@ -58,6 +60,10 @@ class Quota {
     void Limit(double new_per_second, Time now);
     void Take(double count, Time now);
   };
+
+  // With the lock held: why nothing is taken now.
+  absl::Status Exhausted(Time now) const;
+  absl::Status Crowded() const;
 
   std::atomic<bool> limited_ = false;  // so that most callers take no lock
   std::atomic<int64_t> in_flight_ = 0;

@@ -50,7 +50,7 @@ absl::Status OnlyReads(const std::string& what, std::string_view permission,
 absl::Status Admission::Admit(const Method& method, const Recognized& recognized,
                               bool reads_only) const {
   if (!method.operational && draining_.load(std::memory_order_relaxed)) {
-    return Error(ErrorReason::kDraining, "server is draining");
+    return Draining();
   }
   if (method.permission == security::Permission::kOpen) return absl::OkStatus();
   if (!recognized.refusal.ok()) return recognized.refusal;

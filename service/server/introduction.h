@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace strata::server {
 
 // Of what a call's context holds, as long as it lives.
@@ -32,6 +34,13 @@ struct Introduced {
   std::vector<std::string_view> uris;
   std::vector<std::string_view> dns_names;
   bool reads_only = false;
+};
+
+// What the server says to a caller before its message comes.
+struct Welcome {
+  absl::Status refusal;       // OK: none
+  std::string caller{};       // Caller::name
+  bool is_principal = false;  // it has shown good credentials
 };
 
 // What makes the server believe it. REQUIRES: `key` is the loop's.

@@ -3,8 +3,11 @@
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
+#include <algorithm>
+#include <chrono>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
@@ -42,7 +45,7 @@ constexpr std::chrono::milliseconds kPingIntervalMin{2'000};
 class LoopServer final : public ServerLoop {
  public:
   LoopServer(const LoopOptions& options, std::vector<Method> methods, const LoopParts& parts)
-      : state_(std::make_shared<LoopState>(options, parts)) {
+      : state_(std::make_shared<LoopState>(options, parts)), seen_(state_->callers) {
     for (Method& method : methods) AddEndpoint(std::move(method));
   }
   ~LoopServer() override {
@@ -55,6 +58,8 @@ class LoopServer final : public ServerLoop {
                 const std::function<void()>& before_cutting) override;
   std::shared_ptr<grpc::Channel> InProcessChannel() override;
   const std::string& introduction_key() const override { return state_->introduction_key; }
+  Welcome Admit(const std::string& path, const Introduction& introduction,
+                const std::vector<std::string>& authorization) override;
 
  private:
   void AddEndpoint(Method method);
@@ -69,6 +74,8 @@ class LoopServer final : public ServerLoop {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
   bool stopped_ = false;
+  std::mutex seen_mutex_;  // guards what follows
+  CallersSeen seen_;
 };
 
 void LoopServer::AddEndpoint(Method method) {
@@ -169,6 +176,39 @@ std::shared_ptr<grpc::Channel> LoopServer::InProcessChannel() {
   return server_->InProcessChannel(arguments);
 }
 
+Welcome LoopServer::Admit(const std::string& path, const Introduction& introduction,
+                          const std::vector<std::string>& authorization) {
+  const auto endpoint = std::find_if(state_->endpoints.begin(), state_->endpoints.end(),
+                                     [&](const auto& each) { return each->path == path; });
+  if (endpoint == state_->endpoints.end()) {
+    return {Error(ErrorReason::kUnknownMethod, "no method " + path).With("method", path)};
+  }
+  security::Credentials credentials;
+  credentials.uris.assign(introduction.uris.begin(), introduction.uris.end());
+  credentials.dns_names.assign(introduction.dns_names.begin(), introduction.dns_names.end());
+  if (state_->parts.access.reads_tokens()) {
+    credentials.authorization.assign(authorization.begin(), authorization.end());
+  }
+  const auto recognized = [&] {
+    const std::lock_guard lock(seen_mutex_);
+    return seen_.Of(introduction.peer, credentials);
+  }();
+  Welcome welcome;
+  welcome.caller = recognized.caller->name();
+  welcome.is_principal = !recognized.identity->principal.empty();
+  const Method& method = (*endpoint)->method;
+  welcome.refusal = state_->admission.Admit(method, recognized, introduction.reads_only);
+  security::Quota* const quota = recognized.caller->quota();
+  if (welcome.refusal.ok() && quota != nullptr && !method.operational) {
+    welcome.refusal = quota->Check(std::chrono::steady_clock::now());
+  }
+  if (!welcome.refusal.ok()) {
+    const auto now = std::chrono::steady_clock::now();
+    state_->Report({(*endpoint)->log_name, welcome.refusal, now, now});
+  }
+  return welcome;
+}
+
 // In steps: calls in progress get their answers; whatever is left hears why it ends, and is
 // cancelled if it does not listen.
 void LoopServer::Shutdown(std::chrono::milliseconds grace,
@@ -178,7 +218,7 @@ void LoopServer::Shutdown(std::chrono::milliseconds grace,
   state_->AwaitUnaryCalls(grace);
   for (const auto& queue : queues_) {
     queue->EndUnaryCalls();
-    queue->EndStreams(Error(ErrorReason::kDraining, "server is draining"));
+    queue->EndStreams(Draining());
   }
   listener_->Stop();
   if (before_cutting != nullptr) before_cutting();

@@ -26,6 +26,7 @@
 #include "schemas/base/executor.h"
 #include "schemas/store/cooperative.h"
 #include "service/observability/call_observer.h"
+#include "service/server/introduction.h"
 #include "service/server/listener.h"
 #include "service/server/method.h"
 
@@ -107,6 +108,10 @@ class ServerLoop {
   virtual std::shared_ptr<grpc::Channel> InProcessChannel() = 0;
   // By which such a port introduces its callers (introduction.h).
   virtual const std::string& introduction_key() const = 0;
+  // Asks for a call when such a port has its head and before it takes in the message: the refusal
+  // that the call would get for any message. The call is asked again when it comes. Thread-safe.
+  virtual Welcome Admit(const std::string& path, const Introduction& introduction,
+                        const std::vector<std::string>& authorization) = 0;
 
  protected:
   ServerLoop() = default;

@@ -10,7 +10,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/strings.h"
-#include "schemas/document/utf8.h"
+#include "schemas/base/utf8.h"
 
 namespace strata::server {
 namespace {
@@ -25,8 +25,8 @@ constexpr std::string_view kInternalMessage = "a bug in the server";
 
 // Protobuf refuses strings that are not UTF-8, and an error must not fail for its own text.
 std::string Shown(std::string_view text, size_t bytes_max) {
-  if (!document::IsUtf8(text)) return "(not UTF-8)";
-  return std::string(document::CutUtf8(text, bytes_max));
+  if (!IsUtf8(text)) return "(not UTF-8)";
+  return std::string(CutUtf8(text, bytes_max));
 }
 
 std::optional<std::string> Find(const ErrorMetadata& metadata, std::string_view key) {

@@ -228,7 +228,7 @@ void UnaryCall::Drain() {
                      "the server ends; the write may or may not be stored; repeat it, "
                      "with the same request_id if it has one"));
   }
-  End(Error(ErrorReason::kDraining, "server is draining"));
+  End(Draining());
 }
 
 // Its caller takes nothing in.

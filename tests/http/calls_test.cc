@@ -165,12 +165,13 @@ TEST(Calls, WhatIsNoRequestIsRefusedByName) {
            {R"({"collection": 1})", "INVALID_FIELD", "collection", "invalid value"},
            {R"({"precondition": {"version": "x"}})", "INVALID_FIELD", "precondition.version",
             "invalid value"},
-           {R"({"collection": "a")", "INVALID_MESSAGE", "", "Unexpected end"},
+           {R"({"collection": "a")", "INVALID_MESSAGE", "", "it ends before the value does"},
            {"", "INVALID_MESSAGE", "", "strata.v1.UpdateRequest"},
            {"[]", "INVALID_MESSAGE", "", "Root element"},
            {"null", "INVALID_MESSAGE", "", "Root element"},
-           {R"({"replace": {"json": {"a": NaN}}})", "INVALID_MESSAGE", "", "Unexpected token"},
-           {R"({"replace": {"json": {"a": 1e999}}})", "INVALID_MESSAGE", "", "exceeds"},
+           {R"({"replace": {"json": {"a": NaN}}})", "INVALID_MESSAGE", "", "expected a value"},
+           {R"({"replace": {"json": {"a": 1e999}}})", "INVALID_MESSAGE", "",
+            "beyond what a double holds"},
            {"{\"collection\": \"\xFF\"}", "INVALID_MESSAGE", "", "UTF-8"}}) {
     SCOPED_TRACE(bad.json);
     const Response response = world.Call("DocumentService/Update", bad.json);

@@ -106,7 +106,7 @@ TEST(Limits, ThereAreSixtyFourWatchesAndTheNextIsToldSo) {
   const Response refused = next.Read();
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(JsonText(refused.body, "code"), "unavailable");
-  EXPECT_THAT(JsonText(refused.body, "message"), HasSubstr("64 connections"));
+  EXPECT_THAT(JsonText(refused.body, "message"), HasSubstr("as many connections as it serves"));
   EXPECT_EQ(refused.header("connection"), "close");
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_TRUE(next.IsClosed());

@@ -3,9 +3,22 @@
 
 #include <grpc/health/v1/health.pb.h>
 
+#include <string>
+
+#include "schemas/base/error.h"
 #include "service/observability/health.h"
 
 namespace strata::rpc::health_service {
+
+// INVALID_FIELD: the name is longer than that of any service here, and a Watch would keep it.
+inline absl::Status CheckServiceName(const std::string& name) {
+  constexpr size_t kBytesMax = 256;
+  if (name.size() <= kBytesMax) return absl::OkStatus();
+  return Error(ErrorReason::kInvalidField,
+               "service has " + std::to_string(name.size()) + " bytes, at most 256 are allowed")
+      .With("field", "service")
+      .With("limit", static_cast<int64_t>(kBytesMax));
+}
 
 inline grpc::health::v1::HealthCheckResponse ToResponse(observability::Health::State state) {
   using Response = grpc::health::v1::HealthCheckResponse;

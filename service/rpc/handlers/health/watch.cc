@@ -1,6 +1,7 @@
 #include <mutex>
 #include <optional>
 
+#include "schemas/base/status_macros.h"
 #include "service/rpc/handlers/health/state.h"
 #include "service/rpc/server_stream.h"
 
@@ -24,6 +25,7 @@ class Watch final : public ServerStream<HealthCheckRequest, HealthCheckResponse>
   using State = observability::Health::State;
 
   absl::Status Begin(const HealthCheckRequest& request) override {
+    RETURN_IF_ERROR(CheckServiceName(request.service()));
     subscription_ = health_.Subscribe(request.service(), [this](State state) {
       const std::lock_guard lock(mutex_);
       latest_ = state;
