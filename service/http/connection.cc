@@ -146,11 +146,13 @@ class Wire final : public httplib::Stream {
 
 class Connection final : private httplib::Server {
  public:
-  Connection(PortState& state, Socket& socket, const Limits& limits, Slots::Slot& slot)
+  Connection(PortState& state, Socket& socket, const Limits& limits, Slots::Slot& slot,
+             std::atomic<bool>& idle)
       : state_(state),
         socket_(socket),
         limits_(limits),
         slot_(slot),
+        idle_(idle),
         names_(socket.peer_names()),
         reader_(socket, limits_),
         wire_(socket, limits_),
@@ -176,7 +178,9 @@ class Connection final : private httplib::Server {
  private:
   // Whether another request may follow.
   bool ServeOne() {
+    idle_ = true;
     auto read = reader_.ReadHead();
+    idle_ = false;
     if (std::holds_alternative<RequestReader::Nothing>(read)) return false;
     const Counted counted(state_);
     std::string method = "GET";
@@ -248,16 +252,21 @@ class Connection final : private httplib::Server {
     }
   }
 
-  // A connection at the door gets a slot here if its credentials show a caller that has slots left.
+  // A connection at the door gets a slot here if its caller has slots left: the credentials of a
+  // call may show another caller than the address, and an idle connection may have given way.
   bool HasSlot() {
     if (!slot_.at_door()) return true;
     const Route* const route = state_.routes.Find(head_.path);
     CallMetadata metadata;
-    if (route == nullptr || !route->is_call() || FillMetadata(metadata)) return false;
-    const server::Welcome welcome = Welcome(*route, metadata);
-    if (!slot_.Introduce(welcome.caller, welcome.is_principal)) return false;
-    limits_ = state_.options.limits;
-    return true;
+    bool has = false;
+    if (route != nullptr && route->is_call() && !FillMetadata(metadata)) {
+      const server::Welcome welcome = Welcome(*route, metadata);
+      has = slot_.Introduce(welcome.caller, welcome.is_principal);
+    } else {
+      has = slot_.Introduce(slot_.caller(), false);
+    }
+    if (has) limits_ = state_.options.limits;
+    return has;
   }
 
   server::Welcome Welcome(const Route& route, const CallMetadata& metadata) const {
@@ -493,6 +502,7 @@ class Connection final : private httplib::Server {
     // It needs no right and lasts for as long as it likes.
     std::shared_ptr<void> health_watch;
     if (method.full_name() == kHealthWatch) {
+      closes_ = true;  // and nothing comes after it
       health_watch = std::shared_ptr<void>(&state_, [this](void*) { --state_.health_watches; });
       if (++state_.health_watches > kHealthWatchesMax) {
         return Refused(Error(ErrorReason::kOverloaded,
@@ -594,6 +604,7 @@ class Connection final : private httplib::Server {
   Socket& socket_;
   Limits limits_;
   Slots::Slot& slot_;
+  std::atomic<bool>& idle_;
   const PeerNames names_;
   RequestReader reader_;
   Wire wire_;
@@ -607,8 +618,9 @@ class Connection final : private httplib::Server {
 
 }  // namespace
 
-void ServeConnection(PortState& state, Socket& socket, const Limits& limits, Slots::Slot& slot) {
-  Connection(state, socket, limits, slot).Serve();
+void ServeConnection(PortState& state, Socket& socket, const Limits& limits, Slots::Slot& slot,
+                     std::atomic<bool>& idle) {
+  Connection(state, socket, limits, slot, idle).Serve();
 }
 
 }  // namespace strata::http

@@ -45,7 +45,8 @@ struct PortState {
 };
 
 // Serves the connection until it ends: within `limits` at the door, and within the port's own once
-// it has a slot.
-void ServeConnection(PortState& state, Socket& socket, const Limits& limits, Slots::Slot& slot);
+// it has a slot. `idle`: it waits for a request.
+void ServeConnection(PortState& state, Socket& socket, const Limits& limits, Slots::Slot& slot,
+                     std::atomic<bool>& idle);
 
 }  // namespace strata::http

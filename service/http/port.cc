@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <exception>
 #include <list>
 #include <mutex>
@@ -68,6 +69,7 @@ class HttpPort final : public Port {
     std::thread thread;
     std::optional<Slots::Slot> slot;
     Socket* socket = nullptr;
+    std::atomic<bool> idle = false;  // between two requests
     bool done = false;
   };
 
@@ -77,6 +79,7 @@ class HttpPort final : public Port {
   void Serve(Worker& worker, Socket& socket);
   // With the lock held, which is released where threads are waited for.
   void ForgetDone();
+  void EndOneThatIsIdle();
 
   const std::unique_ptr<TlsContext> tls_;
   PortState state_;
@@ -99,11 +102,27 @@ void HttpPort::ForgetDone() {
   }
 }
 
+// An idle connection gives way, one of the caller that has most of them.
+void HttpPort::EndOneThatIsIdle() {
+  Worker* found = nullptr;
+  int most = 0;
+  for (Worker& worker : workers_) {
+    if (worker.socket == nullptr || !worker.idle) continue;
+    const int of_caller = worker.slot->of_caller();
+    if (of_caller > most) {
+      most = of_caller;
+      found = &worker;
+    }
+  }
+  if (found != nullptr) found->socket->Cut();
+}
+
 void HttpPort::Take(int descriptor) {
   const std::lock_guard lock(mutex_);
   ForgetDone();
   std::optional<Slots::Slot> slot = slots_.Take(AddressOf(descriptor));
   if (stopping_ || !slot) return Reset(descriptor);
+  if (slot->at_door()) EndOneThatIsIdle();
   Worker& worker = workers_.emplace_back();
   worker.slot.emplace(*std::move(slot));
   try {
@@ -144,7 +163,7 @@ void HttpPort::Serve(Worker& worker, Socket& socket) {
   at_door.request = at_door.answer = kRefusalTime;
   const Limits& limits = worker.slot->at_door() ? at_door : state_.options.limits;
   if (socket.ShakeHands(Clock::now() + limits.request)) {
-    ServeConnection(state_, socket, limits, *worker.slot);
+    ServeConnection(state_, socket, limits, *worker.slot, worker.idle);
   }
   const std::lock_guard lock(mutex_);
   worker.socket = nullptr;

@@ -65,4 +65,9 @@ bool Slots::Slot::Introduce(const std::string& caller, bool is_principal) {
   return true;
 }
 
+int Slots::Slot::of_caller() const {
+  const std::lock_guard lock(slots_->mutex_);
+  return at_door_ ? 0 : CountOf(slots_->of_callers_, caller_);
+}
+
 }  // namespace strata::http

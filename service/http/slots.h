@@ -30,9 +30,13 @@ class Slots {
 
     // It gets 503, unless its credentials show a caller that has slots left.
     bool at_door() const { return at_door_; }
+    const std::string& caller() const { return caller_; }
     // The caller is known now. Returns whether the connection has a slot; one at the door may get
     // it here.
     bool Introduce(const std::string& caller, bool is_principal);
+
+    // The slots of its caller; 0 at the door. From any thread.
+    int of_caller() const;
 
    private:
     friend class Slots;

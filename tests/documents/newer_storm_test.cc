@@ -176,21 +176,30 @@ using StormParam = std::tuple<std::string, Mode>;
 
 class StormTest : public ::testing::TestWithParam<StormParam> {
  protected:
-  StormTest()
-      : seed_(test_support::TestSeed()),
-        random_(seed_),
-        world_({.engine = "memory",
-                .mode = std::get<Mode>(GetParam()),
-                .strategy = std::get<std::string>(GetParam()),
-                .seed = seed_}) {}
-
+  // What is wrong in the end of a storm in a world of its own.
   std::vector<std::string> Run(size_t messages, Fault fault) {
-    return Storm(world_, RandomMessages(messages, random_), fault).Run();
+    World world({.engine = "memory",
+                 .mode = std::get<Mode>(GetParam()),
+                 .strategy = std::get<std::string>(GetParam()),
+                 .seed = random_()});
+    return Storm(world, RandomMessages(messages, random_), fault).Run();
   }
 
-  const uint64_t seed_;
-  std::mt19937_64 random_;
-  World world_;
+  // Of the first of some storms in which anything like that is wrong: it takes a race to see it.
+  std::vector<std::string> RunUntilWrong(Fault fault, const std::string& end) {
+    std::vector<std::string> wrong;
+    for (int storm = 0; storm < 20; ++storm) {
+      wrong = Run(4'000, fault);
+      if (std::any_of(wrong.begin(), wrong.end(),
+                      [&](const std::string& problem) { return problem.ends_with(end); })) {
+        break;
+      }
+    }
+    return wrong;
+  }
+
+  const uint64_t seed_ = test_support::TestSeed();
+  std::mt19937_64 random_{seed_};
 };
 
 std::vector<std::string> NamesOfStrategies() {
@@ -215,13 +224,13 @@ TEST_P(StormTest, TheGreatestNumberStandsInTheEnd) {
 
 TEST_P(StormTest, FindsADeletionWithoutItsNumber) {
   STRATA_TRACE_SEED(seed_);
-  EXPECT_THAT(Run(5'000, Fault::kDeletionForgetsItsNumber), Contains(EndsWith(" came back")));
+  EXPECT_THAT(RunUntilWrong(Fault::kDeletionForgetsItsNumber, " came back"),
+              Contains(EndsWith(" came back")));
 }
 
 TEST_P(StormTest, FindsADeletionThatWritesNothing) {
   STRATA_TRACE_SEED(seed_);
-  EXPECT_THAT(Run(test_support::Sampled(20'000, 4'000), Fault::kNothingIsThereToDelete),
-              Not(IsEmpty()));
+  EXPECT_THAT(RunUntilWrong(Fault::kNothingIsThereToDelete, ""), Not(IsEmpty()));
 }
 
 }  // namespace

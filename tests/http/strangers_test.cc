@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <list>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ namespace {
 using http::Slots;
 using rpc_test::Presented;
 using rpc_test::SecuredServer;
+using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -136,6 +138,18 @@ TEST(HealthWatches, AreFewAndTheirNamesShort) {
     next.ReadHead();
     return next.ReadMessage().flags == 0;
   }));
+}
+
+// Browsers keep connections that they may never use again.
+TEST(IdleConnections, GiveWayToNewOnes) {
+  HttpWorld world;
+  std::list<HttpClient> idle;
+  for (int i = 0; i < 64; ++i) {
+    idle.emplace_back(world.port());
+    EXPECT_EQ(idle.back().Call(Get("/version")).status, 200) << i;
+  }
+  EXPECT_TRUE(
+      ComesTrue([&] { return CallOnce(world.port(), Get("/version")).status == 200; }, seconds(5)));
 }
 
 std::vector<Slots::Slot> TakeMany(Slots& slots, const std::string& address, int count) {

@@ -1,4 +1,7 @@
 // Reads and walks over a keyspace, and what they leave in the block cache.
+#if __has_include(<rocksdb/advanced_cache.h>)  // where later releases have what a cache can do
+#include <rocksdb/advanced_cache.h>
+#endif
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/table.h>

@@ -68,17 +68,16 @@ void ThreadExecutor::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    changed_.notify_all();
   }
-  changed_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
+// Notifies under the lock: whoever stops the executor may destroy it at once.
 void ThreadExecutor::Schedule(microseconds delay, std::function<void()> work) {
-  {
-    const std::lock_guard lock(mutex_);
-    work_.emplace(std::chrono::steady_clock::now() + std::max(delay, microseconds(0)),
-                  std::move(work));
-  }
+  const std::lock_guard lock(mutex_);
+  work_.emplace(std::chrono::steady_clock::now() + std::max(delay, microseconds(0)),
+                std::move(work));
   changed_.notify_all();
 }
 

@@ -1,5 +1,8 @@
 #include "service/engines/rocksdb/database.h"
 
+#if __has_include(<rocksdb/advanced_cache.h>)  // where later releases have what a cache can do
+#include <rocksdb/advanced_cache.h>
+#endif
 #include <rocksdb/convenience.h>
 
 #include <algorithm>
@@ -263,6 +266,8 @@ Durable Database::DurableAt(store::CommitPosition position) {
   durable.position = position;
   return durable;
 }
+
+void Database::ResizeBlockCache(size_t bytes) { cache_->SetCapacity(bytes); }
 
 void Database::BeginFlush() {
   rocksdb::FlushOptions options;

@@ -65,7 +65,7 @@ class Database {
   // Where its ledger ends.
   const store::LedgerTail& recovered_ledger() const { return recovered_ledger_; }
   // From now on the block cache takes at most so many. What is beyond and not in use goes at once.
-  void ResizeBlockCache(size_t bytes) { cache_->SetCapacity(bytes); }
+  void ResizeBlockCache(size_t bytes);
   // Begins to write what memory holds into tables.
   void BeginFlush();
   // Goes on after a background write for which there was no room, if there was one. Where that
