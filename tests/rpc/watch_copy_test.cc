@@ -26,6 +26,7 @@
 #include "tests/support/seeded_entropy.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/volume.h"
 
 namespace strata::rpc_test {
 namespace {
@@ -43,8 +44,8 @@ constexpr milliseconds kTail{500};  // so long each one follows before nobody wr
 constexpr int64_t kAtLeast = 50;    // what a filter lets pass
 
 int DocumentsWanted() {
-  const char* const given = std::getenv("STRATA_COPY_DOCUMENTS");
-  return given == nullptr ? 10'000 : std::atoi(given);
+  return static_cast<int>(
+      test_support::NumberOr("STRATA_COPY_DOCUMENTS", test_support::Sampled(10'000, 2'000)));
 }
 
 // One version of a document; no number: a deletion.

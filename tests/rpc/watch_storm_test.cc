@@ -30,6 +30,7 @@
 #include "tests/support/seeded_entropy.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/volume.h"
 
 namespace strata::rpc_test {
 namespace {
@@ -85,7 +86,8 @@ class WatchStorm : public testing::TestWithParam<std::string> {
 
   const uint64_t seed_ = test_support::TestSeed();
   const int64_t events_wanted_ =
-      Wanted("STRATA_WATCH_EVENTS", GetParam() == "rocksdb" ? 30'000 : 10'000);
+      Wanted("STRATA_WATCH_EVENTS", GetParam() == "rocksdb" ? test_support::Sampled(30'000, 6'000)
+                                                            : test_support::Sampled(10'000, 3'000));
   const int unit_most_ = events_wanted_ > 1'000'000 ? 100 : 31;
   const int watchers_ = static_cast<int>(Wanted("STRATA_WATCHERS", 50));
   test_support::TemporaryDirectory directory_;
