@@ -25,6 +25,8 @@ constexpr char kJson[] = "application/json";
 constexpr char kServerInfo[] = "/strata.v1.ServerService/GetServerInfo";
 constexpr char kHealthWatch[] = "grpc.health.v1.Health.Watch";
 constexpr int kHealthWatchesMax = 4;
+// For an idle connection to give way to one at the door.
+constexpr std::chrono::milliseconds kDoorTime{500};
 constexpr size_t kOutBytesMax = size_t{64} << 10;
 // What is taken in and dropped of a request that was refused, so that its sender reads why.
 constexpr size_t kLingerBytesMax = size_t{16} << 20;
@@ -259,11 +261,12 @@ class Connection final : private httplib::Server {
     const Route* const route = state_.routes.Find(head_.path);
     CallMetadata metadata;
     bool has = false;
+    const Clock::time_point until = Clock::now() + kDoorTime;
     if (route != nullptr && route->is_call() && !FillMetadata(metadata)) {
       const server::Welcome welcome = Welcome(*route, metadata);
-      has = slot_.Introduce(welcome.caller, welcome.is_principal);
+      has = slot_.Introduce(welcome.caller, welcome.is_principal, until);
     } else {
-      has = slot_.Introduce(slot_.caller(), false);
+      has = slot_.Introduce(std::string(slot_.caller()), false, until);
     }
     if (has) limits_ = state_.options.limits;
     return has;

@@ -51,12 +51,14 @@ Slots::Slot::~Slot() {
   if (slots_ == nullptr) return;
   const std::lock_guard lock(slots_->mutex_);
   slots_->Count(caller_, is_principal_, at_door_, -1);
+  slots_->freed_.notify_all();
 }
 
-bool Slots::Slot::Introduce(const std::string& caller, bool is_principal) {
+bool Slots::Slot::Introduce(const std::string& caller, bool is_principal, Time until) {
   if (!at_door_ && is_principal == is_principal_ && caller == caller_) return true;
-  const std::lock_guard lock(slots_->mutex_);
-  if (at_door_ && !slots_->HasRoomFor(caller, is_principal)) return false;
+  std::unique_lock lock(slots_->mutex_);
+  const auto has_room = [&] { return slots_->HasRoomFor(caller, is_principal); };
+  if (at_door_ && !has_room() && !slots_->freed_.wait_until(lock, until, has_room)) return false;
   slots_->Count(caller_, is_principal_, at_door_, -1);
   caller_ = caller;
   is_principal_ = is_principal;

@@ -2,6 +2,8 @@
 // that had all connections would keep the others off the port.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -15,6 +17,8 @@ namespace strata::http {
 // waits at the door until its credentials are known. Thread-safe.
 class Slots {
  public:
+  using Time = std::chrono::steady_clock::time_point;
+
   // `principals`: callers may show credentials.
   Slots(int most, int door, bool principals)
       : most_(most), door_(door), strangers_most_(principals ? (most + 1) / 2 : most) {}
@@ -33,7 +37,8 @@ class Slots {
     const std::string& caller() const { return caller_; }
     // The caller is known now. Returns whether the connection has a slot; one at the door may get
     // it here.
-    bool Introduce(const std::string& caller, bool is_principal);
+    // Waits at the door for a slot until then.
+    bool Introduce(const std::string& caller, bool is_principal, Time until = Time::min());
 
     // The slots of its caller; 0 at the door. From any thread.
     int of_caller() const;
@@ -60,6 +65,7 @@ class Slots {
   const int door_;
   const int strangers_most_;
   mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable freed_;
   int taken_ = 0;
   int strangers_ = 0;
   int waiting_ = 0;

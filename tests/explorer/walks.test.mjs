@@ -167,7 +167,7 @@ test("ten thousand versions are paged without a freeze", async () => {
       shown = Math.min(VERSIONS, shown + 1000);
       await visit.page.waitForFunction(
         (number) => document.querySelectorAll(".entry").length === number,
-        { polling: 100 },
+        { polling: 100, timeout: 60_000 },
         shown,
       );
     }
