@@ -86,13 +86,13 @@ absl::StatusOr<v1::CommitRequest> ReadCommitRequest(Session& session, const std:
   std::ostringstream text;
   text << input.stream().rdbuf();
   const auto checked = json::CheckMessageJson(text.str(), *v1::CommitRequest::descriptor());
-  absl::Status problem = checked.status();
-  if (problem.ok()) {
-    absl::StatusOr<v1::CommitRequest> request = client::CommitRequestFromJson(text.str());
-    if (request.ok()) return request;
-    problem = request.status();
+  if (!checked.ok()) {
+    return absl::InvalidArgumentError(input.name() + ": this is not a CommitRequest as JSON: " +
+                                      std::string(checked.status().message()));
   }
-  return absl::InvalidArgumentError(input.name() + ": " + std::string(problem.message()));
+  absl::StatusOr<v1::CommitRequest> request = client::CommitRequestFromJson(text.str());
+  if (request.ok()) return request;
+  return absl::InvalidArgumentError(input.name() + ": " + std::string(request.status().message()));
 }
 
 int RunCommit(Session& session, const CommitOptions& options) {
