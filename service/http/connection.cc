@@ -407,7 +407,7 @@ class Connection final : private httplib::Server {
       metadata.timeout = std::chrono::milliseconds(*millis);
     }
     const server::Welcome welcome = Welcome(route, metadata);
-    slot_.Introduce(welcome.caller, welcome.is_principal);
+    if (!slot_.Introduce(welcome.caller, welcome.is_principal)) return Full();
     if (!welcome.refusal.ok()) return Refused(welcome.refusal, *encoding);
     share_.BelongTo(welcome.caller);
     auto body = reader_.ReadBody(head, share_);

@@ -57,8 +57,14 @@ Slots::Slot::~Slot() {
 bool Slots::Slot::Introduce(const std::string& caller, bool is_principal, Time until) {
   if (!at_door_ && is_principal == is_principal_ && caller == caller_) return true;
   std::unique_lock lock(slots_->mutex_);
-  const auto has_room = [&] { return slots_->HasRoomFor(caller, is_principal); };
-  if (at_door_ && !has_room() && !slots_->freed_.wait_until(lock, until, has_room)) return false;
+  // Without its own slot, which the new caller may have no share for.
+  const auto has_room = [&] {
+    if (!at_door_) slots_->Count(caller_, is_principal_, at_door_, -1);
+    const bool has = slots_->HasRoomFor(caller, is_principal);
+    if (!at_door_) slots_->Count(caller_, is_principal_, at_door_, 1);
+    return has;
+  };
+  if (!has_room() && !(at_door_ && slots_->freed_.wait_until(lock, until, has_room))) return false;
   slots_->Count(caller_, is_principal_, at_door_, -1);
   caller_ = caller;
   is_principal_ = is_principal;

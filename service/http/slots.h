@@ -35,9 +35,8 @@ class Slots {
     // It gets 503, unless its credentials show a caller that has slots left.
     bool at_door() const { return at_door_; }
     const std::string& caller() const { return caller_; }
-    // The caller is known now. Returns whether the connection has a slot; one at the door may get
-    // it here.
-    // Waits at the door for a slot until then.
+    // The caller is known now. Returns whether it has a share left for this connection. At the door
+    // it waits until then for one.
     bool Introduce(const std::string& caller, bool is_principal, Time until = Time::min());
 
     // The slots of its caller; 0 at the door. From any thread.

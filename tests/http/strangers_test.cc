@@ -189,6 +189,18 @@ TEST(Slots, AHalfIsLeftForPrincipals) {
   EXPECT_EQ(TakeMany(slots, "late", 2).size(), 1u);
 }
 
+TEST(Slots, APrincipalHasItsShareHoweverManyAddressesItComesFrom) {
+  Slots slots(128, 8, /*principals=*/true);
+  std::vector<Slots::Slot> of_ann;
+  for (int i = 0; i < 200; ++i) {
+    for (Slots::Slot& slot : TakeMany(slots, "address " + std::to_string(i), 1)) {
+      if (slot.Introduce("user:ann", true)) of_ann.push_back(std::move(slot));
+    }
+  }
+  EXPECT_EQ(of_ann.size(), 64u);
+  EXPECT_EQ(TakeMany(slots, "bob", 20).size(), 16u);
+}
+
 TEST(Slots, ThoseAtTheDoorAreFewToo) {
   Slots slots(1, 8, /*principals=*/false);
   std::optional<Slots::Slot> one = slots.Take("a");
