@@ -15,6 +15,7 @@
 namespace strata::feed {
 
 struct ConsumeQuery {
+  std::string caller;  // by whom the feed's turns go round
   std::string subscription;
   std::string consumer;             // for people
   int32_t window = kWindowDefault;  // of each partition
@@ -51,6 +52,9 @@ class ConsumerSink {
   // All up to the event at `place` is acknowledged, durably; or it is the one that failed, and its
   // document is parked.
   virtual void Acknowledged(int32_t partition, const lease::Place& place) = 0;
+  // Whether there is room for a message of deliveries. If not, Consumer::Ready follows once there
+  // may be. With a lock held that Ready takes.
+  virtual bool TakeRoom() { return true; }
   // Adds to the partition's message to come, of which there is one at a time; false: the message is
   // full without it.
   virtual bool Add(int32_t partition, Delivery&& delivery) = 0;
@@ -70,7 +74,8 @@ class Consumer {
   // What it consumes, as it was opened.
   virtual const Subscription& subscription() const = 0;
 
-  // There is room for a message of deliveries. Once at the beginning, and after each one.
+  // There is room for a message of deliveries. Once at the beginning, after each one, and as
+  // ConsumerSink::TakeRoom says.
   virtual void Ready() = 0;
   // All up to the event is done. Quietly nothing for a partition that has been revoked;
   // INVALID_FIELD for one that never was this consumer's, and for an event that is not delivered to

@@ -69,9 +69,16 @@ void ConsumerCore::Begin() {
   request.metadata = {{kConsumerMetadata, setup_->consumer}};
   request.joined = WhileItExists(setup_->subscription);
   member_->Acquire(std::move(request),
-                   [self = shared_from_this()](const absl::StatusOr<lease::Lease>& lease) {
+                   [self = shared_from_this(), begun = setup_->workshop->clock.SteadyNow()](
+                       const absl::StatusOr<lease::Lease>& lease) {
+                     if (lease.ok()) self->lookout_->NoteRenewal(begun);
                      self->OnMember(lease);
                    });
+}
+
+std::string ConsumerCore::member() const {
+  const std::lock_guard lock(mutex_);
+  return is_member_ && !ending_ ? setup_->member : "";
 }
 
 void ConsumerCore::OnMember(const absl::StatusOr<lease::Lease>& lease) {
@@ -87,6 +94,9 @@ void ConsumerCore::OnMember(const absl::StatusOr<lease::Lease>& lease) {
   member_->Begin([](lease::State&) {},
                  [weak = weak_from_this()](const absl::Status& status) {
                    if (const auto self = weak.lock()) self->OnLost(status);
+                 },
+                 [lookout = lookout_](std::chrono::steady_clock::time_point begun) {
+                   lookout->NoteRenewal(begun);
                  });
   bool ending = false;
   {

@@ -43,6 +43,7 @@ class ConsumerCore final : public Onlooker, public std::enable_shared_from_this<
                     bool park);
 
   void OnView(const absl::StatusOr<ViewPtr>& view) override;
+  std::string member() const override;
   // Gives everything back, and then finishes the stream with the status. Only the first call
   // counts.
   void End(const absl::Status& status);

@@ -44,6 +44,7 @@ using Start = std::variant<FromNow, FromPosition, FromTime, FromCopy, FromPlace>
 inline constexpr std::chrono::seconds kBookmarkIntervalDefault{10};
 
 struct WatchQuery {
+  std::string caller;  // by whom turns go round
   Selection selection;
   std::optional<document::Filter> filter;  // of the content, and of the one before
   bool include_content = false;
@@ -86,6 +87,10 @@ class Sink {
   virtual bool closed() const = 0;
   // Whether the watcher may still have what it asked for. Asked before anything is read for it.
   virtual absl::Status Admit() = 0;
+  // Whether there is room for a message, which is its until ReturnRoom. Asked before each turn; if
+  // not, Reader::Ready follows once there may be.
+  virtual bool TakeRoom() { return true; }
+  virtual void ReturnRoom() {}
   // About how many events it takes in now, or more: none are looked for in vain. Asked before each
   // turn's look.
   virtual size_t room() const { return std::numeric_limits<size_t>::max(); }

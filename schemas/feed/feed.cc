@@ -1,5 +1,6 @@
 #include "schemas/feed/feed.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "schemas/base/error.h"
@@ -79,28 +80,45 @@ absl::StatusOr<FeedState> Feed::GetState() const {
 void Feed::Schedule(std::shared_ptr<Reader> reader) {
   {
     const std::lock_guard lock(mutex_);
-    scheduled_.push_back(std::move(reader));
+    (reader->brief ? brief_ : lengthy_).Add(std::move(reader));
     if (running_ == options_.turns_max) return;
     ++running_;
-    ++beginning_;
   }
   executor_.Schedule([this] { RunTurn(); });
 }
 
-// One turn, so that whatever else the executor has to do comes in between.
+bool Feed::HasNext() const {
+  return !brief_.empty() ||
+         (!lengthy_.empty() && long_running_ < std::max(options_.turns_max - 1, 1));
+}
+
+// One turn, so that whatever else the executor has to do comes in between. Where nothing is left
+// but long ones, and as many of these run as may, whoever runs them goes on.
 void Feed::RunTurn() {
   std::unique_lock lock(mutex_);
-  const std::shared_ptr<Reader> reader = std::move(scheduled_.front());
-  scheduled_.pop_front();
-  --beginning_;
-  lock.unlock();
-  reader->Turn();
-  lock.lock();
-  if (scheduled_.size() == beginning_) {
+  if (!HasNext()) {
     --running_;
     return;
   }
-  ++beginning_;
+  const bool may_be_long = !lengthy_.empty() && long_running_ < std::max(options_.turns_max - 1, 1);
+  const bool lengthy = may_be_long && (brief_.empty() || long_next_);
+  if (may_be_long) long_next_ = !long_next_;
+  const std::shared_ptr<Reader> reader = lengthy ? lengthy_.Take() : brief_.Take();
+  if (lengthy) ++long_running_;
+  lock.unlock();
+  const auto begun = clock_.SteadyNow();
+  const Reader::Effort effort = reader->Turn();
+  const bool was_long = clock_.SteadyNow() - begun >= kTurnTimeMax;
+  lock.lock();
+  if (lengthy) --long_running_;
+  // One that has looked at nothing yet may come to need long, and says nothing by being idle.
+  if (effort != Reader::Effort::kNothing) {
+    reader->brief = effort == Reader::Effort::kLooked && !was_long;
+  }
+  if (!HasNext()) {
+    --running_;
+    return;
+  }
   lock.unlock();
   executor_.Schedule([this] { RunTurn(); });
 }

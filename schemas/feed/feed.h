@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "schemas/base/executor.h"
 #include "schemas/feed/event.h"
 #include "schemas/feed/reader.h"
+#include "schemas/feed/reader_line.h"
 #include "schemas/feed/ring.h"
 #include "schemas/feed/tail.h"
 #include "schemas/store/store.h"
@@ -28,7 +28,8 @@ inline constexpr int64_t kWatchersMax = 10'000;
 
 struct FeedOptions {
   int64_t watchers_max = kWatchersMax;
-  // Maximum watchers served concurrently.
+  // Readers that have their turn at the same time. All but one, if there is more than one, may be
+  // such whose last turn was long, or who have looked at nothing yet.
   int turns_max = 2;
   RingLimits ring;
   // How long entries of the ledger are kept, for GetState; nothing: for ever.
@@ -68,8 +69,9 @@ class Watch {
   const bool counted_;  // among the watchers
 };
 
-// Thread-safe. Watchers take turns on the executor. It needs one thread more than `turns_max` for
-// the tail, and drops its remaining work before the feed is destroyed.
+// Thread-safe. Readers take turns on the executor: callers go round, and of each its readers. It
+// needs one thread more than `turns_max` for the tail, and drops its remaining work before the feed
+// is destroyed.
 class Feed {
  public:
   // All outlive it.
@@ -105,6 +107,8 @@ class Feed {
   void Close(Reader& reader, bool counted);
   void Schedule(std::shared_ptr<Reader> reader);
   void RunTurn();
+  // With the lock held.
+  bool HasNext() const;
 
   store::Store& store_;
   const Clock& clock_;
@@ -116,9 +120,11 @@ class Feed {
   std::atomic<int64_t> watchers_ = 0;
 
   std::mutex mutex_;  // guards the members below
-  std::deque<std::shared_ptr<Reader>> scheduled_;
-  int running_ = 0;       // turns under way, or about to begin
-  size_t beginning_ = 0;  // the turns about to begin: each takes a scheduled reader
+  ReaderLine brief_;
+  ReaderLine lengthy_;      // of those whose last turn was long
+  int running_ = 0;         // turns under way, or about to begin
+  int long_running_ = 0;    // of them those of `lengthy_`
+  bool long_next_ = false;  // where either may be, so that neither waits for all of the other
 };
 
 }  // namespace strata::feed

@@ -1,5 +1,6 @@
 #include "schemas/feed/lookout.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -103,6 +104,28 @@ void Lookout::Look() {
   }
 }
 
+void Lookout::NoteRenewal(Time begun) {
+  const Time now = workshop_->clock.SteadyNow();
+  const std::lock_guard lock(mutex_);
+  // What waited so long may have been waited for by others too.
+  if (now - begun > Interval() || now - renewed_ > 2 * Interval()) takes_since_ = now;
+  renewed_ = now;
+}
+
+std::set<std::string> Lookout::LivingHere() {
+  std::vector<std::shared_ptr<Onlooker>> onlookers;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& each : onlookers_) {
+      if (auto onlooker = each.lock()) onlookers.push_back(std::move(onlooker));
+    }
+  }
+  std::set<std::string> living;
+  for (const auto& onlooker : onlookers) living.insert(onlooker->member());
+  living.erase("");
+  return living;
+}
+
 absl::Status Lookout::Find() const {
   const std::string& name = subscription().name;
   ASSIGN_OR_RETURN(const std::optional<store::Record> record,
@@ -120,6 +143,7 @@ absl::StatusOr<ViewPtr> Lookout::See() {
   if (requests) view->requests = requests->stamp;
   view->holders.resize(static_cast<size_t>(subscription().partitions));
   const std::string members = MemberLeasePrefix(subscription().incarnation);
+  const std::set<std::string> living = LivingHere();
   const UnixMicros now = workshop_->clock.Now();
   ++looks_;
   const auto reader = workshop_->store.Snapshot();
@@ -132,11 +156,14 @@ absl::StatusOr<ViewPtr> Lookout::See() {
     if (name == last) continue;
     last = name;
     ASSIGN_OR_RETURN(const lease::StoredLease stored, lease::ReadLease(*reader, name));
-    const bool held = stored.IsHeld(now);
+    const auto unchanged = Unchanged(last, stored);
+    const bool owned = stored.owner && !stored.owner->holder.empty();
+    const bool held = owned && (stored.IsHeld(now) || living.contains(stored.owner->holder) ||
+                                unchanged < subscription().lease_ttl);
     if (last.starts_with(members)) {
       if (held) {
         view->members.push_back(last.substr(members.size()));
-      } else if (stored.state &&
+      } else if (stored.state && unchanged >= subscription().lease_ttl &&
                  stored.state->expire_time + microseconds(kDeadMemberKept).count() <= now) {
         Bury(last, stored);
       }
@@ -147,20 +174,25 @@ absl::StatusOr<ViewPtr> Lookout::See() {
     view->holders[static_cast<size_t>(lease->partition)] = stored.owner->holder;
   }
   RETURN_IF_ERROR(cursor->status());
-  std::erase_if(dead_, [this](const auto& each) { return each.second.look != looks_; });
+  std::erase_if(seen_, [this](const auto& each) { return each.second.look != looks_; });
   return view;
 }
 
-// Its time is over by this server's clock, which may be wrong; but whoever lives renews its lease
-// within the ttl. (A uuid never comes again, so no token of its lease can.)
-void Lookout::Bury(const std::string& lease, const lease::StoredLease& stored) {
+Lookout::Time::duration Lookout::Unchanged(const std::string& lease,
+                                           const lease::StoredLease& stored) {
   const Time now = workshop_->clock.SteadyNow();
-  Dead& dead = dead_[lease];
-  if (dead.token != stored.token || dead.state_stamp != stored.state_stamp) {
-    dead = {stored.token, stored.state_stamp, now, 0};
+  Seen& seen = seen_[lease];
+  if (seen.look == 0 || seen.token != stored.token || seen.state_stamp != stored.state_stamp) {
+    seen = {stored.token, stored.state_stamp, now, 0};
   }
-  dead.look = looks_;
-  if (now - dead.since < subscription().lease_ttl) return;
+  seen.look = looks_;
+  const std::lock_guard lock(mutex_);
+  if (now - renewed_ > 2 * Interval()) return Time::duration::zero();
+  return now - std::max(seen.since, takes_since_);
+}
+
+// (A uuid never comes again, so no token of its lease can.)
+void Lookout::Bury(const std::string& lease, const lease::StoredLease& stored) const {
   store::WriteBatch batch;
   if (stored.owner) batch.DeleteIf(Keyspace::kLeases, lease::OwnerKey(lease), stored.token);
   batch.DeleteIf(Keyspace::kLeases, lease::StateKey(lease), stored.state_stamp);

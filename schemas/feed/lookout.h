@@ -37,8 +37,15 @@ class Onlooker {
   // Each look, in their order. SUBSCRIPTION_NOT_FOUND: there will be nothing more to see; what else
   // a look fails with may pass. On the executor.
   virtual void OnView(const absl::StatusOr<ViewPtr>& view) = 0;
+  // The member that it is, while it lives: it is believed, whatever its leases say. Empty: none.
+  virtual std::string member() const = 0;
 };
 
+// A member is alive, and whoever holds a partition goes on holding it, while its lease lasts, while
+// it is a living one of this process, and until its lease has stood unchanged for a ttl in which
+// the store took this process's writes. A clock alone is no evidence: a disk that stalls, a process
+// that was suspended and a clock that was set look the same as the death of all others.
+//
 // Looks for all consumers that a subscription has in this process, as each look visits every member
 // and every partition: when somebody comes, goes or gives something back here, and each third of
 // the lease's ttl while anybody is shown it. Thread-safe. Keep it in a shared_ptr: work in flight
@@ -54,17 +61,20 @@ class Lookout : public std::enable_shared_from_this<Lookout> {
   // Looks after so long, or up to 50 ms later, so that those of many fall together.
   void LookAfter(std::chrono::microseconds delay);
 
+  // The lease of a member of this process was acquired or renewed, as was begun at `begun`.
+  void NoteRenewal(std::chrono::steady_clock::time_point begun);
+
   // Whether the subscription is there, now. SUBSCRIPTION_NOT_FOUND; STORE_UNAVAILABLE.
   absl::Status Find() const;
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  // A member that seems to be dead, as it was when that was seen first.
-  struct Dead {
+  // A lease as it is since it was seen so first.
+  struct Seen {
     store::Stamp token = 0;
     store::Stamp state_stamp = 0;
     Time since;
-    uint64_t look = 0;  // the last that saw it so
+    uint64_t look = 0;  // the last that saw it
   };
 
   const Subscription& subscription() const { return subscription_.subscription; }
@@ -72,17 +82,23 @@ class Lookout : public std::enable_shared_from_this<Lookout> {
   void LookOnAndOn();
   void Look();
   absl::StatusOr<ViewPtr> See();
-  void Bury(const std::string& lease, const lease::StoredLease& stored);
+  // For how long the lease has been seen as it is, while the store took writes.
+  std::chrono::steady_clock::duration Unchanged(const std::string& lease,
+                                                const lease::StoredLease& stored);
+  void Bury(const std::string& lease, const lease::StoredLease& stored) const;
+  std::set<std::string> LivingHere();
 
   const std::shared_ptr<ConsumerWorkshop> workshop_;
   const StoredSubscription subscription_;
 
-  std::unordered_map<std::string, Dead> dead_;  // by lease; only whoever looks uses these
+  std::unordered_map<std::string, Seen> seen_;  // by lease; only whoever looks uses these
   uint64_t looks_ = 0;
 
   std::mutex mutex_;  // guards what follows
   std::vector<std::weak_ptr<Onlooker>> onlookers_;
-  bool looks_on_ = false;    // again and again
+  Time renewed_;           // the last renewal
+  Time takes_since_;       // the store takes writes, without a pause that lasted longer than it may
+  bool looks_on_ = false;  // again and again
   bool look_comes_ = false;  // soon
   std::set<Time> comes_at_;  // later
   bool looking_ = false;

@@ -19,6 +19,9 @@ constexpr std::string_view kPositionField = "after_position";
 // As one change of History and Audit.
 constexpr size_t kChangesBytesMax = size_t{1} << 20;
 
+// Of a copy in one turn, where what is looked at is held against a filter, which takes long.
+constexpr size_t kFilteredBytesMax = size_t{256} << 10;
+
 Place Later(const Place& one, const Place& other) {
   return std::pair(one.position, one.index) < std::pair(other.position, other.index) ? other : one;
 }
@@ -26,7 +29,11 @@ Place Later(const Place& one, const Place& other) {
 }  // namespace
 
 Reader::Reader(const Workshop& workshop, WatchQuery query, std::shared_ptr<Sink> sink)
-    : workshop_(workshop), query_(std::move(query)), sink_(std::move(sink)) {}
+    // To begin is brief, but for a time that has to be looked for.
+    : brief(!std::holds_alternative<FromTime>(query.start)),
+      workshop_(workshop),
+      query_(std::move(query)),
+      sink_(std::move(sink)) {}
 
 void Reader::Ready() {
   {
@@ -78,17 +85,24 @@ void Reader::Continue() {
   if (parked && closed) workshop_.tail.Unpark(*this);
 }
 
-void Reader::Turn() {
+Reader::Effort Reader::Turn() {
   {
     const std::lock_guard lock(mutex_);
-    if (state_ != State::kScheduled) return;
+    if (state_ != State::kScheduled) return Effort::kNothing;
     state_ = State::kRuns;
     ready_again_ = false;
   }
   ++workshop_.counters.turns;
+  effort_ = Effort::kNothing;
   const absl::StatusOr<Outcome> outcome = Take();
+  const Effort effort = effort_;
+  EndTurn(outcome);
+  return effort;
+}
+
+void Reader::EndTurn(const absl::StatusOr<Outcome>& outcome) {
   if (!outcome.ok()) return Fail(outcome.status());
-  if (*outcome == Outcome::kSentMessage) {
+  if (*outcome != Outcome::kSentNothing) {
     const std::lock_guard lock(mutex_);
     if (state_ == State::kClosed) return;
     if (!ready_again_) {
@@ -110,7 +124,15 @@ void Reader::Fail(const absl::Status& status) {
 
 absl::StatusOr<Reader::Outcome> Reader::Take() {
   RETURN_IF_ERROR(sink_->Admit());
+  if (!sink_->TakeRoom()) return Outcome::kNoRoom;
+  absl::StatusOr<Outcome> outcome = TakeInRoom();
+  sink_->ReturnRoom();
+  return outcome;
+}
+
+absl::StatusOr<Reader::Outcome> Reader::TakeInRoom() {
   if (!begun_) {
+    effort_ = Effort::kBegan;
     RETURN_IF_ERROR(Begin());
     begun_ = true;
     SendMessage();
@@ -119,6 +141,7 @@ absl::StatusOr<Reader::Outcome> Reader::Take() {
   if (copy_) return CopyOn();
   Window window;
   RETURN_IF_ERROR(Look(window));
+  if (!window.candidates.empty()) effort_ = Effort::kLooked;
   ASSIGN_OR_RETURN(const Filled filled, Fill(window));
   // One who takes nothing is to say when it does, or it would be offered the same for ever.
   if (filled.events == 0 && !filled.refused && !BookmarkIsDue()) return Outcome::kSentNothing;
@@ -232,6 +255,8 @@ absl::StatusOr<Reader::Filled> Reader::Fill(const Window& window) {
   EventMaker events(workshop_.store, workshop_.documents.collections(), query_,
                     [this] { return sink_->closed(); });
   for (const Candidate& candidate : window.candidates) events.Expect(*candidate.entry);
+  const Time until = workshop_.clock.SteadyNow() + kTurnTimeMax;
+  bool first = true;
   Filled filled;
   for (const Candidate& candidate : window.candidates) {
     if (sink_->closed()) return StoppedError();
@@ -239,7 +264,8 @@ absl::StatusOr<Reader::Filled> Reader::Fill(const Window& window) {
       next_ = candidate.place;
       return filled;
     };
-    if (events.bytes() >= kTurnBytesMax) return stop();
+    const bool over = events.bytes() >= kTurnBytesMax || workshop_.clock.SteadyNow() >= until;
+    if (!std::exchange(first, false) && over) return stop();
     absl::StatusOr<std::optional<Event>> event = events.Make(candidate.place, *candidate.entry);
     if (!event.ok() && filled.events == 0) return event.status();
     // What came before is sent; the next turn begins with this one, and fails of it.
@@ -319,13 +345,14 @@ absl::StatusOr<bool> EventMaker::Matches(const std::optional<document::Content>&
 
 absl::StatusOr<Reader::Outcome> Reader::CopyOn() {
   if (!copy_->complete) {
+    effort_ = Effort::kLooked;
     versioning::CopyQuery query;
     query.at_position = copy_->at;
     query.collections = query_.selection.collections;
     query.id_prefix = query_.selection.id_prefix;
     query.filter = query_.filter;
     query.after = copy_->after;
-    query.examined_bytes_max = kTurnBytesMax;
+    query.examined_bytes_max = query_.filter ? kFilteredBytesMax : kTurnBytesMax;
     query.stopped = [this] { return sink_->closed(); };
     versioning::CopyCursor documents = workshop_.documents.Copy(std::move(query));
     size_t taken = 0;

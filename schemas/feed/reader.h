@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,7 +30,9 @@ namespace strata::feed {
 inline constexpr size_t kTurnEventsMax = 256;
 // So many entries at most are looked at in one turn, wanted or not.
 inline constexpr size_t kTurnEntriesMax = 4096;
-// With so much content looked at, sent or not, the next one has its turn.
+// With so much content looked at, sent or not, or after so long, the next one has its turn. One
+// event is always looked at: a turn lasts as long as that may take, and the time that is left.
+inline constexpr std::chrono::milliseconds kTurnTimeMax{5};
 inline constexpr size_t kTurnBytesMax = size_t{8} << 20;
 
 class Reader;
@@ -71,19 +74,23 @@ class Reader final : public Follower, public std::enable_shared_from_this<Reader
   const Selection& selection() const override { return query_.selection; }
   void Wake(store::CommitPosition passed) override;
 
-  // What it was scheduled for.
-  void Turn();
+  // What it was scheduled for. Nothing: it neither began nor had anything to look at.
+  enum class Effort : uint8_t { kNothing, kBegan, kLooked };
+  Effort Turn();
+  const std::string& caller() const { return query_.caller; }
+  // Whether its next turn is expected to be brief. Guarded by the feed's lock.
+  bool brief;
 
  private:
   using Time = std::chrono::steady_clock::time_point;
   enum class State : uint8_t {
-    kSent,       // until the caller has taken what was sent
+    kSent,       // until the caller has taken what was sent, or there may be room for more
     kScheduled,  // a turn is to come
     kRuns,       // a turn is under way
     kParked,
     kClosed,
   };
-  enum class Outcome : uint8_t { kSentMessage, kSentNothing };
+  enum class Outcome : uint8_t { kSentMessage, kSentNothing, kNoRoom };
 
   // An entry that is wanted, as far as the ledger tells.
   struct Candidate {
@@ -100,6 +107,8 @@ class Reader final : public Follower, public std::enable_shared_from_this<Reader
   };
 
   absl::StatusOr<Outcome> Take();
+  void EndTurn(const absl::StatusOr<Outcome>& outcome);
+  absl::StatusOr<Outcome> TakeInRoom();
   absl::Status Begin();
   absl::Status Look(Window& window);
   void LookAt(const Tail::Taken& taken, Window& window) const;
@@ -126,7 +135,8 @@ class Reader final : public Follower, public std::enable_shared_from_this<Reader
 
   // Of the turn under way, or of whoever ends the state that none is.
   bool begun_ = false;
-  std::optional<FromCopy> copy_;  // under way
+  Effort effort_ = Effort::kNothing;  // what it came to
+  std::optional<FromCopy> copy_;      // under way
   Place next_;
   Time last_sent_;
   store::CommitPosition told_ = 0;  // the place that the last message named

@@ -80,9 +80,11 @@ bool Stream::Begin(int32_t who, std::function<void()> resume) {
   const bool mine = turn_ == who;
   if (mine) turn_.reset();
   if (!busy_ && room_ && !turn_ && (mine || waiting_.empty())) {
-    busy_ = true;
     room_ = false;  // before it is sent: there may be room again at once
-    return true;
+    if (sink_->TakeRoom()) {
+      busy_ = true;
+      return true;
+    }
   }
   const bool waits = std::any_of(waiting_.begin(), waiting_.end(),
                                  [&](const Waiting& waiting) { return waiting.who == who; });

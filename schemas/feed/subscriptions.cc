@@ -201,6 +201,7 @@ absl::StatusOr<std::unique_ptr<Consumer>> Subscriptions::Impl::Open(
   setup.workshop = workshop_;
   setup.stream = std::make_shared<Stream>(workshop_, std::move(sink));
   setup.counts = CountsOf(subscription->subscription.incarnation);
+  setup.query.caller = query.caller;
   setup.query.selection = subscription->subscription.selection;
   if (subscription->subscription.filter) {
     ASSIGN_OR_RETURN(setup.query.filter,

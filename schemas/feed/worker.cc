@@ -45,11 +45,12 @@ void Worker::Acquire(lease::AcquireRequest request,
   });
 }
 
-void Worker::Begin(Refresh refresh, Lost lost) {
+void Worker::Begin(Refresh refresh, Lost lost, Renewed renewed) {
   {
     const std::lock_guard lock(mutex_);
     refresh_ = std::move(refresh);
     lost_ = std::move(lost);
+    renewed_ = std::move(renewed);
   }
   RenewLater();
 }
@@ -66,18 +67,23 @@ void Worker::RenewLater() {
 
 void Worker::Renew() {
   Refresh refresh;
+  Renewed renewed;
   {
     const std::lock_guard lock(mutex_);
     renewing_ = false;
     if (ended_) return;
     refresh = refresh_;
+    renewed = renewed_;
   }
   Write write;
   write.change = [refresh = std::move(refresh)](lease::State& state) {
     refresh(state);
     return true;
   };
-  write.done = [weak = weak_from_this()](const absl::StatusOr<lease::HeldState>&) {
+  write.done = [weak = weak_from_this(), renewed = std::move(renewed),
+                begun =
+                    workshop_->clock.SteadyNow()](const absl::StatusOr<lease::HeldState>& held) {
+    if (held.ok() && renewed != nullptr) renewed(begun);
     if (const auto self = weak.lock()) self->RenewLater();
   };
   Submit(std::move(write));
@@ -162,11 +168,13 @@ void Worker::Stop() {
   std::deque<std::shared_ptr<Write>> writes;
   Refresh refresh;
   Lost lost;
+  Renewed renewed;
   const std::lock_guard lock(mutex_);
   ended_ = true;
   writes.swap(writes_);
   refresh.swap(refresh_);
   lost.swap(lost_);
+  renewed.swap(renewed_);
 }
 
 }  // namespace strata::feed

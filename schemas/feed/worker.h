@@ -36,8 +36,10 @@ class Worker : public std::enable_shared_from_this<Worker> {
   // Takes the lease, if nobody has it. As Leases::Acquire. REQUIRES: called once, first.
   void Acquire(lease::AcquireRequest request,
                std::function<void(absl::StatusOr<lease::Lease>)> done);
+  // A renewal was stored, which was begun at that time.
+  using Renewed = std::function<void(std::chrono::steady_clock::time_point begun)>;
   // Begins to renew it. REQUIRES: it was acquired.
-  void Begin(Refresh refresh, Lost lost);
+  void Begin(Refresh refresh, Lost lost, Renewed renewed = nullptr);
 
   struct Write {
     // As of HeldWrite.
@@ -72,6 +74,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   std::mutex mutex_;  // guards what follows
   Refresh refresh_;
   Lost lost_;
+  Renewed renewed_;
   std::deque<std::shared_ptr<Write>> writes_;  // the first is under way, if `writing_`
   bool writing_ = false;
   bool ended_ = false;     // nothing more is submitted

@@ -104,6 +104,10 @@ class Operation {
 };
 using OperationPtr = std::shared_ptr<Operation>;
 
+// What is handed at once to one who answers in a message of 4 MiB, less the last of it: a payload
+// may take three times what it takes here.
+inline constexpr size_t kHandedBytesMax = size_t{2} << 20;
+
 // Who takes messages: a call, or a stream. All but `gone` are called by one thread at a time.
 class Consumer {
  public:
@@ -117,6 +121,10 @@ class Consumer {
   virtual int32_t wants() const = 0;
   // Whether it may be given a message whose last consumer was not heard of again.
   virtual bool takes_suspect() const = 0;
+  // How much may be handed to it at once, in bytes, less the last message; 0: nothing now. It is
+  // its until Deliver, but for what KeepRoom says is not needed.
+  virtual size_t TakeRoom() { return kHandedBytesMax; }
+  virtual void KeepRoom(size_t /*bytes*/) {}
   // So many are under way to it; a suspect among them.
   virtual void Expect(int32_t messages, bool suspect) = 0;
   // … and have come, or fewer of them. True: it takes more later.

@@ -11,10 +11,6 @@
 namespace strata::queue {
 namespace {
 
-// What is handed to one consumer at once, less the last message: an answer has to fit into 4 MiB,
-// in which a payload may take three times what it takes here. What was popped cannot be given back.
-constexpr size_t kHandedBytesMax = size_t{2} << 20;
-constexpr size_t kPoppedBytesMax = size_t{512} << 10;
 // So many where their sizes are not known before.
 constexpr int32_t kPoppedUnseenMax = 2;
 // Behind each other, looked at for a ring; in a longer one messages go round.
@@ -174,7 +170,7 @@ void Dispatcher::HandOutReady(const RoundPtr& round, const GroupPtr& group) {
     const bool takes_suspect = consumer->takes_suspect();
     bool suspect = false;
     const size_t bytes_before = bytes;
-    const size_t bytes_most = consumer->pop() ? kPoppedBytesMax : kHandedBytesMax;
+    const size_t bytes_most = consumer->TakeRoom();
     int32_t wanted = consumer->wants();
     if (consumer->pop() && !group->draft) wanted = std::min(wanted, kPoppedUnseenMax);
     while (wanted > 0 && handed < kRoundStepsMax && bytes - bytes_before < bytes_most) {
@@ -197,6 +193,7 @@ void Dispatcher::HandOutReady(const RoundPtr& round, const GroupPtr& group) {
       suspect = suspect || entry->suspect;
       --wanted;
     }
+    if (group->draft || hand_out->steps() == 0) consumer->KeepRoom(bytes - bytes_before);
     if (hand_out->steps() > 0) {
       consumer->Expect(static_cast<int32_t>(hand_out->steps()), suspect);
       round->hand_outs.push_back(hand_out);

@@ -172,6 +172,9 @@ struct Schedule {
 };
 using ScheduleCallback = std::function<void(absl::StatusOr<Schedule>)>;
 
+// What is handed to a stream at once, in bytes as stored, less the last message.
+inline constexpr size_t kStreamedBytesMax = size_t{256} << 10;
+
 // The receiver of a stream of messages. Called on any thread, perhaps on several at once; `closed`
 // and `full` perhaps with a lock held, so they call nothing of the Receiver.
 class ReceiverSink {
@@ -181,6 +184,10 @@ class ReceiverSink {
   virtual bool closed() const = 0;
   // The client's backlog is full; nothing is delivered until Receiver::Ready.
   virtual bool full() const { return false; }
+  // Whether there is room for kStreamedBytesMax and a message, which is its until Deliver; if not,
+  // it is full. Of what is handed out then, KeepRoom says how much it comes to, perhaps 0.
+  virtual bool TakeRoom() { return true; }
+  virtual void KeepRoom(size_t /*bytes*/) {}
   virtual void Deliver(std::vector<MessageView> messages) = 0;
   // Of one call of the Receiver.
   virtual void Answer(std::vector<std::string> tokens,

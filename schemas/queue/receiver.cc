@@ -78,7 +78,11 @@ bool StreamConsumer::Deliver(Handed handed) {
     give_back_(std::move(unwanted), orderly);
     return false;
   }
-  if (!handed.messages.empty()) sink_->Deliver(std::move(handed.messages));
+  if (handed.messages.empty()) {
+    sink_->KeepRoom(0);
+  } else {
+    sink_->Deliver(std::move(handed.messages));
+  }
   return !gone();
 }
 

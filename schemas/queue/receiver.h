@@ -37,6 +37,8 @@ class StreamConsumer final : public Consumer {
   std::optional<std::chrono::microseconds> timeout() const override { return timeout_; }
   int32_t wants() const override;
   bool takes_suspect() const override;
+  size_t TakeRoom() override { return sink_->TakeRoom() ? kStreamedBytesMax : 0; }
+  void KeepRoom(size_t bytes) override { sink_->KeepRoom(bytes); }
   void Expect(int32_t messages, bool suspect) override;
   bool Deliver(Handed handed) override;
   void End(const absl::Status& status) override;

@@ -9,6 +9,10 @@
 
 namespace strata::rpc {
 
+// The room that is taken before one is made: that of its items as they come, or of one that is
+// large.
+inline constexpr size_t kMessageRoomBytes = size_t{1} << 20;
+
 // A message of many items, as it is made. Not thread-safe.
 template <typename Message>
 class MessageInMaking {

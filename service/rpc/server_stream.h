@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "schemas/base/error.h"
 #include "service/rpc/context.h"
+#include "service/rpc/message_in_making.h"
 
 namespace strata::rpc {
 
@@ -32,6 +33,9 @@ class ServerStream : public HandlerOf<Request> {
   void OnSent() final {
     if (!finished_) OnReady();
   }
+  void OnRoom() final {
+    if (!finished_) OnReady();
+  }
   void OnClosed() override {}
 
  protected:
@@ -40,8 +44,8 @@ class ServerStream : public HandlerOf<Request> {
 
   // Takes the request in, or says how the stream ends.
   virtual absl::Status Begin(const Request& request) = 0;
-  // There is room: the caller has sent all that it had to, or all that was sent to it has left.
-  // Not called after Finish.
+  // There is room: the caller has sent all that it had to, or all that was sent to it has left, or
+  // there may be what TakeRoom did not find. Not called after Finish.
   virtual void OnReady() = 0;
 
   // Whether there was room for the message; if not, OnReady follows. In OnReady there is room.
@@ -51,6 +55,9 @@ class ServerStream : public HandlerOf<Request> {
     stream_.Send(message);
     return true;
   }
+  // As Stream, for a message in making.
+  bool TakeRoom() { return stream_.TakeRoom(kMessageRoomBytes); }
+  void ReturnRoom() { stream_.KeepRoom(0); }
   // Ends the stream after what was sent. Only the first counts.
   void Finish(const absl::Status& status) {
     finished_ = true;

@@ -9,6 +9,9 @@
 namespace strata::server {
 namespace {
 
+// What one caller may hold of what all may, while all hold much.
+size_t ShareOf(size_t limit) { return limit / 4; }
+
 absl::Status TooMuchInFlight(size_t limit) {
   return Error(ErrorReason::kOverloaded, "requests and answers in memory would be more than " +
                                              std::to_string(limit) +
@@ -62,6 +65,14 @@ absl::Status Admission::Admit(const Method& method, const Recognized& recognized
                    security::Resource{security::ResourceKind::kServer, ""}.text());
 }
 
+bool Admission::MayFit(const Caller& caller, size_t bytes) const {
+  const size_t of_all = bytes_in_flight_ + bytes;
+  const size_t within_shares = bytes_within_shares_ + bytes;
+  if (of_all <= bytes_in_flight_max_ / 2) return true;
+  return within_shares <= bytes_in_flight_max_ &&
+         caller.bytes_in_flight + bytes <= ShareOf(bytes_in_flight_max_);
+}
+
 absl::Status Admission::AdmitMessage(size_t bytes, size_t most) const {
   const size_t limit = std::min(most, message_bytes_max_);
   if (bytes <= limit) return absl::OkStatus();
@@ -100,28 +111,35 @@ absl::Status NotARequest(const Method& method) {
 // Counts first and asks then, so that of several at once not all find the last room.
 absl::Status InFlight::Take(size_t bytes) {
   const size_t limit = admission_.bytes_in_flight_max_;
-  const size_t share = limit / 4;
+  const size_t share = ShareOf(limit);
   const size_t held = bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  const size_t of_all =
-      admission_.bytes_in_flight_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  const size_t of_caller = OfCaller().fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  const bool alone = of_all == held + bytes;
-  if (alone || of_all <= limit / 2) return absl::OkStatus();
-  if ((operational_ || of_all <= limit) && of_caller <= share) return absl::OkStatus();
+  const Totals totals = Move(0, bytes);
+  const bool alone = totals.of_all == held + bytes;
+  if (alone || totals.of_all <= limit / 2) return absl::OkStatus();
+  const bool fits = operational_ || totals.within_shares <= limit;
+  if (fits && totals.of_caller <= share) return absl::OkStatus();
   bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   Move(bytes, 0);
-  return of_caller > share ? ShareUsedUp(*caller_, share) : TooMuchInFlight(limit);
+  return totals.of_caller > share ? ShareUsedUp(*caller_, share) : TooMuchInFlight(limit);
 }
 
 void InFlight::SetTo(size_t bytes) {
-  Move(bytes_.exchange(bytes, std::memory_order_relaxed), bytes);
+  const size_t before = bytes_.exchange(bytes, std::memory_order_relaxed);
+  if (before == bytes) return;
+  Move(before, bytes);
+  if (bytes < before) admission_.room_line_.Offer(*caller_);
 }
 
-// Unsigned numbers wrap, so that adding a difference may also take away.
-void InFlight::Move(size_t from, size_t to) {
-  if (from == to) return;
-  admission_.bytes_in_flight_.fetch_add(to - from, std::memory_order_relaxed);
-  OfCaller().fetch_add(to - from, std::memory_order_relaxed);
+// Unsigned numbers wrap, so that adding a difference may also take away. In the order that all
+// threads see alike: whoever waits for room looks at it once more after it has come into the line.
+InFlight::Totals InFlight::Move(size_t from, size_t to) {
+  const size_t share = ShareOf(admission_.bytes_in_flight_max_);
+  const size_t change = to - from;
+  const size_t before = OfCaller().fetch_add(change);
+  const size_t of_caller = before + change;
+  const size_t within_share = std::min(of_caller, share) - std::min(before, share);
+  return {admission_.bytes_in_flight_.fetch_add(change) + change,
+          admission_.bytes_within_shares_.fetch_add(within_share) + within_share, of_caller};
 }
 
 absl::Status QuotaUse::Begin(std::shared_ptr<Caller> caller, const Method& method,

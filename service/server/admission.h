@@ -12,6 +12,7 @@
 #include "service/security/access.h"
 #include "service/server/call_info.h"
 #include "service/server/method.h"
+#include "service/server/room_line.h"
 
 namespace strata::server {
 
@@ -21,7 +22,8 @@ class Admission {
   Admission(size_t message_bytes_max, size_t bytes_in_flight_max, security::Access& access)
       : message_bytes_max_(message_bytes_max),
         bytes_in_flight_max_(bytes_in_flight_max),
-        access_(access) {}
+        access_(access),
+        room_line_([this](const Caller& caller, size_t bytes) { return MayFit(caller, bytes); }) {}
 
   // OK, or how the call is answered instead of being handled: DRAINING, but for operational
   // methods; CREDENTIALS_MISSING or INVALID, but for open ones; PERMISSION_DENIED: it came through
@@ -45,15 +47,22 @@ class Admission {
 
   // What all calls hold now.
   size_t bytes_in_flight() const { return bytes_in_flight_.load(std::memory_order_relaxed); }
+  // The streams that wait until their caller's share or the total has room for a message of theirs.
+  RoomLine& room_line() { return room_line_; }
 
  private:
   friend class InFlight;
+
+  // As InFlight::Take, as far as that can be said beforehand.
+  bool MayFit(const Caller& caller, size_t bytes) const;
 
   const size_t message_bytes_max_;
   const size_t bytes_in_flight_max_;
   security::Access& access_;
   std::atomic<bool> draining_ = false;
   std::atomic<size_t> bytes_in_flight_ = 0;
+  std::atomic<size_t> bytes_within_shares_ = 0;  // of them, at most its share of each caller
+  RoomLine room_line_;
 };
 
 // What one call holds of the bytes in flight: its request, what was decoded of it, room reserved
@@ -71,18 +80,25 @@ class InFlight {
     operational_ = method.operational;
   }
 
-  // Takes so many more, or nothing and OVERLOADED: all calls together would hold more than they
-  // may; or they hold more than half of it, and this caller's more than a quarter (metadata:
-  // share). A call that is alone is never refused, an operational one only for its caller's share
-  // of such calls.
+  // Takes so many more, or nothing and OVERLOADED. While all calls together hold more than half of
+  // what they may, one of a caller that would hold more than a quarter is refused (metadata:
+  // share). Any other is refused once all hold what they may, where of each caller no more than its
+  // share is counted: what one holds beyond it is not taken from the others. A call that is alone
+  // is never refused, an operational one only for its caller's share of such calls.
   absl::Status Take(size_t bytes);
-  // Whatever others hold.
+  // Whatever others hold. What is given back is offered to the streams that wait for room.
   void SetTo(size_t bytes);
 
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
-  void Move(size_t from, size_t to);
+  // What is held with it.
+  struct Totals {
+    size_t of_all = 0;
+    size_t within_shares = 0;
+    size_t of_caller = 0;
+  };
+  Totals Move(size_t from, size_t to);
   std::atomic<size_t>& OfCaller() const {
     return operational_ ? caller_->operational_bytes_in_flight : caller_->bytes_in_flight;
   }

@@ -127,6 +127,12 @@ class Stream {
   virtual void Send(const google::protobuf::MessageLite& message) = 0;
   // How many of the messages sent have not left yet.
   virtual size_t waiting() const = 0;
+  // Before a large message is made: whether its caller's share of the memory has room for so many
+  // bytes, which are its from now on. If not, StreamHandler::OnRoom follows once there may be; so
+  // what a caller does not read is not made.
+  virtual bool TakeRoom(size_t bytes) = 0;
+  // So much of the room that was taken is still needed for what is not sent yet; 0: none.
+  virtual void KeepRoom(size_t bytes) = 0;
   // Ends the stream after what was sent. Only the first counts.
   virtual void Finish(const absl::Status& status) = 0;
 
@@ -162,6 +168,8 @@ class StreamHandler {
   virtual void OnLastMessage() = 0;
   // All that was sent has left for the caller, as far as it lets it.
   virtual void OnSent() {}
+  // There may be the room that Stream::TakeRoom did not find.
+  virtual void OnRoom() {}
   // The stream is over, for whatever reason. The handler is destroyed next; the stream may not be
   // used any more.
   virtual void OnClosed() = 0;

@@ -213,6 +213,7 @@ void EventQueue::Sweep() {
 
 void EventQueue::LookAtStreams(Call::Time now) {
   next_look_ = now + kStreamsLookInterval;
+  state_->admission.room_line().OfferAll();
   const std::lock_guard lock(streams_mutex_);
   for (StreamCall* const stream : streams_) {
     stream->GiveUpIfStuck(now);

@@ -86,6 +86,44 @@ size_t StreamCall::waiting() const {
   return outbox_.size();
 }
 
+bool StreamCall::TakeRoom(size_t bytes) {
+  const Lock lock(mutex_);
+  if (end_ || done_) return false;
+  if (bytes <= room_ || FindRoom(bytes)) return true;
+  RoomLine& line = queue_.state()->admission.room_line();
+  asks_room_ = true;
+  line.Enter(*this, *info_.caller, bytes - room_);
+  // Once more: what was given back before it was in the line has woken others only.
+  if (!FindRoom(bytes)) return false;
+  asks_room_ = false;
+  line.Leave(*this, *info_.caller);
+  return true;
+}
+
+bool StreamCall::FindRoom(size_t bytes) {
+  if (!in_flight_.Take(bytes - room_).ok()) return false;
+  room_ = bytes;
+  return true;
+}
+
+void StreamCall::KeepRoom(size_t bytes) {
+  const Lock lock(mutex_);
+  in_flight_.SetTo(in_flight_.bytes() - room_ + bytes);
+  room_ = bytes;
+}
+
+// On any thread, with the line's lock held; the loop tells the handler.
+void StreamCall::Wake() {
+  room_alarm_.emplace().Set(&queue_.queue(), std::chrono::system_clock::now(), &room_event_);
+}
+
+void StreamCall::OnRoom(bool /*ok*/) {
+  Lock lock(mutex_);
+  queue_.state()->admission.room_line().Woken(*this);
+  if (!std::exchange(asks_room_, false) || end_ || done_) return EndIfOver(std::move(lock));
+  Tell(std::move(lock), [this] { handler_->OnRoom(); });
+}
+
 void StreamCall::Finish(const absl::Status& status) {
   const Lock lock(mutex_);
   if (end_ || done_) return;
@@ -284,9 +322,10 @@ void StreamCall::TellNext() {
   EndIfOver(std::move(lock));
 }
 
-bool StreamCall::Over() const {
-  return done_ && !reading_ && !writing_ && !telling_ && !telling_last_ &&
-         (finished_ || !finishing_);
+bool StreamCall::Over() {
+  const bool over =
+      done_ && !reading_ && !writing_ && !telling_ && !telling_last_ && (finished_ || !finishing_);
+  return over && queue_.state()->admission.room_line().Leave(*this, *info_.caller);
 }
 
 // Only one event finds the stream over: those that could be the last change its state and look

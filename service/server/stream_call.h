@@ -14,12 +14,14 @@
 namespace strata::server {
 
 // Owns itself until its last event has come.
-class StreamCall final : public Stream {
+class StreamCall final : public Stream, private RoomLine::Waiter {
  public:
   StreamCall(EventQueue& queue, const Endpoint& endpoint);
 
   void Send(const google::protobuf::MessageLite& message) override;
   size_t waiting() const override;
+  bool TakeRoom(size_t bytes) override;
+  void KeepRoom(size_t bytes) override;
   void Finish(const absl::Status& status) override;
 
   // Cancels the call if its caller has not taken a message in for too long.
@@ -38,12 +40,15 @@ class StreamCall final : public Stream {
   void OnFinished(bool ok);
   void OnDone(bool ok);
   void OnLastRead(bool ok);
+  void OnRoom(bool ok);
+  void Wake() override;
 
   // With the lock held.
+  bool FindRoom(size_t bytes);
   void ReadNext();
   void WriteNext();
   void TellLastLater();
-  bool Over() const;
+  bool Over();
 
   // Of the oldest message that is not answered yet: it is now. Its bytes.
   size_t TakeAnswered();
@@ -85,6 +90,8 @@ class StreamCall final : public Stream {
   std::deque<grpc::ByteBuffer> outbox_;
   std::deque<size_t> unanswered_sizes_;  // of messages taken in, oldest first
   InFlight in_flight_;
+  size_t room_ = 0;         // of it, for what is not made yet
+  bool asks_room_ = false;  // and is told when there may be some
   QuotaUse quota_;
   size_t request_bytes_ = 0;
   size_t response_bytes_ = 0;
@@ -107,7 +114,9 @@ class StreamCall final : public Stream {
   EventOf<StreamCall, &StreamCall::OnFinished> finished_event_{*this};
   EventOf<StreamCall, &StreamCall::OnDone> done_event_{*this};
   EventOf<StreamCall, &StreamCall::OnLastRead> last_read_event_{*this};
+  EventOf<StreamCall, &StreamCall::OnRoom> room_event_{*this};
   std::optional<grpc::Alarm> last_read_alarm_;
+  std::optional<grpc::Alarm> room_alarm_;
 };
 
 }  // namespace strata::server

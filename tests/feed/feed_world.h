@@ -35,6 +35,11 @@ class Inbox final : public Sink {
 
   bool closed() const override { return is_closed; }
   absl::Status Admit() override { return admitted; }
+  bool TakeRoom() override {
+    rooms += has_room ? 1 : 0;
+    return has_room;
+  }
+  void ReturnRoom() override { --rooms; }
   bool Add(Event&& event) override {
     if (before_add) before_add();
     if (message_.events.size() == events_max_) return false;
@@ -57,6 +62,8 @@ class Inbox final : public Sink {
   std::atomic<bool> is_closed = false;
   absl::Status admitted;
   std::function<void()> before_add;
+  bool has_room = true;
+  int rooms = 0;  // that it has
   std::vector<Message> messages;
   int waiting = 0;  // messages that the watcher has not taken
   std::optional<absl::Status> end;

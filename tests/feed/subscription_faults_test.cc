@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "schemas/feed/subscription_record.h"
@@ -152,6 +153,7 @@ class Scenario {
     const UnixMicros give_up =
         world_.world.clock().Now() + std::chrono::minutes(10) / microseconds(1);
     world_.RunUntil([&] { return all() || world_.world.clock().Now() > give_up; });
+    for (auto& consumer : consumers_) Remember(*consumer);
     if (wrong_.empty() && taken_ != written_) wrong_.push_back("something was never delivered");
     return wrong_;
   }
@@ -181,6 +183,9 @@ class Scenario {
     consumer.reset();
   }
   void Remember(TestConsumer& consumer) {
+    for (std::string& wrong : std::exchange(consumer.told().wrong, {})) {
+      wrong_.push_back("what is acknowledged of partition " + wrong);
+    }
     for (const auto& [partition, place] : consumer.told().acknowledged) {
       durable_[partition] = std::max(durable_[partition], place);
     }

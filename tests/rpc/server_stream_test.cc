@@ -31,6 +31,8 @@ class SlowStream final : public server::Stream {
     waiting_.push_back(message.SerializeAsString());
   }
   size_t waiting() const override { return waiting_.size(); }
+  bool TakeRoom(size_t /*bytes*/) override { return true; }
+  void KeepRoom(size_t /*bytes*/) override {}
   void Finish(const absl::Status& status) override {
     if (!end) end = status;
   }

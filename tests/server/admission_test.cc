@@ -69,11 +69,28 @@ TEST_F(AdmissionTest, WhatIsRefusedTakesNothingAndWhatIsOverGivesAllBack) {
   EXPECT_EQ(one_->bytes_in_flight, 400u);
   call.SetTo(2000);  // what is there is there
   EXPECT_EQ(admission_.bytes_in_flight(), 2100u);
-  EXPECT_EQ(ReasonOf(NewCall(other_).Take(1)), ErrorReason::kOverloaded);
+  EXPECT_THAT(NewCall(other_).Take(150), IsOk());  // which is not the other's fault
+  EXPECT_EQ(ShareOf(NewCall(other_).Take(1)), "250");
   calls_.clear();
   EXPECT_EQ(admission_.bytes_in_flight(), 0u);
   EXPECT_EQ(one_->bytes_in_flight, 0u);
   EXPECT_EQ(other_->bytes_in_flight, 0u);
+}
+
+TEST_F(AdmissionTest, WhatOneHoldsBeyondItsShareIsNotTakenFromOthers) {
+  InFlight& large = NewCall(one_);
+  large.SetTo(100'000);
+  std::vector<std::shared_ptr<Caller>> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.push_back(std::make_shared<Caller>(std::to_string(i)));
+    EXPECT_THAT(NewCall(callers.back()).Take(250), IsOk());
+  }
+  // There is room for four shares, of which it has one.
+  EXPECT_EQ(MetadataOf(NewCall(other_).Take(1), "limit"), "1000");
+  large.SetTo(249);
+  EXPECT_THAT(NewCall(other_).Take(1), IsOk());
+  large.SetTo(100'000);
+  EXPECT_EQ(ReasonOf(NewCall(callers[0]).Take(1)), ErrorReason::kOverloaded);
 }
 
 // Nor do others find the server full of what one has of those.
@@ -97,7 +114,53 @@ TEST_F(AdmissionTest, WhoeverIsAloneIsNeverRefused) {
   InFlight& call = NewCall(one_);
   EXPECT_THAT(call.Take(5000), IsOk());
   EXPECT_THAT(call.Take(5000), IsOk());
-  EXPECT_EQ(ReasonOf(NewCall(other_).Take(1)), ErrorReason::kOverloaded);
+  EXPECT_THAT(NewCall(other_).Take(250), IsOk());
+  EXPECT_EQ(ShareOf(call.Take(1)), "250");  // it is alone no more
+}
+
+// One that waits for room, and has as much as it takes when it is told.
+class Waiting final : public RoomLine::Waiter {
+ public:
+  Waiting(RoomLine& line, const Caller& caller, std::string name, std::vector<std::string>& told)
+      : line_(line), caller_(caller), name_(std::move(name)), told_(told) {
+    line_.Enter(*this, caller_, 10);
+  }
+  ~Waiting() { line_.Leave(*this, caller_); }
+  void Wake() override { told_.push_back(name_); }
+
+ private:
+  RoomLine& line_;
+  const Caller& caller_;
+  const std::string name_;
+  std::vector<std::string>& told_;
+};
+
+TEST_F(AdmissionTest, RoomThatIsGivenBackIsOfferedToOneOfItsCallersAndOneOfAnothers) {
+  InFlight& call = NewCall(one_);
+  InFlight& others = NewCall(other_);
+  call.SetTo(400);
+  others.SetTo(260);
+  RoomLine& line = admission_.room_line();
+  std::vector<std::string> told;
+  const Caller third("third");
+  std::deque<Waiting> waiting;
+  for (const char* name : {"1a", "1b", "1c"}) waiting.emplace_back(line, *one_, name, told);
+  waiting.emplace_back(line, *other_, "2a", told);
+  for (const char* name : {"3a", "3b", "3c"}) waiting.emplace_back(line, third, name, told);
+  call.SetTo(300);  // too little for itself, and not what holds up the second
+  EXPECT_THAT(told, testing::ElementsAre("3a"));
+  call.SetTo(240);
+  EXPECT_THAT(told, testing::ElementsAre("3a", "1a", "3b"));
+  call.SetTo(240);  // nothing is given back
+  call.SetTo(250);
+  EXPECT_EQ(told.size(), 3u);
+  call.SetTo(0);
+  call.SetTo(0);
+  EXPECT_THAT(told, testing::ElementsAre("3a", "1a", "3b", "1b", testing::AnyOf("2a", "3c")));
+  // Whoever has left is not told.
+  waiting.clear();
+  line.OfferAll();
+  EXPECT_EQ(told.size(), 5u);
 }
 
 TEST_F(AdmissionTest, OfManyAtOnceNoneFindsRoomThatAnotherTook) {

@@ -233,6 +233,68 @@ TEST(Admissions, WhatIsNotAdmittedIsNotHandled) {
 }
 
 // It is told so: gRPC would cut it off with its connection.
+// Says whether there is room for as many bytes as it hears, and when there may be.
+class Asking final : public HandlerOf<ServerReflectionRequest> {
+ public:
+  explicit Asking(Stream& stream) : stream_(stream) {}
+
+  int64_t unanswered_max() const override { return 100; }
+  void OnRequest(const ServerReflectionRequest& request) override {
+    const size_t bytes = std::stoul(request.list_services());
+    if (bytes == 0) stream_.KeepRoom(0);
+    Echo(bytes == 0 || stream_.TakeRoom(bytes) ? "room" : "no room", stream_);
+  }
+  void OnRoom() override { Echo("look again", stream_); }
+  void OnLastMessage() override { stream_.Finish(absl::OkStatus()); }
+  void OnClosed() override {}
+
+ private:
+  Stream& stream_;
+};
+
+TEST(Streams, ThatFindNoRoomAreToldWhenThereMayBe) {
+  Method method = Streaming(Echo);
+  method.open = [](Stream& stream) { return std::make_unique<Asking>(stream); };
+  LoopOptions options;
+  options.bytes_in_flight_max = 4 << 20;
+  Served served({method}, options);
+  // The message that comes next.
+  const auto next = [](auto& stream) {
+    ServerReflectionResponse response;
+    EXPECT_TRUE(stream->Read(&response));
+    return response.valid_host();
+  };
+  const auto ask = [&](auto& stream, int64_t bytes) {
+    ServerReflectionRequest request;
+    request.set_list_services(std::to_string(bytes));
+    EXPECT_TRUE(stream->Write(request));
+    return next(stream);
+  };
+  grpc::ClientContext contexts[3];
+  for (grpc::ClientContext& context : contexts) {
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  }
+  const auto large = served.stream().ServerReflectionInfo(&contexts[0]);
+  const auto small = served.stream().ServerReflectionInfo(&contexts[1]);
+  const auto gone = served.stream().ServerReflectionInfo(&contexts[2]);
+  EXPECT_EQ(ask(large, 1'900'000), "room");
+  EXPECT_EQ(ask(gone, 1 << 20), "no room");
+  EXPECT_EQ(ask(small, 1 << 20), "no room");
+  EXPECT_EQ(ask(small, 1 << 20), "no room");  // and comes into the line once
+  contexts[2].TryCancel();
+  EXPECT_EQ(gone->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(ask(large, 0), "room");
+  EXPECT_EQ(next(small), "look again");
+  EXPECT_EQ(ask(small, 1 << 20), "room");
+  // What a stream holds goes with it.
+  EXPECT_EQ(ask(large, 1'900'000), "no room");
+  small->WritesDone();
+  EXPECT_TRUE(small->Finish().ok());
+  EXPECT_EQ(next(large), "look again");
+  large->WritesDone();
+  EXPECT_TRUE(large->Finish().ok());
+}
+
 TEST(Streams, ThatAreOldEndWithAReason) {
   LoopOptions options;
   options.connection_age_max = std::chrono::seconds(1);

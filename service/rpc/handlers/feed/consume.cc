@@ -26,9 +26,11 @@ absl::Status InvalidMessage(std::string_view problem) {
   return Error(ErrorReason::kInvalidMessage, problem);
 }
 
-absl::StatusOr<feed::ConsumeQuery> ToQuery(const ConsumeRequest::Open& open) {
+absl::StatusOr<feed::ConsumeQuery> ToQuery(const ConsumeRequest::Open& open,
+                                           const std::string& caller) {
   RETURN_IF_ERROR(InField(CheckEncoding(open.encoding()), "open"));
   feed::ConsumeQuery query;
+  query.caller = caller;
   query.subscription = open.subscription();
   query.consumer = open.consumer();
   if (open.window() != 0) query.window = open.window();
@@ -49,11 +51,11 @@ class Messages final : public feed::ConsumerSink {
   void SetAccess(const EventAccess& access) { access_.emplace(access); }
   void Close() { stream_.Close(); }
 
-  // Whether there is room again for a message of deliveries, of which one was sent. Once for each.
-  bool TakeRoom() {
-    bool room = false;
-    stream_.IfOpen([&](Stream& stream) { room = stream.waiting() == 0; });
-    return room && deliveries_under_way_.exchange(false);
+  // Whether the message of deliveries that was sent has left. Once for each.
+  bool HasLeft() {
+    bool left = false;
+    stream_.IfOpen([&](Stream& stream) { left = stream.waiting() == 0; });
+    return left && deliveries_under_way_.exchange(false);
   }
 
   bool closed() const override { return stream_.closed(); }
@@ -85,6 +87,12 @@ class Messages final : public feed::ConsumerSink {
     Send(message);
   }
 
+  bool TakeRoom() override {
+    bool taken = false;
+    stream_.IfOpen([&](Stream& stream) { taken = stream.TakeRoom(kMessageRoomBytes); });
+    return taken;
+  }
+
   bool Add(int32_t /*partition*/, feed::Delivery&& delivery) override {
     auto& deliveries = *made_.message().mutable_deliveries()->mutable_deliveries();
     wire::Delivery& added = *deliveries.Add();
@@ -100,6 +108,7 @@ class Messages final : public feed::ConsumerSink {
     deliveries_under_way_ = true;
     Send(made_.message());
     made_.Clear();
+    stream_.IfOpen([](Stream& stream) { stream.KeepRoom(0); });
   }
 
   void Finish(const absl::Status& status) override {
@@ -153,7 +162,10 @@ class Consume final : public HandlerOf<ConsumeRequest> {
   }
 
   void OnSent() override {
-    if (consumer_ != nullptr && messages_->TakeRoom()) consumer_->Ready();
+    if (consumer_ != nullptr && messages_->HasLeft()) consumer_->Ready();
+  }
+  void OnRoom() override {
+    if (consumer_ != nullptr) consumer_->Ready();
   }
 
   void OnClosed() override {
@@ -183,7 +195,7 @@ class Consume final : public HandlerOf<ConsumeRequest> {
   // What it takes to read the subscription's events is known only with the subscription.
   absl::Status Open(const ConsumeRequest::Open& open) {
     if (consumer_ != nullptr) return InvalidMessage("a second open came");
-    ASSIGN_OR_RETURN(feed::ConsumeQuery query, ToQuery(open));
+    ASSIGN_OR_RETURN(feed::ConsumeQuery query, ToQuery(open, stream_.info().caller->name()));
     messages_ = std::make_shared<Messages>(open, stream_);
     ASSIGN_OR_RETURN(consumer_, services_.subscriptions.Open(std::move(query), messages_));
     messages_->SetAccess(EventAccess(services_.access, stream_.info(),

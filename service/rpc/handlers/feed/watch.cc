@@ -1,6 +1,7 @@
 #include <strata/wire/v1/feed_service.pb.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "schemas/base/status_macros.h"
@@ -42,9 +43,11 @@ absl::StatusOr<feed::FromCopy> ToCopy(const wire::Snapshot& snapshot) {
                         snapshot.complete()};
 }
 
-absl::StatusOr<feed::WatchQuery> ToQuery(const wire::WatchRequest& request) {
+absl::StatusOr<feed::WatchQuery> ToQuery(const wire::WatchRequest& request,
+                                         const std::string& caller) {
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   feed::WatchQuery query;
+  query.caller = caller;
   ASSIGN_OR_RETURN(query.selection,
                    ToSelection(request.collections(), request.id_prefix(), request.kinds()));
   ASSIGN_OR_RETURN(query.filter, ToFilter("filter", request.filter()));
@@ -98,6 +101,15 @@ class Watch::Messages final : public feed::Sink {
   bool closed() const override { return watch_.closed(); }
   absl::Status Admit() override { return access_.Check(); }
 
+  bool TakeRoom() override {
+    bool taken = false;
+    watch_.IfOpen([&](Watch& watch) { taken = watch.ServerStream::TakeRoom(); });
+    return taken;
+  }
+  void ReturnRoom() override {
+    watch_.IfOpen([](Watch& watch) { watch.ServerStream::ReturnRoom(); });
+  }
+
   bool Add(feed::Event&& event) override {
     wire::WatchResponse& message = made_.message();
     form_.Fill(event, *message.add_events());
@@ -136,7 +148,7 @@ class Watch::Messages final : public feed::Sink {
 };
 
 absl::Status Watch::Begin(const wire::WatchRequest& request) {
-  ASSIGN_OR_RETURN(feed::WatchQuery query, ToQuery(request));
+  ASSIGN_OR_RETURN(feed::WatchQuery query, ToQuery(request, info().caller->name()));
   messages_ = std::make_shared<Messages>(*this, request, query);
   ASSIGN_OR_RETURN(watch_, services_.feed.Open(std::move(query), messages_));
   return absl::OkStatus();

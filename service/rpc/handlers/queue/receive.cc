@@ -28,6 +28,9 @@ constexpr int64_t kWaitingMax = 16;
 // Messages of the queue's that wait for the caller in so many messages of the stream at most; what
 // else was handed out waits here, and no more is handed out meanwhile.
 constexpr size_t kUnsentMax = 4;
+// The room that is taken before messages are handed out: for what is handed out at once, the last
+// message with it.
+constexpr size_t kHandedRoomBytes = queue::kStreamedBytesMax + (size_t{1} << 20);
 // Tokens that a caller has said something of, and of which it has not been told what became.
 constexpr size_t kUnansweredTokensMax = 10'000;
 
@@ -94,17 +97,33 @@ class Messages final : public queue::ReceiverSink {
   }
   // All that was sent has left. Whether there is room again for more of the queue's messages, where
   // there was none.
-  bool TakeRoom() {
+  bool SendMore() {
     const std::lock_guard lock(mutex_);
     if (unsent_.empty()) return false;
     SendMessages();
     return unsent_.empty();
   }
+  // There may be the room that there was not.
+  void LookForRoom() {
+    const std::lock_guard lock(mutex_);
+    awaits_room_ = false;
+  }
 
   bool closed() const override { return stream_.closed(); }
   bool full() const override {
     const std::lock_guard lock(mutex_);
-    return !open_ || !unsent_.empty();
+    return !open_ || !unsent_.empty() || awaits_room_;
+  }
+  bool TakeRoom() override {
+    const std::lock_guard lock(mutex_);
+    bool taken = false;
+    stream_.IfOpen([&](Stream& stream) { taken = stream.TakeRoom(kHandedRoomBytes); });
+    awaits_room_ = !taken;
+    return taken;
+  }
+  void KeepRoom(size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    stream_.IfOpen([&](Stream& stream) { stream.KeepRoom(bytes); });
   }
 
   void Deliver(std::vector<queue::MessageView> messages) override {
@@ -166,6 +185,11 @@ class Messages final : public queue::ReceiverSink {
       Send(made_.message());
       made_.Clear();
     }
+    size_t bytes = 0;
+    for (const queue::MessageView& message : unsent_) {
+      bytes += message.message.payload.size() + message.message.headers.size();
+    }
+    stream_.IfOpen([&](Stream& stream) { stream.KeepRoom(bytes); });
   }
 
   const wire::Encoding encoding_;
@@ -175,6 +199,7 @@ class Messages final : public queue::ReceiverSink {
   mutable std::mutex mutex_;  // guards what follows
   bool open_ = false;
   bool leaving_ = false;
+  bool awaits_room_ = false;
   size_t unanswered_tokens_ = 0;
   std::deque<queue::MessageView> unsent_;
   MessageInMaking<ReceiveResponse> made_;
@@ -213,7 +238,13 @@ class Receive final : public HandlerOf<ReceiveRequest> {
   }
 
   void OnSent() override {
-    if (!ended_ && receiver_ != nullptr && messages_->TakeRoom()) receiver_->Ready();
+    if (!ended_ && receiver_ != nullptr && messages_->SendMore()) receiver_->Ready();
+  }
+
+  void OnRoom() override {
+    if (ended_ || receiver_ == nullptr) return;
+    messages_->LookForRoom();
+    receiver_->Ready();
   }
 
   void OnClosed() override {
