@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/document/bson_view.h"
 #include "schemas/document/compare.h"
@@ -18,6 +20,23 @@ namespace {
 class Interruption {
  public:
   explicit Interruption(const StopCheck& stopped) : stopped_(stopped) {}
+
+  // A search would be more work than one may be; the first that is.
+  void Refuse(const Pattern& pattern, std::string_view text) {
+    ended_ = true;
+    if (!refusal_.ok()) return;
+    refusal_ = Error(ErrorReason::kInvalidFilter,
+                     absl::StrCat("a regular expression of ", pattern.Size(),
+                                  " instructions meets a text of ", text.size(),
+                                  " bytes, and their product may be ", Filter::kSearchWorkMax,
+                                  " at most; make it simpler"))
+                   .With("field", "filter")
+                   .With("path", "")
+                   .With("problem", "has a regular expression that is too costly for a text")
+                   .With("limit", static_cast<int64_t>(Filter::kSearchWorkMax));
+  }
+  // Why there is no result.
+  absl::Status status() const { return refusal_.ok() ? StoppedError() : refusal_; }
 
   // Asks.
   bool Ended() { return ended_ = ended_ || Stopped(stopped_); }
@@ -34,6 +53,7 @@ class Interruption {
   const StopCheck& stopped_;
   int unasked_ = kUnaskedMax;
   bool ended_ = false;
+  absl::Status refusal_;
 };
 
 bool MatchesObject(const FilterNode& node, std::string_view object, Interruption& interruption);
@@ -84,7 +104,14 @@ bool MatchesPattern(const FilterNode& node, const Element& element, Interruption
   if (element.type != kBsonString && element.type != kBsonRegex) return false;
   return std::any_of(node.patterns.begin(), node.patterns.end(), [&](const Pattern& pattern) {
     if (element.type != kBsonString) return pattern.Equals(element.value);
-    return interruption.Ended() || pattern.Finds(StringText(element.value));
+    if (interruption.Ended()) return true;
+    const std::string_view text = StringText(element.value);
+    const auto instructions = static_cast<size_t>(pattern.Size());
+    if (instructions * text.size() > Filter::kSearchWorkMax) {
+      interruption.Refuse(pattern, text);
+      return true;
+    }
+    return pattern.Finds(text);
   });
 }
 
@@ -265,6 +292,13 @@ bool MatchesElement(const FilterNode& node, const Element& element, Interruption
   return Combine(node, [&](const FilterNode& leaf) { return Meets(leaf, element, interruption); });
 }
 
+size_t WorkPerByte(const FilterNode& node) {
+  size_t work = 1;
+  for (const Pattern& pattern : node.patterns) work += static_cast<size_t>(pattern.Size());
+  for (const FilterNode& child : node.children) work += WorkPerByte(child);
+  return work;
+}
+
 }  // namespace
 
 absl::StatusOr<Filter> Filter::Compile(const Content& filter) {
@@ -277,12 +311,15 @@ bool Filter::Matches(const Content& content) const {
   return *Matches(content, /*stopped=*/nullptr);
 }
 
-std::optional<bool> Filter::Matches(const Content& content, const StopCheck& stopped) const {
+absl::StatusOr<bool> Filter::Matches(const Content& content, const StopCheck& stopped) const {
   Interruption interruption(stopped);
   const bool matches = MatchesObject(tree_->root, content.bytes(), interruption);
-  if (interruption.Ended()) return std::nullopt;
+  if (interruption.Ended()) return interruption.status();
   return matches;
 }
+
+Filter::Filter(std::shared_ptr<const FilterTree> tree)
+    : tree_(std::move(tree)), work_per_byte_(WorkPerByte(tree_->root)) {}
 
 std::string_view Filter::bytes() const { return tree_->filter.bytes(); }
 

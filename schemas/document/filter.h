@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -63,10 +62,20 @@ class Filter {
   // "limit", and a message that says what to write instead.
   static absl::StatusOr<Filter> Compile(const Content& filter);
 
+  // Instructions of a compiled regular expression times bytes of the text that it is searched in:
+  // some seconds' tenths at the worst, in which nothing can stop it.
+  static constexpr size_t kSearchWorkMax = size_t{200} << 20;
+
+  // REQUIRES: no text is too long for its regular expression, as below.
   bool Matches(const Content& content) const;
-  // As above, unless it is stopped first: then nothing. Asks `stopped` between conditions, now and
-  // then between array elements, and before each search of a regular expression.
-  std::optional<bool> Matches(const Content& content, const StopCheck& stopped) const;
+  // CANCELLED: it was stopped first. Asks `stopped` between conditions, now and then between array
+  // elements, and before each search of a regular expression. INVALID_FILTER: a regular expression
+  // would have to be searched in a text that is too long for it, kSearchWorkMax.
+  absl::StatusOr<bool> Matches(const Content& content, const StopCheck& stopped) const;
+
+  // What Matches costs at the worst on a document of that size, known before it begins: each
+  // byte is looked at by each condition, and by each instruction of a regular expression.
+  size_t WorkBytes(size_t document_bytes) const { return work_per_byte_ * document_bytes; }
 
   // The filter as it was given: equal bytes for equal filters.
   std::string_view bytes() const;
@@ -75,9 +84,10 @@ class Filter {
   bool empty() const;
 
  private:
-  explicit Filter(std::shared_ptr<const FilterTree> tree) : tree_(std::move(tree)) {}
+  explicit Filter(std::shared_ptr<const FilterTree> tree);
 
   std::shared_ptr<const FilterTree> tree_;  // never null
+  size_t work_per_byte_;
 };
 
 }  // namespace strata::document

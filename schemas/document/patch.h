@@ -42,8 +42,8 @@ struct Patch {
   static constexpr size_t kWorkBytesMax = size_t{256} << 20;
 };
 
-// What the operations read, as Patch::kWorkBytesMax counts it, of a document that keeps its size of
-// so many bytes.
+// What the operations cost at the worst, in bytes that are read, on a document that keeps its size
+// of so many bytes; more than Patch::kWorkBytesMax counts, where elements are compared.
 size_t WorkBytes(const Patch& patch, size_t document_bytes);
 
 // `base` with the patch applied, whole or not at all. Missing parents of set, increment, append are

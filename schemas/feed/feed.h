@@ -28,7 +28,7 @@ inline constexpr int64_t kWatchersMax = 10'000;
 
 struct FeedOptions {
   int64_t watchers_max = kWatchersMax;
-  // Readers that have their turn at the same time. All but one, if there is more than one, may be
+  // Maximum readers at work at the same time. All but one, if there is more than one, may be
   // such whose last turn was long, or who have looked at nothing yet.
   int turns_max = 2;
   RingLimits ring;

@@ -37,14 +37,14 @@ class Onlooker {
   // Each look, in their order. SUBSCRIPTION_NOT_FOUND: there will be nothing more to see; what else
   // a look fails with may pass. On the executor.
   virtual void OnView(const absl::StatusOr<ViewPtr>& view) = 0;
-  // The member that it is, while it lives: it is believed, whatever its leases say. Empty: none.
+  // The member that it is, while it lives: its leases are not asked then. Empty: none.
   virtual std::string member() const = 0;
 };
 
-// A member is alive, and whoever holds a partition goes on holding it, while its lease lasts, while
-// it is a living one of this process, and until its lease has stood unchanged for a ttl in which
-// the store took this process's writes. A clock alone is no evidence: a disk that stalls, a process
-// that was suspended and a clock that was set look the same as the death of all others.
+// A member is alive, and holds its partitions, while its lease lasts, while it is a living one of
+// this process, and until its lease has stood unchanged for a ttl in which the store took this
+// process's writes. A clock alone is no evidence: a disk that stalls, a process that was suspended
+// and a clock that was set look the same as the death of all others.
 //
 // Looks for all consumers that a subscription has in this process, as each look visits every member
 // and every partition: when somebody comes, goes or gives something back here, and each third of
@@ -91,7 +91,7 @@ class Lookout : public std::enable_shared_from_this<Lookout> {
   const std::shared_ptr<ConsumerWorkshop> workshop_;
   const StoredSubscription subscription_;
 
-  std::unordered_map<std::string, Seen> seen_;  // by lease; only whoever looks uses these
+  std::unordered_map<std::string, Seen> seen_;  // by lease; only the thread that looks uses these
   uint64_t looks_ = 0;
 
   std::mutex mutex_;  // guards what follows

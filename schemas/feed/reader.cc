@@ -338,9 +338,10 @@ absl::StatusOr<bool> EventMaker::FillContents(const Entry& entry, Event& event) 
 absl::StatusOr<bool> EventMaker::Matches(const std::optional<document::Content>& content) const {
   if (query_.filter->empty()) return true;
   if (!content) return false;
-  const std::optional<bool> matches = query_.filter->Matches(*content, stopped_);
-  if (!matches) return StoppedError();
-  return *matches;
+  absl::StatusOr<bool> matches = query_.filter->Matches(*content, stopped_);
+  // Whoever waits for such documents gets one too many, rather than none any more.
+  if (ReasonOf(matches.status()) == ErrorReason::kInvalidFilter) return true;
+  return matches;
 }
 
 absl::StatusOr<Reader::Outcome> Reader::CopyOn() {

@@ -122,7 +122,7 @@ class Consumer {
   // Whether it may be given a message whose last consumer was not heard of again.
   virtual bool takes_suspect() const = 0;
   // How much may be handed to it at once, in bytes, less the last message; 0: nothing now. It is
-  // its until Deliver, but for what KeepRoom says is not needed.
+  // its until Deliver, as far as KeepRoom keeps it.
   virtual size_t TakeRoom() { return kHandedBytesMax; }
   virtual void KeepRoom(size_t /*bytes*/) {}
   // So many are under way to it; a suspect among them.

@@ -176,6 +176,10 @@ class Evaluator {
 
   // Conditions cost what they are, on a small document too; all together have the time of one.
   absl::Status CheckFilter(const Operation& operation) {
+    const document::Filter& filter = *operation.precondition.filter;
+    if (brief_ && filter.WorkBytes(current()->content->size()) > versioning::kBriefFilterBytesMax) {
+      return versioning::TakesLong();
+    }
     if (brief_ && !filters_until_) {
       filters_until_ = clock_.SteadyNow() + versioning::kBriefTimeMax;
     }
@@ -184,9 +188,9 @@ class Evaluator {
       takes_long = filters_until_ && clock_.SteadyNow() >= *filters_until_;
       return takes_long || Stopped(limits_.stopped);
     };
-    const std::optional<bool> matches =
-        operation.precondition.filter->Matches(*current()->content, stopped);
-    if (!matches) return takes_long ? versioning::TakesLong() : StoppedError();
+    const absl::StatusOr<bool> matches = filter.Matches(*current()->content, stopped);
+    if (ReasonOf(matches.status()) == ErrorReason::kInvalidFilter) return matches.status();
+    if (!matches.ok()) return takes_long ? versioning::TakesLong() : StoppedError();
     return *matches ? absl::OkStatus() : versioning::FilterNotMatched(operation.name, current());
   }
 

@@ -120,6 +120,7 @@ void Decider::Read(Round& round) {
   round.forgotten = age_clock_.Now() - kRequestIdLifetime;
   round.reader = store_.Snapshot();
   size_t bytes = 0;
+  const auto read_until = clock_.SteadyNow() + kBriefTimeMax;
   // What documents from here on cannot be read for; those of later entries come later.
   absl::Status rest;
   for (size_t i = 0; i < round.documents.size(); ++i) {
@@ -128,6 +129,10 @@ void Decider::Read(Round& round) {
     if (name.collection.empty()) continue;
     if (!rest.ok()) {
       document.read = rest;
+      continue;
+    }
+    if (round.brief && i > 0 && clock_.SteadyNow() >= read_until) {
+      document.read = rest = TakesLong();
       continue;
     }
     document.read = ReadDocument(name, round, document);
@@ -410,9 +415,7 @@ absl::StatusOr<WriteResult> Decider::ReplayChange(const Round& round, const Pend
   const bool there = document.collection && document.collection->incarnation == made.incarnation &&
                      made.version >= 1 && made.version <= document.head_version();
   if (!there) return result;
-  ASSIGN_OR_RETURN(result.version, document.collection->strategy->ReadVersion(
-                                       ContextOf(round), document.key, *document.head, made.version,
-                                       Part::kContent));
+  ASSIGN_OR_RETURN(result.version, ReadVersion(round, document, made.version));
   RETURN_IF_ERROR(AdmitContent(write.request, result.version.content));
   return result;
 }
@@ -428,7 +431,8 @@ void Decider::DecideChange(Round& round, PendingWrite& write, std::string_view t
   }
   if (absl::Status refusal = CheckPrecondition(round, write); !refusal.ok()) {
     round.takes_long = DoesTakeLong(refusal);
-    write.answer = in_unit ? InField(refusal, "precondition") : std::move(refusal);
+    const bool of_filter = ReasonOf(refusal) == ErrorReason::kInvalidFilter;
+    write.answer = in_unit || of_filter ? InField(refusal, "precondition") : std::move(refusal);
     return;
   }
   if (!in_unit && write.attempts >= request.max_attempts) {
@@ -507,6 +511,10 @@ absl::Status Decider::CheckFilter(const Round& round, const PendingWrite& write)
   const StoredVersion* const current = round.documents[write.document].current();
   if (current == nullptr || current->deleted()) return FilterNotMatched(request.name, current);
   using Time = std::chrono::steady_clock::time_point;
+  const document::Filter& filter = *request.precondition.filter;
+  if (round.brief && filter.WorkBytes(current->content->size()) > kBriefFilterBytesMax) {
+    return TakesLong();
+  }
   const Time until = round.brief_until;
   bool takes_long = false;
   const StopCheck stopped = [&] {
@@ -514,9 +522,9 @@ absl::Status Decider::CheckFilter(const Round& round, const PendingWrite& write)
     takes_long = now >= until;
     return takes_long || IsGone(request) || request.deadline <= now;
   };
-  const std::optional<bool> matches =
-      request.precondition.filter->Matches(*current->content, stopped);
-  if (!matches) return takes_long ? TakesLong() : DeadlineExceeded(write.attempts);
+  const absl::StatusOr<bool> matches = filter.Matches(*current->content, stopped);
+  if (ReasonOf(matches.status()) == ErrorReason::kInvalidFilter) return matches.status();
+  if (!matches.ok()) return takes_long ? TakesLong() : DeadlineExceeded(write.attempts);
   return *matches ? absl::OkStatus() : FilterNotMatched(request.name, current);
 }
 
@@ -559,10 +567,7 @@ absl::StatusOr<std::optional<StoredVersion>> Decider::FindMade(const Round& roun
       round.reader->Get(Keyspace::kRequests, store::RequestKey(document.key, request.request_id)));
   if (!record) return std::nullopt;
   ASSIGN_OR_RETURN(const int64_t made, DecodeRequest(record->value));
-  const auto read = [&](Part part) {
-    return document.collection->strategy->ReadVersion(ContextOf(round), document.key,
-                                                      *document.head, made, part);
-  };
+  const auto read = [&](Part part) { return ReadVersion(round, document, made, part); };
   // The header alone first: what became of a content a day ago stands in nobody's way.
   ASSIGN_OR_RETURN(const StoredVersion described, read(Part::kHeader));
   if (described.header.request_id != request.request_id) {
@@ -577,6 +582,13 @@ ReadContext Decider::ContextOf(const Round& round) const {
   return {*round.reader, capabilities_, &round.limits};
 }
 
+absl::StatusOr<StoredVersion> Decider::ReadVersion(const Round& round,
+                                                   const RoundDocument& document, int64_t version,
+                                                   Part part) const {
+  return document.collection->strategy->ReadVersion(ContextOf(round), document.key, *document.head,
+                                                    version, part);
+}
+
 // What a mutator sees. REQUIRES: the round outlives it.
 CurrentState Decider::StateOf(const Round& round, const RoundDocument& document) const {
   CurrentState current;
@@ -586,8 +598,7 @@ CurrentState Decider::StateOf(const Round& round, const RoundDocument& document)
     if (Stopped(round.limits.stopped)) return StoppedError();
     const int64_t head = document.head_version();
     if (version > head) return document.planned[static_cast<size_t>(version - head - 1)];
-    return document.collection->strategy->ReadVersion(ContextOf(round), document.key,
-                                                      *document.head, version, Part::kContent);
+    return ReadVersion(round, document, version);
   };
   return current;
 }

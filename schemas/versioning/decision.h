@@ -160,6 +160,9 @@ class Decider {
   absl::Status CheckPrecondition(const Round& round, const PendingWrite& write) const;
   absl::Status CheckFilter(const Round& round, const PendingWrite& write) const;
   ReadContext ContextOf(const Round& round) const;
+  // A stored one. REQUIRES: the document has a head that is not older.
+  absl::StatusOr<StoredVersion> ReadVersion(const Round& round, const RoundDocument& document,
+                                            int64_t version, Part part = Part::kContent) const;
   CurrentState StateOf(const Round& round, const RoundDocument& document) const;
   void PlanVersion(Round& round, PendingWrite& write, const CurrentState& current,
                    const Origin& origin, Mutation mutation);

@@ -35,6 +35,7 @@ absl::StatusOr<StoredVersion> DocumentView::Read(int64_t version, Part part) con
 // Neither times nor positions ever go back from version to version, so a binary search finds it.
 absl::StatusOr<int64_t> DocumentView::VersionAsOf(const AsOf& as_of) const {
   if (as_of.Covers(head_.version)) return newest();
+  if (context_.limits != nullptr && !context_.limits->searches) return TakesLong();
   int64_t low = 0;          // there by then
   int64_t high = newest();  // later
   while (high - low > 1) {
@@ -77,9 +78,7 @@ absl::StatusOr<bool> Matches(const std::optional<document::Filter>& filter,
                              const StoredVersion& version, const StopCheck& stopped) {
   if (!filter || filter->empty()) return true;
   if (!version.content) return false;
-  const std::optional<bool> matches = filter->Matches(*version.content, stopped);
-  if (!matches) return StoppedError();
-  return *matches;
+  return filter->Matches(*version.content, stopped);
 }
 
 }  // namespace strata::versioning

@@ -80,13 +80,13 @@ class InFlight {
     operational_ = method.operational;
   }
 
-  // Takes so many more, or nothing and OVERLOADED. While all calls together hold more than half of
+  // Takes `bytes` more, or nothing and OVERLOADED. While all calls together hold more than half of
   // what they may, one of a caller that would hold more than a quarter is refused (metadata:
   // share). Any other is refused once all hold what they may, where of each caller no more than its
   // share is counted: what one holds beyond it is not taken from the others. A call that is alone
   // is never refused, an operational one only for its caller's share of such calls.
   absl::Status Take(size_t bytes);
-  // Whatever others hold. What is given back is offered to the streams that wait for room.
+  // Also beyond what all may hold. What is given back is offered to the streams that wait for room.
   void SetTo(size_t bytes);
 
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }

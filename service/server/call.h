@@ -127,8 +127,8 @@ class Stream {
   virtual void Send(const google::protobuf::MessageLite& message) = 0;
   // How many of the messages sent have not left yet.
   virtual size_t waiting() const = 0;
-  // Before a large message is made: whether its caller's share of the memory has room for so many
-  // bytes, which are its from now on. If not, StreamHandler::OnRoom follows once there may be; so
+  // Before a large message is made: whether its caller's share of the memory has room for
+  // `bytes`, which are its from now on. If not, StreamHandler::OnRoom follows once there may be; so
   // what a caller does not read is not made.
   virtual bool TakeRoom(size_t bytes) = 0;
   // So much of the room that was taken is still needed for what is not sent yet; 0: none.

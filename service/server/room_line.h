@@ -32,14 +32,14 @@ class RoomLine {
     Place place_ = Place::kOutside;  // guarded by the line's lock
     size_t bytes_ = 0;               // that it waits for
   };
-  // Whether so many bytes of the caller's may find room now.
+  // Whether that much more of the caller's may find room now.
   using Fits = std::function<bool(const Caller& caller, size_t bytes)>;
 
   explicit RoomLine(Fits fits) : fits_(std::move(fits)) {}
 
   // Has it woken once, when there may be so much room. Nothing, where it waits or has been woken.
   void Enter(Waiter& waiter, const Caller& caller, size_t bytes);
-  // Does not wake it any more. False: it has been woken, and has not said so yet.
+  // Does not wake it from now on. False: it has been woken, and has not said so yet.
   bool Leave(Waiter& waiter, const Caller& caller);
   // It was woken, and knows.
   void Woken(Waiter& waiter);

@@ -91,7 +91,7 @@ class StreamCall final : public Stream, private RoomLine::Waiter {
   std::deque<size_t> unanswered_sizes_;  // of messages taken in, oldest first
   InFlight in_flight_;
   size_t room_ = 0;         // of it, for what is not made yet
-  bool asks_room_ = false;  // and is told when there may be some
+  bool asks_room_ = false;  // and waits for it in the line
   QuotaUse quota_;
   size_t request_bytes_ = 0;
   size_t response_bytes_ = 0;

@@ -1,6 +1,7 @@
 // MongoDB's query filters on documents: what matches what, and what is refused.
 #include "schemas/document/filter.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schemas/base/error.h"
 #include "schemas/document/compare.h"
 #include "schemas/document/path.h"
 #include "tests/document/documents.h"
@@ -1051,10 +1053,15 @@ struct Asked {
 };
 Asked AskedUntil(int stop_at, const Content& filter, const Content& document) {
   Asked asked;
-  asked.matches = Filter::Compile(filter)->Matches(document, [&] {
+  const absl::StatusOr<bool> matches = Filter::Compile(filter)->Matches(document, [&] {
     EXPECT_LE(asked.asks, stop_at) << "asked again after it said stop";
     return ++asked.asks >= stop_at;
   });
+  if (matches.ok()) {
+    asked.matches = *matches;
+  } else {
+    EXPECT_EQ(ReasonOf(matches.status()), ErrorReason::kCancelled);
+  }
   return asked;
 }
 
@@ -1102,10 +1109,30 @@ TEST(FilterStops, InsideElements) {
   EXPECT_FALSE(AskedUntil(7, filter, document).matches.has_value());
 }
 
+TEST(FilterStops, BeforeASearchThatCannotBeStopped) {
+  const Filter filter = *Filter::Compile(FilterDoc(R"({"a": {"$regex": "a[ab]{950}[ab]{950}c"}})"));
+  const auto refused =
+      filter.Matches(Doc("{\"a\": \"" + std::string(1 << 20, 'a') + "\"}"), nullptr);
+  EXPECT_EQ(ReasonOf(refused.status()), ErrorReason::kInvalidFilter);
+  EXPECT_EQ(MetadataOf(refused.status(), "limit"), std::to_string(Filter::kSearchWorkMax));
+  EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("1048576 bytes"));
+  EXPECT_FALSE(*filter.Matches(Doc("{\"a\": \"" + std::string(1 << 10, 'a') + "\"}"), nullptr));
+}
+
+TEST(FilterStops, WhatItMayCostIsKnownBeforehand) {
+  const auto work = [](std::string_view filter, size_t bytes) {
+    return Filter::Compile(FilterDoc(filter))->WorkBytes(bytes);
+  };
+  EXPECT_LE(work(R"({"a": 1})", 1000), 3000u);
+  EXPECT_GE(work(R"({"a": 1, "b": 2, "c": {"$in": [1, 2]}})", 1000), 3000u);
+  EXPECT_GE(work(R"({"a": {"$regex": "a[ab]{300}c"}})", 60'000), 300u * 60'000);
+  EXPECT_GE(work(R"({"$nor": [{"a": {"$not": {"$regex": "a[ab]{300}c"}}}]})", 1), 300u);
+}
+
 TEST(FilterStops, NotWhereNobodyAsksItTo) {
   const Content document = Doc(R"({"a": "some text"})");
-  EXPECT_EQ(Filter::Compile(FilterDoc(R"({"a": {"$regex": "some"}})"))->Matches(document, nullptr),
-            true);
+  EXPECT_TRUE(
+      *Filter::Compile(FilterDoc(R"({"a": {"$regex": "some"}})"))->Matches(document, nullptr));
 }
 
 }  // namespace

@@ -114,6 +114,63 @@ TEST_P(LongWorkTest, APreconditionThatTakesTimeWaitsForItsTurn) {
   EXPECT_THAT(answer.Wait(), HasReason(ErrorReason::kFilterNotMatched));
 }
 
+// However quick it looks: of what it costs at the worst, the clock would only tell afterwards.
+TEST_P(LongWorkTest, ACostlyPatternIsNotSearchedWhereOthersWait) {
+  ASSERT_THAT(world->Create(Request(), Text(std::string(60'000, 'a'))), IsOk());
+  WriteRequest request = Brief();
+  request.precondition.filter = TextMatches("a[ab]{300}c");
+  Answer answer;
+  world->documents().Update(request, Increment("/n", 1), false, answer.Callback());
+  turn_.AwaitDeferred();
+  EXPECT_FALSE(answer.ready());
+  while (!answer.ready()) turn_.RunAll();
+  EXPECT_THAT(answer.Wait(), HasReason(ErrorReason::kFilterNotMatched));
+}
+
+TEST_P(LongWorkTest, APatternThatIsTooCostlyForATextIsRefused) {
+  ASSERT_THAT(world->Create(Request(), Text(std::string(1'000'000, 'a'))), IsOk());
+  WriteRequest request = Request();
+  request.precondition.filter = TextMatches("a[ab]{950}[ab]{950}c");
+  const auto refused = world->Update(request, Increment("/n", 1));
+  EXPECT_THAT(refused, HasReason(ErrorReason::kInvalidFilter));
+  EXPECT_EQ(MetadataOf(refused.status(), "limit"),
+            std::to_string(document::Filter::kSearchWorkMax));
+  EXPECT_EQ(MetadataOf(refused.status(), "field"), "precondition.filter");
+  request.precondition.filter = TextMatches("^a+$");
+  EXPECT_THAT(world->Update(request, Increment("/n", 1)), IsOk());
+}
+
+// Each of their comparisons takes long, and there are many in few bytes.
+TEST_P(LongWorkTest, ComparisonsOfManyElementsWaitForTheirTurn) {
+  ASSERT_THAT(world->Create(Request(), Text(std::string(50'000, 'x'))), IsOk());
+  document::Patch patch = Increment("/n", 1);
+  document::Operation& operation = patch.operations.front();
+  operation.path = *document::Path::Parse("/list");
+  operation.kind = document::OperationKind::kAppendMissing;
+  operation.operand = {0x04, BsonBuilder().Int64("0", 1).Take()};
+  Answer answer;
+  world->documents().Update(Brief(), patch, false, answer.Callback());
+  turn_.AwaitDeferred();
+  EXPECT_FALSE(answer.ready());
+  while (!answer.ready()) turn_.RunAll();
+  EXPECT_THAT(answer.Wait(), IsOk());
+}
+
+// On the way to the version of a time others are read, whole ones too.
+TEST_P(LongWorkTest, AVersionIsNotLookedForByItsTimeWhereOthersWait) {
+  ASSERT_THAT(world->Create(Request(), Text("first")), IsOk());
+  const UnixMicros then = world.clock().Now();
+  world.clock().Advance(std::chrono::seconds(1));
+  ASSERT_THAT(world->Update(Request(), Text("second"), true), IsOk());
+  const ReadLimits brief{.searches = false};
+  const auto looked_for = world->documents().Get(kName, {std::nullopt, then}, brief);
+  EXPECT_TRUE(DoesTakeLong(looked_for.status())) << looked_for.status();
+  EXPECT_THAT(world->documents().Get(kName, {std::nullopt, then}), IsOk());
+  world.clock().Advance(std::chrono::seconds(1));
+  EXPECT_THAT(world->documents().Get(kName, {std::nullopt, world.clock().Now()}, brief), IsOk());
+  EXPECT_THAT(world->documents().Get(kName, {1, {}}, brief), IsOk());
+}
+
 TEST_P(LongWorkTest, ALargeContentWaitsForItsTurn) {
   Answer answer;
   world->documents().Create(Brief(), Text(kLargeText), answer.Callback());

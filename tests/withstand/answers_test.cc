@@ -37,10 +37,10 @@ class Answers : public WithstandTest {
     return count;
   }
 
-  void Connect() {
+  void Connect(uint32_t window = 0) {
     for (int i = 0; i < kAttackingConnections; ++i) {
       connections_.push_back(std::make_unique<RawConnection>(
-          ConnectionSettings{.port = port_, .source = "127.0.0.2", .window = 0}));
+          ConnectionSettings{.port = port_, .source = "127.0.0.2", .window = window}));
       attackers_.push_back(connections_.back().get());
     }
   }
@@ -92,6 +92,42 @@ TEST_F(Answers, ThatAreNotTakenFillNoServerAndLeaveRoomForOthers) {
             << Mebibytes(ResidentPeak(pid())) << " at the peak, " << Mebibytes(ResidentBytes(pid()))
             << " after " << Milliseconds(Clock::now() - start) / 1000 << " s; beside them "
             << Describe(result) << "\n";
+}
+
+// Each stream takes its first, small message, and of the next one only the beginning.
+TEST_F(Answers, OfWatchesThatAreNotTakenFillNoServerEither) {
+  constexpr int64_t kWatchesEach = 7;
+  constexpr int64_t kMib = 64;
+  constexpr int64_t kBytesMax = (kMib + 128) * kMiB;
+  constexpr int64_t kHonestCalls = 300;
+  Start({"--engine=memory", "--in-flight-mib-max=" + std::to_string(kMib)});
+  Fill("large", 1, 100);
+  Fill("small", 1, 100);
+  Connect(/*window=*/4096);
+  const std::string headers = CallHeaders(kWatchMethod);
+  for (RawConnection* connection : attackers_) {
+    for (int i = 0; i < kWatchesEach; ++i) connection->Begin(headers, WatchMessage("large"));
+  }
+  ASSERT_TRUE(AdvanceUntil(attackers_, kPatience, [&] {
+    return Count(Outcome::kAnswered) == kAttackingConnections * kWatchesEach;
+  }));
+  HonestCaller honest(
+      [this](grpc::ClientContext& context, int64_t n) {
+        return n % 2 == 0 ? documents_->Get(context, "small", "0")
+                          : documents_->Count(context, "small", "0");
+      },
+      milliseconds(10), kPatience);
+  const int64_t before = ResidentBytes(pid());
+  for (int i = 0; i < 3; ++i) Fill("large", 1, kLetters);
+  AdvanceUntil(attackers_, kPatience, [&] { return honest.calls() >= kHonestCalls; });
+  const HonestResult result = honest.End();
+  EXPECT_TRUE(result.failures.empty()) << Describe(result);
+  EXPECT_GE(result.answered(), size_t{kHonestCalls});
+  EXPECT_LE(Mebibytes(ResidentPeak(pid())), Mebibytes(kBytesMax));
+  // Some of them have as much as their caller may hold.
+  EXPECT_GE(Mebibytes(ResidentBytes(pid()) - before), 8);
+  std::cout << "memory " << Mebibytes(before) << " MiB before, " << Mebibytes(ResidentPeak(pid()))
+            << " at the peak; beside them " << Describe(result) << "\n";
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tests/withstand/documents.h"
 
+#include "strata/v1/feed_service.pb.h"
+
 namespace strata::withstand {
 namespace {
 
@@ -86,6 +88,14 @@ std::string GetMessage(const std::string& collection, const std::string& id) {
 std::string ListMessage(const std::string& collection) {
   v1::ListRequest request;
   request.set_collection(collection);
+  request.set_encoding(v1::ENCODING_BSON);
+  return request.SerializeAsString();
+}
+
+std::string WatchMessage(const std::string& collection) {
+  v1::WatchRequest request;
+  request.add_collections(collection);
+  request.set_include_content(true);
   request.set_encoding(v1::ENCODING_BSON);
   return request.SerializeAsString();
 }

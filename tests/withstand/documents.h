@@ -15,6 +15,7 @@ namespace strata::withstand {
 
 inline constexpr char kGetMethod[] = "/strata.v1.DocumentService/Get";
 inline constexpr char kListMethod[] = "/strata.v1.DocumentService/List";
+inline constexpr char kWatchMethod[] = "/strata.v1.FeedService/Watch";
 inline constexpr char kUpdateMethod[] = "/strata.v1.DocumentService/Update";
 
 // Over a connection of its own; thread-safe.
@@ -43,6 +44,8 @@ class Documents {
 // Requests as they go over the wire.
 std::string GetMessage(const std::string& collection, const std::string& id);
 std::string ListMessage(const std::string& collection);
+// Of what comes from now on, with contents.
+std::string WatchMessage(const std::string& collection);
 // With a filter of 100 regular expressions that no document of Write matches, each of which looks
 // at all of a text.
 std::string CostlyListMessage(const std::string& collection);

@@ -28,10 +28,12 @@ void FillAnswer(const wire::GetRequest& request, const std::vector<document::Pat
 const versioning::ReadLimits& BriefLimits(wire::Encoding encoding) {
   static const auto* const as_json =
       new versioning::ReadLimits{.document_bytes_max = versioning::kBriefDocumentBytesMax,
-                                 .rebuilt_bytes_max = versioning::kBriefRebuiltBytesMax};
+                                 .rebuilt_bytes_max = versioning::kBriefRebuiltBytesMax,
+                                 .searches = false};
   static const auto* const as_bson =
       new versioning::ReadLimits{.document_bytes_max = versioning::kBriefRebuiltBytesMax,
-                                 .rebuilt_bytes_max = versioning::kBriefRebuiltBytesMax};
+                                 .rebuilt_bytes_max = versioning::kBriefRebuiltBytesMax,
+                                 .searches = false};
   return encoding == wire::ENCODING_BSON ? *as_bson : *as_json;
 }
 

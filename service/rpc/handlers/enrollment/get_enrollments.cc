@@ -28,7 +28,8 @@ absl::Status GetEnrollments(const Context& context, const wire::GetEnrollmentsRe
                             Reply<wire::GetEnrollmentsResponse> reply) {
   const enrollment::Enrollments& enrollments = context.services.enrollments;
   const absl::Status filled =
-      Fill(enrollments, request, {.document_bytes_max = versioning::kBriefDocumentBytesMax},
+      Fill(enrollments, request,
+           {.document_bytes_max = versioning::kBriefDocumentBytesMax, .searches = false},
            reply.response());
   if (filled.ok()) {
     reply.Ok();

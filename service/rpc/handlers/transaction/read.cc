@@ -62,7 +62,8 @@ constexpr int kBriefDocumentsMax = 64;
 const versioning::ReadLimits& BriefLimits() {
   static const auto* const limits =
       new versioning::ReadLimits{.document_bytes_max = versioning::kBriefDocumentBytesMax,
-                                 .rebuilt_bytes_max = versioning::kBriefRebuiltBytesMax};
+                                 .rebuilt_bytes_max = versioning::kBriefRebuiltBytesMax,
+                                 .searches = false};
   return *limits;
 }
 
