@@ -22,6 +22,10 @@ using Steady = std::chrono::steady_clock::time_point;
 // A call that waits is answered a little before its deadline, so that the answer still arrives.
 constexpr microseconds kAnswerTime = std::chrono::milliseconds(50);
 
+// What is popped at once, less the last message: it cannot be given back, so it must fit into the
+// answer.
+constexpr size_t kPoppedBytesMax = size_t{512} << 10;
+
 // A call of Reserve or Pop.
 class Call final : public Consumer {
  public:
@@ -36,6 +40,7 @@ class Call final : public Consumer {
     return expects_ || answered_ || over_ ? 0 : request_.count;
   }
   bool takes_suspect() const override { return true; }
+  size_t TakeRoom() override { return request_.pop ? kPoppedBytesMax : kHandedBytesMax; }
   void Expect(int32_t /*messages*/, bool /*suspect*/) override {
     const std::lock_guard lock(mutex_);
     expects_ = true;

@@ -354,6 +354,18 @@ TEST_P(CallsOfQueues, LargePayloadsComeWhole) {
   }
 }
 
+// What is popped cannot be given back, so it has to fit into the answer.
+TEST_P(CallsOfQueues, OfLargeMessagesAsManyArePoppedAsFitTheAnswer) {
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  PushedMessage message;
+  message.payload = ToContent({{"text", std::string(300'000, 'x')}});
+  for (int i = 0; i < 6; ++i) ASSERT_THAT(queues.Push("mails", message), IsOk());
+  for (int left = 6; left > 0; left -= 2) {
+    const auto popped = queues.Pop("mails", 10);
+    ASSERT_THAT(*popped, SizeIs(2)) << left;
+  }
+}
+
 TEST_P(CallsOfQueues, StatisticsTellWhatThereIs) {
   ASSERT_THAT(queues.Create("mails"), IsOk());
   for (int i = 0; i < 5; ++i) {
