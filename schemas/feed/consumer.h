@@ -15,7 +15,7 @@
 namespace strata::feed {
 
 struct ConsumeQuery {
-  std::string caller;  // by whom the feed's turns go round
+  std::string caller = {};  // by whom the feed's turns go round
   std::string subscription;
   std::string consumer;             // for people
   int32_t window = kWindowDefault;  // of each partition

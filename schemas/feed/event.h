@@ -44,7 +44,7 @@ using Start = std::variant<FromNow, FromPosition, FromTime, FromCopy, FromPlace>
 inline constexpr std::chrono::seconds kBookmarkIntervalDefault{10};
 
 struct WatchQuery {
-  std::string caller;  // by whom turns go round
+  std::string caller = {};  // by whom turns go round
   Selection selection;
   std::optional<document::Filter> filter;  // of the content, and of the one before
   bool include_content = false;

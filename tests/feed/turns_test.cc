@@ -28,7 +28,7 @@ class FeedTurns : public ::testing::Test {
     return watcher;
   }
 
-  FeedWorld world{"memory", {.turns_max = 2}};
+  FeedWorld world{"memory"};
   std::vector<std::string> had_;  // the callers whose events were looked at, in order
 };
 
