@@ -87,10 +87,11 @@ void Feed::Schedule(std::shared_ptr<Reader> reader) {
   executor_.Schedule([this] { RunTurn(); });
 }
 
-bool Feed::HasNext() const {
-  return !brief_.empty() ||
-         (!lengthy_.empty() && long_running_ < std::max(options_.turns_max - 1, 1));
+bool Feed::HasLong() const {
+  return !lengthy_.empty() && long_running_ < std::max(options_.turns_max - 1, 1);
 }
+
+bool Feed::HasNext() const { return !brief_.empty() || HasLong(); }
 
 // One turn, so that whatever else the executor has to do comes in between. Where nothing is left
 // but long ones, and as many of these run as may, whoever runs them goes on.
@@ -100,9 +101,9 @@ void Feed::RunTurn() {
     --running_;
     return;
   }
-  const bool may_be_long = !lengthy_.empty() && long_running_ < std::max(options_.turns_max - 1, 1);
-  const bool lengthy = may_be_long && (brief_.empty() || long_next_);
-  if (may_be_long) long_next_ = !long_next_;
+  const bool has_long = HasLong();
+  const bool lengthy = has_long && (brief_.empty() || long_next_);
+  if (has_long) long_next_ = !long_next_;
   const std::shared_ptr<Reader> reader = lengthy ? lengthy_.Take() : brief_.Take();
   if (lengthy) ++long_running_;
   lock.unlock();

@@ -108,6 +108,7 @@ class Feed {
   void Schedule(std::shared_ptr<Reader> reader);
   void RunTurn();
   // With the lock held.
+  bool HasLong() const;
   bool HasNext() const;
 
   store::Store& store_;
@@ -121,7 +122,7 @@ class Feed {
 
   std::mutex mutex_;  // guards the members below
   ReaderLine brief_;
-  ReaderLine lengthy_;      // of those whose last turn was long
+  ReaderLine lengthy_;      // whose last turn was long, or who looked at nothing yet
   int running_ = 0;         // turns under way, or about to begin
   int long_running_ = 0;    // of them those of `lengthy_`
   bool long_next_ = false;  // where either may be, so that neither waits for all of the other

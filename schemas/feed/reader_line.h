@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 
 namespace strata::feed {
 
@@ -20,7 +19,7 @@ class ReaderLine {
   std::shared_ptr<Reader> Take();
 
  private:
-  std::map<std::string, std::deque<std::shared_ptr<Reader>>, std::less<>> lines_;  // by caller
+  std::map<std::string, std::deque<std::shared_ptr<Reader>>> lines_;  // by caller
   std::string last_;  // the caller who had the turn before
 };
 
