@@ -194,6 +194,7 @@ Lookout::Time::duration Lookout::Unchanged(const std::string& lease,
 // (A uuid never comes again, so no token of its lease can.)
 void Lookout::Bury(const std::string& lease, const lease::StoredLease& stored) const {
   store::WriteBatch batch;
+  batch.MarkAsBackground();
   if (stored.owner) batch.DeleteIf(Keyspace::kLeases, lease::OwnerKey(lease), stored.token);
   batch.DeleteIf(Keyspace::kLeases, lease::StateKey(lease), stored.state_stamp);
   workshop_->store.Commit(std::move(batch), [](const store::CommitResult&) {});

@@ -51,7 +51,7 @@ class SubscriptionStore : public std::enable_shared_from_this<SubscriptionStore>
     // False: there is nothing to write.
     std::function<absl::StatusOr<bool>(const store::Reader& reader, store::WriteBatch& batch)> plan;
     std::function<void(absl::Status)> done;
-    Time deadline = Time::max();
+    std::optional<Time> deadline;  // none: no call waits for it
     int attempts = 0;
   };
   struct Asking;

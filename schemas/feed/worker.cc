@@ -38,6 +38,7 @@ void Worker::Acquire(lease::AcquireRequest request,
                      std::function<void(absl::StatusOr<lease::Lease>)> done) {
   name_ = request.name;
   ttl_ = request.ttl;
+  request.background = true;
   workshop_->leases.Acquire(std::move(request), [self = shared_from_this(), done = std::move(done)](
                                                     absl::StatusOr<lease::Lease> lease) {
     if (lease.ok()) self->token_ = lease->token;

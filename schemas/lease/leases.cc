@@ -403,6 +403,7 @@ void Leases::Impl::Take(const WaitingPtr& waiting, StoredLease stored) {
   PutOwner(request.name, stored, owner, batch);
   batch.MarkCommitPoint();
   batch.set_deadline(request.deadline);
+  if (request.background) batch.MarkAsBackground();
   ++waiting->attempts;
   taking.lease = std::move(stored);
   taking.lease.state = std::move(state);
@@ -641,7 +642,7 @@ void Leases::Impl::TryToWrite(const std::shared_ptr<HeldCall>& call) {
     if (!joined.ok()) return call->done(std::move(joined));
   }
   if (request.end != HeldWrite::End::kForget) PutState(request.name, *stored, state, batch);
-  batch.set_deadline(request.deadline);
+  batch.MarkAsBackground();
   ++call->attempts;
   store_.Commit(std::move(batch), [self = shared_from_this(), call,
                                    state = std::move(state)](const CommitResult& result) {
@@ -718,6 +719,7 @@ void Leases::Impl::Sweep(const std::string& after_name) {
     const absl::StatusOr<StoredLease> stored = ReadLease(*reader, last);
     if (!stored.ok() || !IsForgotten(*stored, now)) continue;
     WriteBatch batch;
+    batch.MarkAsBackground();
     batch.DeleteIf(Keyspace::kLeases, OwnerKey(last), stored->token);
     batch.DeleteIf(Keyspace::kLeases, StateKey(last), stored->state_stamp);
     store_.Commit(std::move(batch), [](const CommitResult&) {});

@@ -60,6 +60,7 @@ struct AcquireRequest {
   std::chrono::microseconds wait{0};  // while another has it
   // No wait goes beyond it, and no commit begins after it.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  bool background = false;  // the server takes it for itself: there is no deadline
   // Who waits for the answer; outlives the callback. No commit begins for one that is gone. Null:
   // nobody knows.
   const Waiter* waiter = nullptr;
@@ -97,7 +98,6 @@ struct HeldWrite {
   std::function<bool(State& state)> change;
   versioning::JoinedPlan joined;  // null: nothing
   End end = End::kNone;
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 struct HeldState {
   State state;           // as it is stored now

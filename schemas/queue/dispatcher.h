@@ -84,6 +84,8 @@ class Operation {
   // About what its steps write.
   virtual size_t bytes() const { return 0; }
   virtual Deadline deadline() const { return kNoDeadline; }
+  // No call waits for it, or what it does is right at any time: so it needs no deadline.
+  virtual bool background() const { return false; }
   // Whether its steps make room, in a queue with that record: sooner or later the messages that
   // they are about take less. So they are still done where an engine refuses writes because its
   // disk is nearly full.
@@ -136,6 +138,8 @@ class Consumer {
   virtual bool Deliver(Handed handed) = 0;
   // Its time is over at this moment, unless it got something; kNoDeadline: never.
   virtual Deadline until() const { return kNoDeadline; }
+  // From this moment on nothing is handed to it; kNoDeadline: always, as to a stream.
+  virtual Deadline deadline() const { return kNoDeadline; }
   // The last call: it gets nothing (more). OK: its time is over.
   virtual void End(const absl::Status& status) = 0;
   // Whether it wants to hear when a message that it was given is not its any more: it has ended,
@@ -223,9 +227,10 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void GoOn(const RoundPtr& round, const GroupPtr& group, const store::CommitResult& result);
   bool EndCommit(const GroupPtr& group, const store::CommitResult& result);
   void LandLocked(const GroupPtr& group);
-  bool KeepWhatMakesRoom(const GroupPtr& group, const absl::Status& disk_full);
+  bool Keep(const GroupPtr& group, const absl::Status& refusal);
   bool EndAnnouncement(const GroupPtr& group, const store::CommitResult& result);
   bool LoseRace(const GroupPtr& group);
+  void RemovePayloads(const GroupPtr& group);
   int64_t DrawStep();
   bool IsOutdated(Draft& draft, const std::optional<MessageId>& id);
   static void Fail(Group& group, const absl::Status& status);

@@ -32,6 +32,8 @@ store::WriteBatch InFrontOf(store::WriteBatch batch, const store::WriteBatch& fi
     if (i == batch.commit_point()) all.MarkCommitPoint();
   }
   if (batch.removal()) all.MarkAsRemoval();
+  if (batch.background()) all.MarkAsBackground();
+  all.set_deadline(batch.deadline());
   return all;
 }
 
@@ -213,9 +215,16 @@ bool Dispatcher::Commit(const RoundPtr& round, const GroupPtr& group) {
       group->makes_room = std::all_of(
           group->steps.begin(), group->steps.end(),
           [&](const Group::StepRef& step) { return step.operation->makes_room(*group->queue); });
-      if (group->makes_room) {
-        group->planned.announcement.MarkAsRemoval();
-        group->planned.batch.MarkAsRemoval();
+      group->deadline = kNoDeadline;
+      bool background = true;
+      for (const Group::StepRef& step : group->steps) {
+        group->deadline = std::min(group->deadline, step.operation->deadline());
+        background = background && step.operation->background();
+      }
+      for (store::WriteBatch* const batch : {&group->planned.announcement, &group->planned.batch}) {
+        batch->set_deadline(group->deadline);
+        if (background) batch->MarkAsBackground();
+        if (group->makes_room) batch->MarkAsRemoval();
       }
       ++group->attempts;
     }
@@ -262,6 +271,10 @@ bool Dispatcher::EndAnnouncement(const GroupPtr& group, const store::CommitResul
   // Nothing but hints may have been written, which say nothing true.
   if (!result.status.ok()) {
     land();
+    if (ReasonOf(result.status) == ErrorReason::kDeadlineExceeded && Keep(group, result.status)) {
+      Plan(group);
+      return group->failed || !group->draft->changes();
+    }
     Fail(*group, result.status);
     return true;
   }
@@ -306,8 +319,10 @@ bool Dispatcher::EndCommit(const GroupPtr& group, const store::CommitResult& res
       }
     }
   }
-  if (ReasonOf(result.status) == ErrorReason::kDiskFull &&
-      KeepWhatMakesRoom(group, result.status)) {
+  const std::optional<ErrorReason> refused = ReasonOf(result.status);
+  const bool late = refused == ErrorReason::kDeadlineExceeded;
+  if (late) RemovePayloads(group);
+  if ((late || refused == ErrorReason::kDiskFull) && Keep(group, result.status)) {
     Plan(group);
     return group->failed || !group->draft->changes();
   }
@@ -352,15 +367,20 @@ bool Dispatcher::EndCommit(const GroupPtr& group, const store::CommitResult& res
   return true;
 }
 
-// The steps that were refused only for the company they were in are left. False: there are none.
-bool Dispatcher::KeepWhatMakesRoom(const GroupPtr& group, const absl::Status& disk_full) {
-  if (group->makes_room) return false;
+// The steps that a full disk or the deadline of another refused only for the company they were in
+// are left. False: there are none.
+bool Dispatcher::Keep(const GroupPtr& group, const absl::Status& refusal) {
+  const bool late = ReasonOf(refusal) == ErrorReason::kDeadlineExceeded;
+  if (!late && group->makes_room) return false;
+  const auto keeps = [&](const Operation& operation) {
+    return late ? operation.deadline() > group->deadline : operation.makes_room(*group->queue);
+  };
   std::vector<Group::StepRef> kept;
   for (Group::StepRef& step : group->steps) {
-    if (step.operation->makes_room(*group->queue)) {
+    if (keeps(*step.operation)) {
       kept.push_back(std::move(step));
     } else {
-      step.operation->Fail(step.step, disk_full);
+      step.operation->Fail(step.step, refusal);
     }
   }
   if (kept.empty()) return false;
@@ -376,14 +396,19 @@ void Dispatcher::LandLocked(const GroupPtr& group) {
   });
 }
 
-bool Dispatcher::LoseRace(const GroupPtr& group) {
-  if (!group->planned.payloads.empty()) {
-    store::WriteBatch left;
-    for (std::string& key : group->planned.payloads) {
-      left.Delete(store::Keyspace::kMessages, std::move(key));
-    }
-    environment_->store.Commit(std::move(left), [](const store::CommitResult&) {});
+// Which were announced for a batch that was not committed.
+void Dispatcher::RemovePayloads(const GroupPtr& group) {
+  if (group->planned.payloads.empty()) return;
+  store::WriteBatch left;
+  left.MarkAsBackground();
+  for (std::string& key : group->planned.payloads) {
+    left.Delete(store::Keyspace::kMessages, std::move(key));
   }
+  environment_->store.Commit(std::move(left), [](const store::CommitResult&) {});
+}
+
+bool Dispatcher::LoseRace(const GroupPtr& group) {
+  RemovePayloads(group);
   absl::StatusOr<QueueRecordPtr> queue = environment_->directory.FindAnew(name_);
   if (queue.ok() && (*queue == nullptr || (*queue)->incarnation != incarnation_)) {
     queue = QueueNotFound(name_);

@@ -29,10 +29,11 @@ struct Dispatcher::Group {
   bool dead_letters_return = false;
   std::unique_ptr<Draft> draft;
   Draft::Planned planned;
-  Changes changes;          // what becomes of its queues with what was planned
-  bool makes_room = false;  // all of its steps do
-  bool announcing = false;  // what is being committed is what is to be before the batch
-  bool announced = false;   // that is there, and the batch is next
+  Changes changes;                  // what becomes of its queues with what was planned
+  bool makes_room = false;          // all of its steps do
+  Deadline deadline = kNoDeadline;  // the first of its steps'
+  bool announcing = false;          // what is being committed is what is to be before the batch
+  bool announced = false;           // that is there, and the batch is next
   bool failed = false;
   std::atomic<bool> turn = false;  // of who goes on after a commit: set by the first of two to pass
   bool ended = false;              // as the commit's callback left it
@@ -74,6 +75,9 @@ class Dispatcher::HandOutOperation final : public Operation {
   bool makes_room(const QueueRecord& queue) const override {
     return !consumer_->pop() || queue.settings.history_retention.count() == 0;
   }
+  Deadline deadline() const override { return consumer_->deadline(); }
+  // A stream has what it is handed until the reservation runs out.
+  bool background() const override { return consumer_->holds(); }
   std::optional<MessageId> Concerns(size_t step) const override { return steps_[step].hint.id; }
   absl::Status Plan(size_t index, Draft& draft, const Place& place) override {
     Step& step = steps_[index];

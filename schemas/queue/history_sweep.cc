@@ -64,6 +64,7 @@ absl::Status HistorySweep::SweepOne(const QueueRecord& queue, const Hint& hint,
     return absl::OkStatus();
   }
   store::WriteBatch batch;
+  batch.MarkAsBackground();
   batch.MarkAsRemoval();
   if (const std::optional<Message> stub = Rest(message, now)) {
     batch.Replace(Keyspace::kMessages, std::string(hint.id.bytes()), stub->Encode(), record->stamp)

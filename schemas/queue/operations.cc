@@ -100,8 +100,9 @@ void PushOperation::End() {
   done_(std::move(results_));
 }
 
-TokenOperation::TokenOperation(std::vector<Token> tokens, int64_t timeline, Deadline deadline,
-                               Step step, int64_t QueueCounts::*counted, Done done)
+TokenOperation::TokenOperation(std::vector<Token> tokens, int64_t timeline,
+                               std::optional<Deadline> deadline, Step step,
+                               int64_t QueueCounts::*counted, Done done)
     : tokens_(std::move(tokens)),
       timeline_(timeline),
       deadline_(deadline),

@@ -52,12 +52,14 @@ class TokenOperation final : public Operation {
       std::function<absl::StatusOr<TokenResult>(Draft& draft, const Place& place, const Token&)>;
   using Done = std::function<void(std::vector<absl::StatusOr<bool>> replayed)>;
 
-  // `counted`: which of the counts they are.
-  TokenOperation(std::vector<Token> tokens, int64_t timeline, Deadline deadline, Step step,
-                 int64_t QueueCounts::*counted, Done done);
+  // Without a deadline: what a stream asks for, whose answer is never late. `counted`: which of the
+  // counts they are.
+  TokenOperation(std::vector<Token> tokens, int64_t timeline, std::optional<Deadline> deadline,
+                 Step step, int64_t QueueCounts::*counted, Done done);
 
   size_t steps() const override { return tokens_.size(); }
-  Deadline deadline() const override { return deadline_; }
+  Deadline deadline() const override { return deadline_.value_or(kNoDeadline); }
+  bool background() const override { return !deadline_; }
   // An acknowledgement counts it as done if the message is not kept.
   bool makes_room(const QueueRecord& queue) const override {
     return counted_ == &QueueCounts::acknowledged && queue.settings.history_retention.count() == 0;
@@ -71,7 +73,7 @@ class TokenOperation final : public Operation {
  private:
   const std::vector<Token> tokens_;
   const int64_t timeline_;
-  const Deadline deadline_;
+  const std::optional<Deadline> deadline_;
   const Step step_;
   int64_t QueueCounts::*const counted_;
   const Done done_;
@@ -117,6 +119,7 @@ class CleanOperation final : public Operation {
       : hints_(std::move(hints)), done_(std::move(done)) {}
 
   size_t steps() const override { return hints_.size(); }
+  bool background() const override { return true; }
   bool makes_room(const QueueRecord& /*queue*/) const override { return true; }
   std::optional<MessageId> Concerns(size_t step) const override { return hints_[step].id; }
   absl::Status Plan(size_t step, Draft& draft, const Place& place) override {

@@ -38,12 +38,14 @@ Queue ToQueue(const QueueRecord& record) {
   return {record.name, record.settings, record.create_time};
 }
 
-void QueueAdmin::Write(std::string name, Change change, int attempts, RecordCallback done) {
+void QueueAdmin::Write(std::string name, Change change, Deadline deadline, int attempts,
+                       RecordCallback done) {
   absl::StatusOr<std::optional<QueueRecord>> stored = ReadQueue(environment_->store, name);
   if (!stored.ok()) return done(stored.status());
   absl::StatusOr<QueueRecord> wanted = change(*stored);
   if (!wanted.ok()) return done(wanted.status());
   WriteBatch batch;
+  batch.set_deadline(deadline);
   if (*stored) {
     if ((*stored)->incarnation != wanted->incarnation) {
       // What the one before has left is still to be swept.
@@ -57,7 +59,9 @@ void QueueAdmin::Write(std::string name, Change change, int attempts, RecordCall
   }
   const bool closes = wanted->closing || (*stored && (*stored)->closing);
   if (closes || wanted->delete_time) batch.MarkAsRemoval();
-  auto ended = [self = shared_from_this(), name, change = std::move(change), attempts,
+  // To take a mark back is never too late.
+  if (deadline == kNoDeadline && closes) batch.MarkAsBackground();
+  auto ended = [self = shared_from_this(), name, change = std::move(change), deadline, attempts,
                 written = *std::move(wanted),
                 done = std::move(done)](const CommitResult& result) mutable {
     const Doors::Visit visit(self->environment_->doors);
@@ -65,7 +69,7 @@ void QueueAdmin::Write(std::string name, Change change, int attempts, RecordCall
     if (!result.status.ok()) return done(result.status);
     if (!result.committed) {
       if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
-      return self->Write(name, std::move(change), attempts + 1, std::move(done));
+      return self->Write(name, std::move(change), deadline, attempts + 1, std::move(done));
     }
     // With its stamp, which only the store knows where commits have no positions.
     written.stamp = result.position;
@@ -115,7 +119,8 @@ absl::Status QueueAdmin::Admit() {
   return absl::OkStatus();
 }
 
-void QueueAdmin::Create(std::string name, QueueSettings settings, QueueCallback done) {
+void QueueAdmin::Create(std::string name, QueueSettings settings, Deadline deadline,
+                        QueueCallback done) {
   if (const absl::Status admitted = Admit(); !admitted.ok()) return done(admitted);
   Write(
       name,
@@ -129,7 +134,7 @@ void QueueAdmin::Create(std::string name, QueueSettings settings, QueueCallback 
         queue.create_time = environment.clock.Now();
         return queue;
       },
-      0,
+      deadline, 0,
       [self = shared_from_this(), done = std::move(done)](absl::StatusOr<QueueRecord> made) {
         if (made.ok()) return done(ToQueue(*made));
         {
@@ -141,7 +146,7 @@ void QueueAdmin::Create(std::string name, QueueSettings settings, QueueCallback 
 }
 
 void QueueAdmin::Update(std::string name, std::function<absl::Status(QueueSettings&)> change,
-                        QueueCallback done) {
+                        Deadline deadline, QueueCallback done) {
   Write(
       name,
       [name, change = std::move(change)](
@@ -153,14 +158,15 @@ void QueueAdmin::Update(std::string name, std::function<absl::Status(QueueSettin
         queue.closing = false;
         return queue;
       },
-      0,
+      deadline, 0,
       [done = std::move(done)](absl::StatusOr<QueueRecord> changed) {
         if (!changed.ok()) return done(changed.status());
         done(ToQueue(*changed));
       });
 }
 
-void QueueAdmin::Delete(std::string name, bool force, std::function<void(absl::Status)> done) {
+void QueueAdmin::Delete(std::string name, bool force, Deadline deadline,
+                        std::function<void(absl::Status)> done) {
   const auto ended = [self = shared_from_this(), done = std::move(done)](absl::Status status) {
     if (status.ok()) {
       const std::lock_guard lock(self->mutex_);
@@ -168,7 +174,7 @@ void QueueAdmin::Delete(std::string name, bool force, std::function<void(absl::S
     }
     done(status);
   };
-  if (!force) return DeleteEmpty(std::move(name), 0, ended);
+  if (!force) return DeleteEmpty(std::move(name), deadline, 0, ended);
   Write(
       name,
       [name, &environment = *environment_](
@@ -178,10 +184,11 @@ void QueueAdmin::Delete(std::string name, bool force, std::function<void(absl::S
         queue.delete_time = environment.clock.Now();
         return queue;
       },
-      0, [ended](const absl::StatusOr<QueueRecord>& deleted) { ended(deleted.status()); });
+      deadline, 0,
+      [ended](const absl::StatusOr<QueueRecord>& deleted) { ended(deleted.status()); });
 }
 
-void QueueAdmin::DeleteEmpty(std::string name, int attempts,
+void QueueAdmin::DeleteEmpty(std::string name, Deadline deadline, int attempts,
                              std::function<void(absl::Status)> done) {
   const auto mark =
       [name](const std::optional<QueueRecord>& stored) -> absl::StatusOr<QueueRecord> {
@@ -190,8 +197,8 @@ void QueueAdmin::DeleteEmpty(std::string name, int attempts,
     queue.closing = true;
     return queue;
   };
-  Write(name, mark, 0,
-        [self = shared_from_this(), name, attempts,
+  Write(name, mark, deadline, 0,
+        [self = shared_from_this(), name, deadline, attempts,
          done = std::move(done)](absl::StatusOr<QueueRecord> marked) mutable {
           if (!marked.ok()) return done(marked.status());
           const store::Stamp stamp = marked->stamp;
@@ -201,10 +208,11 @@ void QueueAdmin::DeleteEmpty(std::string name, int attempts,
           if (used.ok()) empty = !*used && untrue.empty();
           if (used.ok() && !*used && !untrue.empty() && attempts + 1 < kAttemptsMax) {
             // What writers that died have left does not hold the queue.
-            self->directory_.Clean(name, std::move(untrue),
-                                   [self, name, attempts, done = std::move(done)]() mutable {
-                                     self->DeleteEmpty(name, attempts + 1, std::move(done));
-                                   });
+            self->directory_.Clean(
+                name, std::move(untrue),
+                [self, name, deadline, attempts, done = std::move(done)]() mutable {
+                  self->DeleteEmpty(name, deadline, attempts + 1, std::move(done));
+                });
             return;
           }
           // Whoever used it meanwhile has taken the mark back, and with it this stamp.
@@ -218,8 +226,9 @@ void QueueAdmin::DeleteEmpty(std::string name, int attempts,
             if (remove) queue.delete_time = environment.clock.Now();
             return queue;
           };
-          self->Write(name, end, 0,
-                      [self, name, attempts, empty = std::move(empty),
+          const bool removes = empty.ok() && *empty;
+          self->Write(name, end, removes ? deadline : kNoDeadline, 0,
+                      [self, name, deadline, attempts, empty = std::move(empty),
                        done = std::move(done)](absl::StatusOr<QueueRecord> ended) mutable {
                         if (!empty.ok()) return done(empty.status());
                         if (!ended.ok()) return done(ended.status());
@@ -227,7 +236,7 @@ void QueueAdmin::DeleteEmpty(std::string name, int attempts,
                         if (!*empty || attempts + 1 >= kAttemptsMax) {
                           return done(QueueNotEmpty(name));
                         }
-                        self->DeleteEmpty(name, attempts + 1, std::move(done));
+                        self->DeleteEmpty(name, deadline, attempts + 1, std::move(done));
                       });
         });
 }
@@ -238,6 +247,7 @@ absl::StatusOr<bool> QueueAdmin::IsUsed(const QueueRecord& queue, UntrueHints& u
 
 void QueueAdmin::Commit(WriteBatch batch) {
   if (batch.writes().empty()) return;
+  batch.MarkAsBackground();
   // What fails, or was changed meanwhile, is found again by the next turn.
   environment_->store.Commit(std::move(batch), [](const CommitResult&) {});
 }

@@ -29,10 +29,11 @@ class QueueAdmin : public std::enable_shared_from_this<QueueAdmin> {
         queues_max_(queues_max),
         history_(environment_) {}
 
-  void Create(std::string name, QueueSettings settings, QueueCallback done);
+  void Create(std::string name, QueueSettings settings, Deadline deadline, QueueCallback done);
   void Update(std::string name, std::function<absl::Status(QueueSettings&)> change,
-              QueueCallback done);
-  void Delete(std::string name, bool force, std::function<void(absl::Status)> done);
+              Deadline deadline, QueueCallback done);
+  void Delete(std::string name, bool force, Deadline deadline,
+              std::function<void(absl::Status)> done);
 
   // Removes what deleted queues have left, and what history is over, some of it; whether there is
   // more to do now. By one thread at a time.
@@ -43,8 +44,9 @@ class QueueAdmin : public std::enable_shared_from_this<QueueAdmin> {
   // What is to become of a record that is stored, or of none.
   using Change =
       std::function<absl::StatusOr<QueueRecord>(const std::optional<QueueRecord>& stored)>;
-  void Write(std::string name, Change change, int attempts, RecordCallback done);
-  void DeleteEmpty(std::string name, int attempts, std::function<void(absl::Status)> done);
+  void Write(std::string name, Change change, Deadline deadline, int attempts, RecordCallback done);
+  void DeleteEmpty(std::string name, Deadline deadline, int attempts,
+                   std::function<void(absl::Status)> done);
   absl::StatusOr<bool> IsUsed(const QueueRecord& queue, UntrueHints& untrue) const;
   absl::Status Admit();
   absl::StatusOr<bool> SweepQueue(const QueueRecord& queue);

@@ -109,11 +109,12 @@ Queues::Queues(store::Store& store, const Clock& clock, Entropy& entropy, Execut
 
 Queues::~Queues() { impl_->Close(); }
 
-void Queues::Create(const std::string& name, const QueueSettings& settings, QueueCallback done) {
+void Queues::Create(const std::string& name, const QueueSettings& settings, Deadline deadline,
+                    QueueCallback done) {
   absl::Status checked = versioning::ValidateName("name", name);
   if (checked.ok()) checked = Validate(name, settings);
   if (!checked.ok()) return done(checked);
-  impl_->admin().Create(name, settings, std::move(done));
+  impl_->admin().Create(name, settings, deadline, std::move(done));
 }
 
 absl::StatusOr<Queue> Queues::Get(const std::string& name) const {
@@ -149,21 +150,23 @@ absl::StatusOr<std::vector<Queue>> Queues::List(const std::string& after_name, s
 }
 
 void Queues::Update(const std::string& name, std::function<absl::Status(QueueSettings&)> change,
-                    QueueCallback done) {
+                    Deadline deadline, QueueCallback done) {
   if (absl::Status checked = versioning::ValidateName("name", name); !checked.ok()) {
     return done(checked);
   }
-  impl_->admin().Update(name, std::move(change), std::move(done));
+  impl_->admin().Update(name, std::move(change), deadline, std::move(done));
 }
 
-void Queues::Delete(const std::string& name, bool force, std::function<void(absl::Status)> done) {
+void Queues::Delete(const std::string& name, bool force, Deadline deadline,
+                    std::function<void(absl::Status)> done) {
   if (absl::Status checked = versioning::ValidateName("name", name); !checked.ok()) {
     return done(checked);
   }
-  impl_->admin().Delete(name, force, [impl = impl_, done = std::move(done)](absl::Status status) {
-    impl->TickSoon();
-    done(std::move(status));
-  });
+  impl_->admin().Delete(name, force, deadline,
+                        [impl = impl_, done = std::move(done)](absl::Status status) {
+                          impl->TickSoon();
+                          done(std::move(status));
+                        });
 }
 
 void Queues::Push(PushRequest request, PushCallback done) {
@@ -231,12 +234,13 @@ void Queues::Purge(PurgeRequest request, SweptCallback done) {
   impl_->Purge(std::move(request), std::move(done));
 }
 
-void Queues::CreateSchedule(Schedule schedule, ScheduleCallback done) {
-  impl_->schedules().Create(std::move(schedule), [impl = impl_, done = std::move(done)](
-                                                     absl::StatusOr<Schedule> created) {
-    impl->TickSoon();
-    done(std::move(created));
-  });
+void Queues::CreateSchedule(Schedule schedule, Deadline deadline, ScheduleCallback done) {
+  impl_->schedules().Create(
+      std::move(schedule), deadline,
+      [impl = impl_, done = std::move(done)](absl::StatusOr<Schedule> created) {
+        impl->TickSoon();
+        done(std::move(created));
+      });
 }
 
 absl::StatusOr<std::vector<Schedule>> Queues::ListSchedules(const std::string& queue,
@@ -246,12 +250,12 @@ absl::StatusOr<std::vector<Schedule>> Queues::ListSchedules(const std::string& q
   return impl_->schedules().List(queue, after_name, most);
 }
 
-void Queues::DeleteSchedule(const std::string& queue, const std::string& name,
+void Queues::DeleteSchedule(const std::string& queue, const std::string& name, Deadline deadline,
                             std::function<void(absl::Status)> done) {
   absl::Status checked = versioning::ValidateName("queue", queue);
   if (checked.ok()) checked = versioning::ValidateName("name", name);
   if (!checked.ok()) return done(checked);
-  impl_->schedules().Delete(queue, name, std::move(done));
+  impl_->schedules().Delete(queue, name, deadline, std::move(done));
 }
 
 absl::StatusOr<std::unique_ptr<Receiver>> Queues::Receive(ReceiveRequest request,

@@ -118,7 +118,7 @@ struct RollbackRequest {
   bool not_counted = false;
   bool dead = false;
   std::string reason;
-  Deadline deadline = kNoDeadline;
+  std::optional<Deadline> deadline = kNoDeadline;  // none: no call waits for it
 };
 
 struct MoveRequest {
@@ -264,7 +264,8 @@ class Queues {
   ~Queues();
 
   // QUEUE_EXISTS, QUEUE_LIMIT.
-  void Create(const std::string& name, const QueueSettings& settings, QueueCallback done);
+  void Create(const std::string& name, const QueueSettings& settings, Deadline deadline,
+              QueueCallback done);
   absl::StatusOr<Queue> Get(const std::string& name) const;
   absl::StatusOr<QueueStatistics> Statistics(const std::string& name);
   absl::StatusOr<QueueCounts> Counts(const std::string& name);
@@ -272,9 +273,10 @@ class Queues {
   absl::StatusOr<std::vector<Queue>> List(const std::string& after_name, size_t most) const;
   // `change` is called at each attempt; a non-OK answer of it ends the call.
   void Update(const std::string& name, std::function<absl::Status(QueueSettings&)> change,
-              QueueCallback done);
+              Deadline deadline, QueueCallback done);
   // QUEUE_NOT_EMPTY without `force` while there are messages that are neither finished nor purged.
-  void Delete(const std::string& name, bool force, std::function<void(absl::Status)> done);
+  void Delete(const std::string& name, bool force, Deadline deadline,
+              std::function<void(absl::Status)> done);
 
   // REQUEST_ID_REUSED, MESSAGE_TOO_LARGE; UNSUPPORTED_BY_ENGINE for an ordering key without atomic
   // batches and commit positions.
@@ -298,12 +300,12 @@ class Queues {
   void Purge(PurgeRequest request, SweptCallback done);
 
   // INVALID_SCHEDULE. A schedule of the same name is replaced.
-  void CreateSchedule(Schedule schedule, ScheduleCallback done);
+  void CreateSchedule(Schedule schedule, Deadline deadline, ScheduleCallback done);
   absl::StatusOr<std::vector<Schedule>> ListSchedules(const std::string& queue,
                                                       const std::string& after_name,
                                                       size_t most) const;
   // SCHEDULE_NOT_FOUND.
-  void DeleteSchedule(const std::string& queue, const std::string& name,
+  void DeleteSchedule(const std::string& queue, const std::string& name, Deadline deadline,
                       std::function<void(absl::Status)> done);
 
   // The sink gets nothing before this has returned.

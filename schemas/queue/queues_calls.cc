@@ -62,6 +62,7 @@ class Call final : public Consumer {
     return false;
   }
   Deadline until() const override { return until_; }
+  Deadline deadline() const override { return request_.deadline; }
   // What is under way to it has been handed out, and is not lost for that.
   void End(const absl::Status& status) override {
     {
@@ -171,9 +172,9 @@ void Queues::Impl::Reserve(ReserveRequest request, ReserveCallback done) {
   if (draining_) (*dispatcher)->EndWaiting(Draining());
 }
 
-void Queues::Impl::OnTokens(const std::vector<std::string>& tokens, Deadline deadline,
-                            TokenOperation::Step step, int64_t QueueCounts::*counted,
-                            TokensCallback done) {
+void Queues::Impl::OnTokens(const std::vector<std::string>& tokens,
+                            std::optional<Deadline> deadline, TokenOperation::Step step,
+                            int64_t QueueCounts::*counted, TokensCallback done) {
   const auto call = std::make_shared<TokensCall>();
   call->done = std::move(done);
   call->results.resize(tokens.size(), false);

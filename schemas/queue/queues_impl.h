@@ -62,7 +62,7 @@ class Queues::Impl : public std::enable_shared_from_this<Impl> {
 
   void Push(PushRequest request, PushCallback done);
   void Reserve(ReserveRequest request, ReserveCallback done);
-  void OnTokens(const std::vector<std::string>& tokens, Deadline deadline,
+  void OnTokens(const std::vector<std::string>& tokens, std::optional<Deadline> deadline,
                 TokenOperation::Step step, int64_t QueueCounts::*counted, TokensCallback done);
   void Rollback(RollbackRequest request, TokensCallback done);
   void Move(MoveRequest request, std::function<void(absl::StatusOr<MessageView>)> done);

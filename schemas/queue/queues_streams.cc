@@ -30,7 +30,7 @@ class Queues::Impl::StreamReceiver final : public Receiver {
 
   void Acknowledge(std::vector<std::string> tokens) override {
     impl_->OnTokens(
-        tokens, kNoDeadline,
+        tokens, std::nullopt,
         [](Draft& draft, const Place& place, const Token& token) {
           return PlanAcknowledge(draft, place, token, false);
         },
@@ -41,7 +41,7 @@ class Queues::Impl::StreamReceiver final : public Receiver {
     impl_->Rollback(std::move(request), std::move(answer));
   }
   void Extend(std::vector<std::string> tokens, std::optional<microseconds> timeout) override {
-    impl_->OnTokens(tokens, kNoDeadline, ExtendStep(timeout), nullptr, Answer(tokens));
+    impl_->OnTokens(tokens, std::nullopt, ExtendStep(timeout), nullptr, Answer(tokens));
   }
   absl::Status AddCredits(int32_t credits) override {
     RETURN_IF_ERROR(consumer_->AddCredits(credits));
@@ -103,13 +103,14 @@ absl::StatusOr<std::unique_ptr<Receiver>> Queues::Impl::Receive(
     if (!visit.let_in()) return;
     const auto nobody = [](const std::vector<absl::StatusOr<bool>>&) {};
     if (!orderly) {
-      return self->OnTokens(tokens, kNoDeadline, StreamReceiver::ExtendStep(microseconds(0)),
+      return self->OnTokens(tokens, std::nullopt, StreamReceiver::ExtendStep(microseconds(0)),
                             nullptr, nobody);
     }
     RollbackRequest rollback;
     rollback.tokens = std::move(tokens);
     rollback.delay = microseconds(0);
     rollback.not_counted = true;
+    rollback.deadline = std::nullopt;
     self->Rollback(std::move(rollback), nobody);
   };
   auto consumer =

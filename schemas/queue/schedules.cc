@@ -39,6 +39,7 @@ class FireOperation final : public Operation {
       : store_(store), key_(std::move(key)), incarnation_(incarnation) {}
 
   size_t steps() const override { return 1; }
+  bool background() const override { return true; }
   absl::Status Plan(size_t /*step*/, Draft& draft, const Place& place) override {
     fired_ = false;
     ASSIGN_OR_RETURN(const std::optional<ScheduleRecord> stored, ReadSchedule(store_, key_));
@@ -111,11 +112,12 @@ absl::Status Schedules::CheckCount(const QueueRecord& queue) {
       .With("limit", static_cast<int64_t>(kSchedulesMax));
 }
 
-void Schedules::Create(Schedule schedule, ScheduleCallback done) {
-  TryToCreate(std::move(schedule), 0, std::move(done));
+void Schedules::Create(Schedule schedule, Deadline deadline, ScheduleCallback done) {
+  TryToCreate(std::move(schedule), deadline, 0, std::move(done));
 }
 
-void Schedules::TryToCreate(Schedule schedule, int attempts, ScheduleCallback done) {
+void Schedules::TryToCreate(Schedule schedule, Deadline deadline, int attempts,
+                            ScheduleCallback done) {
   absl::StatusOr<QueueRecordPtr> queue = Check(schedule);
   if (!queue.ok()) return done(queue.status());
   const std::string key = ScheduleKey(schedule.queue, schedule.name);
@@ -128,6 +130,7 @@ void Schedules::TryToCreate(Schedule schedule, int attempts, ScheduleCallback do
   schedule.next_time = FirstTime(schedule, environment_->clock.Now());
   const ScheduleRecord record{schedule, (*queue)->incarnation, 0};
   WriteBatch batch;
+  batch.set_deadline(deadline);
   if (environment_->capabilities.atomic_batches) {
     batch.Check(Keyspace::kQueues, (*queue)->name, (*queue)->stamp);
   }
@@ -137,7 +140,7 @@ void Schedules::TryToCreate(Schedule schedule, int attempts, ScheduleCallback do
     batch.Insert(Keyspace::kQueues, key, record.Encode());
   }
   Commit(std::move(batch), [self = shared_from_this(), key, incarnation = record.incarnation,
-                            schedule = std::move(schedule), attempts,
+                            schedule = std::move(schedule), deadline, attempts,
                             done = std::move(done)](absl::StatusOr<bool> committed) mutable {
     self->agenda_.Mark(key, incarnation);
     if (!committed.ok()) return done(committed.status());
@@ -145,7 +148,7 @@ void Schedules::TryToCreate(Schedule schedule, int attempts, ScheduleCallback do
     if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
     // It has fired meanwhile, or the queue is another one by now.
     (void)self->directory_.FindAnew(schedule.queue);
-    self->TryToCreate(std::move(schedule), attempts + 1, std::move(done));
+    self->TryToCreate(std::move(schedule), deadline, attempts + 1, std::move(done));
   });
 }
 
@@ -168,12 +171,12 @@ absl::StatusOr<std::vector<Schedule>> Schedules::List(const std::string& queue,
   return schedules;
 }
 
-void Schedules::Delete(const std::string& queue, const std::string& name,
+void Schedules::Delete(const std::string& queue, const std::string& name, Deadline deadline,
                        std::function<void(absl::Status)> done) {
-  TryToDelete(queue, name, 0, std::move(done));
+  TryToDelete(queue, name, deadline, 0, std::move(done));
 }
 
-void Schedules::TryToDelete(std::string queue, std::string name, int attempts,
+void Schedules::TryToDelete(std::string queue, std::string name, Deadline deadline, int attempts,
                             std::function<void(absl::Status)> done) {
   const absl::StatusOr<QueueRecordPtr> found = directory_.Require(queue);
   if (!found.ok()) return done(found.status());
@@ -184,16 +187,17 @@ void Schedules::TryToDelete(std::string queue, std::string name, int attempts,
     return done(ScheduleNotFound(queue, name));
   }
   WriteBatch batch;
+  batch.set_deadline(deadline);
   batch.MarkAsRemoval();
   batch.DeleteIf(Keyspace::kQueues, ScheduleKey(queue, name), (*stored)->stamp);
   Commit(std::move(batch), [self = shared_from_this(), incarnation = (*found)->incarnation,
-                            queue = std::move(queue), name = std::move(name), attempts,
+                            queue = std::move(queue), name = std::move(name), deadline, attempts,
                             done = std::move(done)](absl::StatusOr<bool> committed) mutable {
     self->agenda_.Mark(ScheduleKey(queue, name), incarnation);
     if (!committed.ok()) return done(committed.status());
     if (*committed) return done(absl::OkStatus());
     if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
-    self->TryToDelete(std::move(queue), std::move(name), attempts + 1, std::move(done));
+    self->TryToDelete(std::move(queue), std::move(name), deadline, attempts + 1, std::move(done));
   });
 }
 

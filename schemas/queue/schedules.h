@@ -24,10 +24,10 @@ class Schedules : public std::enable_shared_from_this<Schedules> {
         agenda_(environment_->store, environment_->clock) {}
 
   // May read every schedule there is.
-  void Create(Schedule schedule, ScheduleCallback done);
+  void Create(Schedule schedule, Deadline deadline, ScheduleCallback done);
   absl::StatusOr<std::vector<Schedule>> List(const std::string& queue,
                                              const std::string& after_name, size_t most) const;
-  void Delete(const std::string& queue, const std::string& name,
+  void Delete(const std::string& queue, const std::string& name, Deadline deadline,
               std::function<void(absl::Status)> done);
 
   // Fires what is due. When there is something to do again, if nobody else makes schedules: at
@@ -37,8 +37,8 @@ class Schedules : public std::enable_shared_from_this<Schedules> {
  private:
   absl::StatusOr<QueueRecordPtr> Check(const Schedule& schedule) const;
   absl::Status CheckCount(const QueueRecord& queue);
-  void TryToCreate(Schedule schedule, int attempts, ScheduleCallback done);
-  void TryToDelete(std::string queue, std::string name, int attempts,
+  void TryToCreate(Schedule schedule, Deadline deadline, int attempts, ScheduleCallback done);
+  void TryToDelete(std::string queue, std::string name, Deadline deadline, int attempts,
                    std::function<void(absl::Status)> done);
   void Commit(store::WriteBatch batch, std::function<void(absl::StatusOr<bool>)> done);
 

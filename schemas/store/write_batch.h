@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +80,7 @@ class WriteBatch {
     ledger_.insert(ledger_.end(), std::make_move_iterator(other.ledger_.begin()),
                    std::make_move_iterator(other.ledger_.end()));
     deadline_ = std::min(deadline_, other.deadline_);
+    background_ = background_ || other.background_;
   }
 
   // The write added last is the commit point: the batch is committed iff it was applied. A batch
@@ -92,9 +94,20 @@ class WriteBatch {
 
   // From this moment on, by the engine's clock (steady), the engine does not begin with the batch:
   // one that waited so long is dropped, DEADLINE_EXCEEDED, and nothing was written. What was begun
-  // before is finished, however long that takes. Unset: never.
-  void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
+  // before is finished, however long that takes. Unset: never. None: no call waits for it.
+  void set_deadline(std::optional<std::chrono::steady_clock::time_point> deadline) {
+    if (deadline) {
+      deadline_ = *deadline;
+    } else {
+      background_ = true;
+    }
+  }
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
+
+  // No call waits for it, or it is right at any time: so it needs no deadline. A store in the tests
+  // finds batches that have neither this mark nor a deadline.
+  void MarkAsBackground() { background_ = true; }
+  bool background() const { return background_; }
 
   // What is removed here is worth more room than the batch takes: while an engine refuses writes
   // because its disk is nearly full, it still takes this one, as long as it can.
@@ -124,6 +137,7 @@ class WriteBatch {
   std::vector<LedgerEntry> ledger_;
   size_t commit_point_ = kUnmarked;
   bool removal_ = false;
+  bool background_ = false;
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
 };
 

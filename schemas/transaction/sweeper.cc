@@ -75,13 +75,14 @@ void Sweeper::SweepOne(const std::string& id, Seen& seen) {
                          (*record)->status == TransactionStatus::kPending;
   const bool too_old = undecided && age > timeout_;
   if (!too_old && (age < kUntouched || !seen.driving.expired())) return;
-  std::optional<std::string> cause;
+  std::optional<Cancellation> cancellation;
   if (too_old) {
-    cause = "it was not decided for more than " + std::to_string(timeout_.count()) + " ms";
+    cancellation = Cancellation{"it was not decided for more than " +
+                                std::to_string(timeout_.count()) + " ms"};
   }
   const auto driving = std::make_shared<char>();
   seen.driving = driving;
-  environment_.two_phase->Drive(id, Until::kFinished, std::move(cause),
+  environment_.two_phase->Drive(id, Until::kFinished, std::move(cancellation),
                                 [driving](const absl::StatusOr<Driven>&) {});
 }
 
@@ -99,6 +100,7 @@ std::chrono::microseconds Sweeper::AgeOf(const TransactionRecord* record, Seen& 
 // Unless a transaction has begun under that id since.
 void Sweeper::ForgetHint(const std::string& id, const std::optional<TransactionRecord>& known) {
   store::WriteBatch batch;
+  batch.MarkAsBackground();
   std::string key = versioning::TransactionKey(id);
   if (capabilities_.atomic_batches && known && !environment_.two_phase->HasExpired(*known)) {
     batch.Check(Keyspace::kTransactions, std::move(key), known->stamp);
@@ -123,6 +125,7 @@ void Sweeper::KeepHint(const std::string& id) {
                                        environment_.two_phase->HasExpired(**record));
   if (is_over) return;
   store::WriteBatch batch;
+  batch.MarkAsBackground();
   batch.Ensure(Keyspace::kTransactions, versioning::TransactionHintKey(id),
                versioning::BsonBuilder().Take());
   environment_.store.Commit(std::move(batch), [](const store::CommitResult&) {});

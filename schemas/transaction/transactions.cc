@@ -53,7 +53,7 @@ class Transactions::Impl : public std::enable_shared_from_this<Impl> {
   }
   absl::StatusOr<Transaction> Get(const std::string& id) const;
   absl::StatusOr<std::vector<Transaction>> List(const TransactionQuery& query, size_t most) const;
-  void Cancel(const std::string& id, const versioning::ChangeInfo& change,
+  void Cancel(const std::string& id, const versioning::ChangeInfo& change, Deadline deadline,
               TransactionCallback done);
   void Resume(const std::string& id, TransactionCallback done);
   void StartSweeping() { sweeper_->Start(); }
@@ -65,11 +65,11 @@ class Transactions::Impl : public std::enable_shared_from_this<Impl> {
     return {store_, documents_, clock_, entropy_, executor_, two_phase_};
   }
   void CommitAtOnce(CommitRequest request, std::string fingerprint, CommitCallback done);
-  void Finish(const std::string& id, const std::optional<std::string>& cancel_cause,
+  void Finish(const std::string& id, const std::optional<Cancellation>& cancellation,
               TransactionCallback done);
-  void FinishLater(const std::string& id, const std::optional<std::string>& cancel_cause,
+  void FinishLater(const std::string& id, const std::optional<Cancellation>& cancellation,
                    TransactionCallback done);
-  void TakeNext(const Known& lost, const std::string& cancel_cause, TransactionCallback done);
+  void TakeNext(const Known& lost, const Cancellation& cancellation, TransactionCallback done);
   std::string MakeId() { return absl::BytesToHexString(entropy_.Bytes(16)); }
 
   store::Store& store_;
@@ -163,19 +163,20 @@ absl::StatusOr<std::vector<Transaction>> Transactions::Impl::List(const Transact
 }
 
 void Transactions::Impl::Cancel(const std::string& id, const versioning::ChangeInfo& change,
-                                TransactionCallback done) {
+                                Deadline deadline, TransactionCallback done) {
   if (absl::Status valid = versioning::ValidateChange(change); !valid.ok()) {
     return done(std::move(valid));
   }
   std::string cause = "asked for";
   if (!change.actor.empty()) cause += " by " + change.actor;
   if (!change.reason.empty()) cause += ": " + change.reason;
-  Finish(id, cause, [done = std::move(done)](absl::StatusOr<Transaction> finished) {
-    if (!finished.ok() || finished->record.status != TransactionStatus::kDone) {
-      return done(std::move(finished));
-    }
-    done(Applied(finished->id));
-  });
+  Finish(id, Cancellation{cause, deadline},
+         [done = std::move(done)](absl::StatusOr<Transaction> finished) {
+           if (!finished.ok() || finished->record.status != TransactionStatus::kDone) {
+             return done(std::move(finished));
+           }
+           done(Applied(finished->id));
+         });
 }
 
 void Transactions::Impl::Resume(const std::string& id, TransactionCallback done) {
@@ -184,53 +185,53 @@ void Transactions::Impl::Resume(const std::string& id, TransactionCallback done)
 
 // Brings the attempt to its end that decides. With a cause there is none after it.
 void Transactions::Impl::Finish(const std::string& id,
-                                const std::optional<std::string>& cancel_cause,
+                                const std::optional<Cancellation>& cancellation,
                                 TransactionCallback done) {
   absl::StatusOr<std::optional<Known>> last = two_phase_->ReadLast(id);
   if (!last.ok()) return done(last.status());
   if (!*last) return done(TransactionNotFound(id));
   const Attempt& attempt = (*last)->attempt;
   if ((*last)->lost()) {
-    if (cancel_cause) return TakeNext(**last, *cancel_cause, std::move(done));
+    if (cancellation) return TakeNext(**last, *cancellation, std::move(done));
     return done(Transaction{attempt.id(), std::move((*last)->record)});
   }
-  two_phase_->Drive(attempt.id(), Until::kFinished, cancel_cause,
-                    [self = shared_from_this(), attempt, cancel_cause,
+  two_phase_->Drive(attempt.id(), Until::kFinished, cancellation,
+                    [self = shared_from_this(), attempt, cancellation,
                      done = std::move(done)](absl::StatusOr<Driven> driven) {
                       if (!driven.ok()) return done(driven.status());
                       Known ended{attempt, std::move(driven->record)};
-                      if (ended.lost()) return self->FinishLater(attempt.id(), cancel_cause, done);
+                      if (ended.lost()) return self->FinishLater(attempt.id(), cancellation, done);
                       done(Transaction{attempt.id(), std::move(ended.record)});
                     });
 }
 
 void Transactions::Impl::FinishLater(const std::string& id,
-                                     const std::optional<std::string>& cancel_cause,
+                                     const std::optional<Cancellation>& cancellation,
                                      TransactionCallback done) {
-  executor_.Schedule([self = shared_from_this(), id, cancel_cause, done = std::move(done)] {
+  executor_.Schedule([self = shared_from_this(), id, cancellation, done = std::move(done)] {
     const Doors::Visit visit(self->two_phase_->doors());
     if (!visit.let_in()) return done(Stopping());
-    self->Finish(id, cancel_cause, done);
+    self->Finish(id, cancellation, done);
   });
 }
 
 // Whoever asked for a transaction that lost its place may be about to begin again. The next attempt
 // is as a slot: what stands there stays, and this one was never to be.
-void Transactions::Impl::TakeNext(const Known& lost, const std::string& cancel_cause,
+void Transactions::Impl::TakeNext(const Known& lost, const Cancellation& cancellation,
                                   TransactionCallback done) {
   TransactionRecord record = lost.record;
   record.create_time = record.last_modified = clock_.Now();
   record.lost = false;
-  record.cause = cancel_cause;
+  record.cause = cancellation.cause;
   for (Participant& participant : record.participants) {
     participant = Participant{.name = std::move(participant.name)};
   }
   const std::string id = lost.attempt.Next().id();
-  two_phase_->Begin(id, record,
-                    [self = shared_from_this(), id, record, cancel_cause,
+  two_phase_->Begin(id, record, cancellation.deadline,
+                    [self = shared_from_this(), id, record, cancellation,
                      done = std::move(done)](const absl::StatusOr<bool>& begun) {
                       if (!begun.ok()) return done(begun.status());
-                      if (!*begun) return self->FinishLater(id, cancel_cause, done);
+                      if (!*begun) return self->FinishLater(id, cancellation, done);
                       done(Transaction{id, record});
                     });
 }
@@ -265,9 +266,9 @@ absl::StatusOr<std::vector<Transaction>> Transactions::List(const TransactionQue
   return impl_->List(query, most);
 }
 
-void Transactions::Cancel(const std::string& id, versioning::ChangeInfo change,
+void Transactions::Cancel(const std::string& id, versioning::ChangeInfo change, Deadline deadline,
                           TransactionCallback done) {
-  impl_->Cancel(id, change, std::move(done));
+  impl_->Cancel(id, change, deadline, std::move(done));
 }
 
 void Transactions::Resume(const std::string& id, TransactionCallback done) {

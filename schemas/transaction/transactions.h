@@ -126,7 +126,9 @@ class Transactions {
   // Of a new or a pending one; one that is cancelling is brought to its end, of one that is
   // cancelled that is the answer. There is no further attempt then. TRANSACTION_NOT_FOUND,
   // TRANSACTION_APPLIED.
-  void Cancel(const std::string& id, versioning::ChangeInfo change, TransactionCallback done);
+  // Once the deadline has passed it is not begun with.
+  void Cancel(const std::string& id, versioning::ChangeInfo change,
+              std::chrono::steady_clock::time_point deadline, TransactionCallback done);
 
   // Brings it to its end; of one that is finished that is the answer. TRANSACTION_NOT_FOUND.
   void Resume(const std::string& id, TransactionCallback done);

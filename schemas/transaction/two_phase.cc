@@ -174,11 +174,11 @@ absl::Status Stopping() {
 class Driver : public std::enable_shared_from_this<Driver> {
  public:
   Driver(std::shared_ptr<TwoPhase> two_phase, std::string id, Until until,
-         std::optional<std::string> cancel_cause, DrivenCallback done, AtLength at_length)
+         std::optional<Cancellation> cancellation, DrivenCallback done, AtLength at_length)
       : two_phase_(std::move(two_phase)),
         id_(std::move(id)),
         until_(until),
-        cancel_cause_(std::move(cancel_cause)),
+        cancellation_(std::move(cancellation)),
         done_(std::move(done)),
         at_length_(std::move(at_length)) {}
 
@@ -257,11 +257,11 @@ class Driver : public std::enable_shared_from_this<Driver> {
       case HoldAfter::kNever:
         return false;
       case HoldAfter::kNew:
-        return status == TransactionStatus::kNew && !cancel_cause_;
+        return status == TransactionStatus::kNew && !cancellation_;
       case HoldAfter::kPending:
-        return pending && !cancel_cause_;
+        return pending && !cancellation_;
       case HoldAfter::kFirstSlot:
-        return pending && !cancel_cause_ && IsOurs(slots_[0]) &&
+        return pending && !cancellation_ && IsOurs(slots_[0]) &&
                (step.action != Action::kLook || step.participant > 0);
       case HoldAfter::kApplied:
         return status == TransactionStatus::kApplied;
@@ -299,7 +299,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
     if (!unprepared_.ok()) return Refuse(std::exchange(unprepared_, absl::OkStatus()));
     const bool cancels = record_->status == TransactionStatus::kNew ||
                          record_->status == TransactionStatus::kPending;
-    if (cancel_cause_ && cancels) return Cancel(*cancel_cause_, /*lost=*/false);
+    if (cancellation_ && cancels) return Cancel(*cancellation_, /*lost=*/false);
     switch (step.action) {
       case Action::kEvaluate:
         return DoEvaluate();
@@ -329,7 +329,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
       return true;
     }
     if (++evaluations_ > kEvaluationsMax) {
-      return Cancel("its documents were never decided when it read them", /*lost=*/true);
+      return Cancel({"its documents were never decided when it read them"}, /*lost=*/true);
     }
     std::vector<versioning::ReadCheck> reads;
     for (const Participant& participant : record_->participants) {
@@ -410,16 +410,18 @@ class Driver : public std::enable_shared_from_this<Driver> {
     }
     const std::string cause(refusal.message());
     refusal_ = std::move(refusal);
-    return Cancel(cause, /*lost=*/false);
+    return Cancel({cause}, /*lost=*/false);
   }
 
-  bool Cancel(std::string cause, bool lost) {
+  bool Cancel(Cancellation cancellation, bool lost) {
     TransactionRecord next = *record_;
     next.status = record_->status == TransactionStatus::kNew ? TransactionStatus::kCancelled
                                                              : TransactionStatus::kCancelling;
-    next.cause = std::move(cause);
+    next.cause = std::move(cancellation.cause);
     next.lost = lost;
-    return Replace(std::move(next));
+    store::WriteBatch batch;
+    batch.set_deadline(cancellation.deadline);
+    return Replace(std::move(next), std::move(batch));
   }
 
   bool Look(size_t index) {
@@ -507,7 +509,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
             End(took.status());
           } else {
             // It was fine when it was evaluated: what it is measured by has changed since.
-            cancel_cause_ = std::string(took.status().message());
+            cancellation_ = Cancellation{std::string(took.status().message())};
           }
         });
   }
@@ -526,7 +528,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
   bool DoBecome(TransactionStatus status) {
     if (record_->status == TransactionStatus::kPending &&
         status == TransactionStatus::kCancelling) {
-      return Cancel(CauseOfLoss(), /*lost=*/true);
+      return Cancel({CauseOfLoss()}, /*lost=*/true);
     }
     TransactionRecord next = *record_;
     next.status = status;
@@ -589,6 +591,8 @@ class Driver : public std::enable_shared_from_this<Driver> {
                  record_->stamp)
         .expire_time = next.finished() ? next.last_modified + versioning::kTransactionLifetime : 0;
     batch.MarkCommitPoint();
+    // Once it is begun nobody's deadline ends it.
+    batch.MarkAsBackground();
     // What ends it lets go of what it was to do: a full disk takes that.
     if (next.status != TransactionStatus::kPending) batch.MarkAsRemoval();
     if (next.finished()) {
@@ -610,7 +614,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
   const std::shared_ptr<TwoPhase> two_phase_;
   const std::string id_;
   const Until until_;
-  std::optional<std::string> cancel_cause_;
+  std::optional<Cancellation> cancellation_;
   DrivenCallback done_;
   const AtLength at_length_;
   bool brief_ = true;                          // others wait for this thread
@@ -641,9 +645,10 @@ TwoPhase::TwoPhase(store::Store& store, versioning::Documents& documents, const 
       next_step_(next_step) {}
 
 // The hint comes first: without atomic batches, a crash may leave it alone, which tells of nothing.
-void TwoPhase::Begin(const std::string& id, TransactionRecord record,
+void TwoPhase::Begin(const std::string& id, TransactionRecord record, Deadline deadline,
                      std::function<void(absl::StatusOr<bool>)> done) {
   store::WriteBatch batch;
+  batch.set_deadline(deadline);
   if (!record.finished()) {
     batch.Ensure(Keyspace::kTransactions, versioning::TransactionHintKey(id), EmptyDocument());
   }
@@ -656,9 +661,9 @@ void TwoPhase::Begin(const std::string& id, TransactionRecord record,
   });
 }
 
-void TwoPhase::Drive(const std::string& id, Until until, std::optional<std::string> cancel_cause,
+void TwoPhase::Drive(const std::string& id, Until until, std::optional<Cancellation> cancellation,
                      DrivenCallback done, AtLength at_length) {
-  std::make_shared<Driver>(shared_from_this(), id, until, std::move(cancel_cause), std::move(done),
+  std::make_shared<Driver>(shared_from_this(), id, until, std::move(cancellation), std::move(done),
                            std::move(at_length))
       ->RunOn();
 }
@@ -682,6 +687,7 @@ void TwoPhase::Prepare(std::vector<Unprepared> collections,
   documents_.collections().PrepareForWrite(
       next.collection,
       next.may_make && options.create_collections ? options.default_strategy : nullptr,
+      /*deadline=*/std::nullopt,
       [self = shared_from_this(), collections = std::move(collections),
        done = std::move(done)](const absl::StatusOr<versioning::CollectionPtr>& prepared) mutable {
         if (!prepared.ok()) return done(prepared.status());

@@ -103,6 +103,14 @@ using DrivenCallback = std::function<void(absl::StatusOr<Driven>)>;
 // somebody drives it again.
 using AtLength = std::function<void(std::function<void()>)>;
 
+using Deadline = std::chrono::steady_clock::time_point;
+
+// What a transaction is to be cancelled for, and when it is too late to begin with that.
+struct Cancellation {
+  std::string cause;
+  Deadline deadline = Deadline::max();
+};
+
 // A transaction as it was read.
 struct Known {
   Attempt attempt;
@@ -124,12 +132,12 @@ class TwoPhase : public std::enable_shared_from_this<TwoPhase> {
   // Writes down a transaction that is new, or one that never is to be, and answers whether this
   // call did: under its id there was none that counts. OUTCOME_UNKNOWN; any other error says that
   // it is not written down.
-  void Begin(const std::string& id, TransactionRecord record,
+  void Begin(const std::string& id, TransactionRecord record, Deadline deadline,
              std::function<void(absl::StatusOr<bool>)> done);
 
-  // Brings it to its end. With `cancel_cause` one that is new or pending is cancelled for that.
+  // Brings it to its end. With `cancellation` one that is new or pending is cancelled.
   // What takes long is done by `at_length`, or else by the executor for that.
-  void Drive(const std::string& id, Until until, std::optional<std::string> cancel_cause,
+  void Drive(const std::string& id, Until until, std::optional<Cancellation> cancellation,
              DrivenCallback done, AtLength at_length = nullptr);
 
   // Settles one whose undecided version somebody met; one that is not there is settled. What fails

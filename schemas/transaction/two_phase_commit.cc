@@ -228,7 +228,7 @@ class TwoPhaseCommit : public std::enable_shared_from_this<TwoPhaseCommit> {
       if (!done_) return;
       begun_ = attempt_.number;
     }
-    two_phase_->Begin(attempt_.id(), std::move(record),
+    two_phase_->Begin(attempt_.id(), std::move(record), request_.deadline,
                       [self = shared_from_this()](const absl::StatusOr<bool>& begun) {
                         if (!begun.ok()) return self->EndUnbegun(begun.status());
                         if (*begun) return self->Drive();

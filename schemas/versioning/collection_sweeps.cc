@@ -110,6 +110,7 @@ void CollectionSweeps::CheckDeleted(Sweep sweep) {
       *present && !(*present)->deleted && (*present)->incarnation == sweep.incarnation;
   if (!alive) return SweepChunk(std::move(sweep));
   store::WriteBatch batch;
+  batch.MarkAsBackground();
   batch.MarkAsRemoval();
   batch.Delete(Keyspace::kMeta, SweepKey(sweep.incarnation));
   store_.Commit(std::move(batch), [](const store::CommitResult&) {});
@@ -118,6 +119,7 @@ void CollectionSweeps::CheckDeleted(Sweep sweep) {
 // One chunk a task, so that a large collection does not keep a thread of the executor for itself.
 void CollectionSweeps::SweepChunk(Sweep sweep) {
   store::WriteBatch batch;
+  batch.MarkAsBackground();
   batch.MarkAsRemoval();
   Sweep next = sweep;
   for (; next.keyspace < kSwept.size(); ++next.keyspace, next.begin.clear()) {
@@ -154,6 +156,7 @@ void CollectionSweeps::EndPass(Sweep sweep) {
     return Next(&CollectionSweeps::SweepChunk, {std::move(sweep.collection), sweep.incarnation});
   }
   store::WriteBatch batch;
+  batch.MarkAsBackground();
   batch.MarkAsRemoval();
   if (capabilities_.commit_positions) {
     batch.Put(Keyspace::kMeta, SweepKey(sweep.incarnation),
@@ -176,6 +179,7 @@ void CollectionSweeps::RemoveTombstone(Sweep sweep) {
   const auto present = ReadCollectionRecord(store_, sweep.collection);
   if (!present.ok()) return Later(&CollectionSweeps::RemoveTombstone, std::move(sweep));
   store::WriteBatch batch;
+  batch.MarkAsBackground();
   batch.MarkAsRemoval();
   const bool stands =
       *present && (*present)->deleted && (*present)->incarnation == sweep.incarnation;

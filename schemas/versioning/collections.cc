@@ -132,16 +132,16 @@ absl::StatusOr<CollectionPtr> Collections::Get(std::string_view name) {
 }
 
 void Collections::Create(std::string_view name, const StrategyEntry& strategy,
-                         const StrategyOptions& options, Callback done) {
+                         const StrategyOptions& options, Deadline deadline, Callback done) {
   if (absl::Status valid = ValidateName("name", name); !valid.ok()) return done(std::move(valid));
   absl::StatusOr<StrategyOptions> complete = CompleteOptions(strategy, options);
   if (!complete.ok()) return done(complete.status());
-  Insert(std::string(name), strategy, *std::move(complete), /*used=*/false, /*attempt=*/1,
-         std::move(done));
+  Insert(std::string(name), strategy, *std::move(complete), /*used=*/false, deadline,
+         /*attempt=*/1, std::move(done));
 }
 
 void Collections::Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options,
-                         bool used, int attempt, Callback done) {
+                         bool used, std::optional<Deadline> deadline, int attempt, Callback done) {
   const absl::StatusOr<std::optional<CollectionRecord>> present =
       ReadCollectionRecord(store_, name);
   if (!present.ok()) return done(present.status());
@@ -154,8 +154,8 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
   wanted.options = std::move(options);
   wanted.used = used;
   wanted.stamp = *present ? (*present)->stamp : 0;
-  AllocateIncarnation(attempt,
-                      [self = shared_from_this(), wanted = std::move(wanted),
+  AllocateIncarnation(deadline, attempt,
+                      [self = shared_from_this(), wanted = std::move(wanted), deadline,
                        done = std::move(done)](absl::StatusOr<Allocated> allocated) mutable {
                         if (!allocated.ok()) {
                           self->count_.Remove();
@@ -163,30 +163,36 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
                         }
                         wanted.incarnation = allocated->incarnation;
                         wanted.create_time = self->clock_.Now();
-                        self->InsertRecord(std::move(wanted), allocated->attempt, std::move(done));
+                        self->InsertRecord(std::move(wanted), deadline, allocated->attempt,
+                                           std::move(done));
                       });
 }
 
-void Collections::InsertRecord(CollectionRecord wanted, int attempt, Callback done) {
+void Collections::InsertRecord(CollectionRecord wanted, std::optional<Deadline> deadline,
+                               int attempt, Callback done) {
   store::WriteBatch batch;
+  batch.set_deadline(deadline);
   if (wanted.stamp == 0) {
     batch.Insert(Keyspace::kCollections, wanted.name, wanted.Encode());
   } else {
     batch.Replace(Keyspace::kCollections, wanted.name, wanted.Encode(), wanted.stamp);
   }
-  store_.Commit(std::move(batch), [self = shared_from_this(), wanted = std::move(wanted), attempt,
-                                   done = std::move(done)](const store::CommitResult& result) {
-    if (result.committed) return done(self->Require(self->store_, wanted.name));
-    // One that may be stored keeps its room until the next start counts anew.
-    if (ReasonOf(result.status) != ErrorReason::kOutcomeUnknown) self->count_.Remove();
-    if (!result.status.ok()) return done(result.status);
-    // Lost the race: whoever won made the collection, or deleted it once more.
-    if (attempt == kAttemptsMax) return done(TooManyAttempts());
-    self->Insert(wanted.name, *wanted.strategy, wanted.options, wanted.used, attempt + 1, done);
-  });
+  store_.Commit(std::move(batch),
+                [self = shared_from_this(), wanted = std::move(wanted), deadline, attempt,
+                 done = std::move(done)](const store::CommitResult& result) {
+                  if (result.committed) return done(self->Require(self->store_, wanted.name));
+                  // One that may be stored keeps its room until the next start counts anew.
+                  if (ReasonOf(result.status) != ErrorReason::kOutcomeUnknown)
+                    self->count_.Remove();
+                  if (!result.status.ok()) return done(result.status);
+                  // Lost the race: whoever won made the collection, or deleted it once more.
+                  if (attempt == kAttemptsMax) return done(TooManyAttempts());
+                  self->Insert(wanted.name, *wanted.strategy, wanted.options, wanted.used, deadline,
+                               attempt + 1, done);
+                });
 }
 
-void Collections::AllocateIncarnation(int attempt,
+void Collections::AllocateIncarnation(std::optional<Deadline> deadline, int attempt,
                                       std::function<void(absl::StatusOr<Allocated>)> done) {
   const auto record = store_.Get(Keyspace::kMeta, kNextIncarnationKey);
   if (!record.ok()) return done(record.status());
@@ -201,6 +207,7 @@ void Collections::AllocateIncarnation(int attempt,
     }
   }
   store::WriteBatch batch;
+  batch.set_deadline(deadline);
   std::string value = BsonBuilder().Int64("value", next + 1).Take();
   if (*record) {
     batch.Replace(Keyspace::kMeta, std::string(kNextIncarnationKey), std::move(value),
@@ -208,38 +215,46 @@ void Collections::AllocateIncarnation(int attempt,
   } else {
     batch.Insert(Keyspace::kMeta, std::string(kNextIncarnationKey), std::move(value));
   }
-  store_.Commit(std::move(batch), [self = shared_from_this(), next, attempt,
+  store_.Commit(std::move(batch), [self = shared_from_this(), next, deadline, attempt,
                                    done = std::move(done)](const store::CommitResult& result) {
     if (!result.status.ok()) return done(result.status);
     if (result.committed) return done(Allocated{next, attempt});
     if (attempt == kAttemptsMax) return done(TooManyAttempts());
-    self->AllocateIncarnation(attempt + 1, done);
+    self->AllocateIncarnation(deadline, attempt + 1, done);
   });
 }
 
 // A new collection may see the first writes of hundreds of documents at once, which would all lose
 // races against each other.
 void Collections::PrepareForWrite(std::string_view name, const StrategyEntry* strategy,
-                                  Callback done) {
+                                  std::optional<Deadline> deadline, Callback done) {
   {
     const std::lock_guard lock(mutex_);
     const auto [waiting, first] = preparing_.try_emplace(std::string(name));
-    waiting->second.push_back(std::move(done));
+    waiting->second.push_back({deadline, std::move(done)});
     if (!first) return;
   }
-  Prepare(std::string(name), strategy,
-          [self = shared_from_this(),
-           name = std::string(name)](const absl::StatusOr<CollectionPtr>& prepared) {
-            std::vector<Callback> waiting;
+  Prepare(std::string(name), strategy, deadline,
+          [self = shared_from_this(), name = std::string(name), strategy,
+           deadline](const absl::StatusOr<CollectionPtr>& prepared) {
+            std::vector<Waiting> waiting;
             {
               const std::lock_guard lock(self->mutex_);
               waiting = std::move(self->preparing_.extract(name).mapped());
             }
-            for (const Callback& each : waiting) each(prepared);
+            const bool late = deadline && absl::IsDeadlineExceeded(prepared.status());
+            for (Waiting& each : waiting) {
+              if (late && each.deadline.value_or(Deadline::max()) > *deadline) {
+                self->PrepareForWrite(name, strategy, each.deadline, std::move(each.done));
+              } else {
+                each.done(prepared);
+              }
+            }
           });
 }
 
-void Collections::Prepare(const std::string& name, const StrategyEntry* strategy, Callback done) {
+void Collections::Prepare(const std::string& name, const StrategyEntry* strategy,
+                          std::optional<Deadline> deadline, Callback done) {
   absl::StatusOr<std::optional<CollectionRecord>> present = ReadCollectionRecord(store_, name);
   if (!present.ok()) return done(present.status());
   if ((!*present || (*present)->deleted) && strategy == nullptr) return done(CollectionPtr());
@@ -250,13 +265,15 @@ void Collections::Prepare(const std::string& name, const StrategyEntry* strategy
     done(self->Find(self->store_, name));
   };
   if (!*present || (*present)->deleted) {
-    return Insert(name, *strategy, *CompleteOptions(*strategy, {}), /*used=*/true, /*attempt=*/1,
+    return Insert(name, *strategy, *CompleteOptions(*strategy, {}), /*used=*/true, deadline,
+                  /*attempt=*/1,
                   [adopt](const absl::StatusOr<CollectionPtr>& made) { adopt(made.status()); });
   }
   if ((*present)->used) return adopt(absl::OkStatus());
   CollectionRecord used = **present;
   used.used = true;
   store::WriteBatch batch;
+  batch.set_deadline(deadline);
   batch.Replace(Keyspace::kCollections, name, used.Encode(), used.stamp);
   store_.Commit(std::move(batch),
                 [adopt](const store::CommitResult& result) { adopt(result.status); });
@@ -317,6 +334,7 @@ void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target
                             DeleteCallback done) {
   if (absl::Status counted = count_.Begin(); !counted.ok()) return done(std::move(counted));
   store::WriteBatch batch;
+  batch.set_deadline(deletion.deadline);
   batch.MarkAsRemoval();
   if (!deletion.request_id.empty()) {
     // First, so that a call repeated after a crash knows what this one was to delete. Guarded, so

@@ -7,6 +7,7 @@
 // sure, and a deletion without force is guarded by the stamp of that state.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -94,6 +95,8 @@ struct CollectionDeletion {
   int64_t incarnation = 0;      // this one and no other; 0: whichever there is
   std::string request_id = {};  // empty: none
   ChangeInfo change = {};       // who deletes it and why, for the ledger
+  // From then on nothing begins to take effect (write_batch.h).
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 struct CollectionDeleted {
@@ -111,6 +114,8 @@ class Collections : public std::enable_shared_from_this<Collections> {
  public:
   using Callback = std::function<void(absl::StatusOr<CollectionPtr>)>;
   using DeleteCallback = std::function<void(absl::StatusOr<CollectionDeleted>)>;
+  // From then on nothing of a call begins to take effect: DEADLINE_EXCEEDED (write_batch.h).
+  using Deadline = std::chrono::steady_clock::time_point;
 
   // All must outlive the work that is in flight. Of a store that several processes write to, each
   // sees to it alone that there are no more than `most`.
@@ -134,13 +139,15 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // Makes a collection. COLLECTION_EXISTS if there is one; COLLECTION_LIMIT; INVALID_NAME of
   // `name`; INVALID_FIELD as CompleteOptions.
   void Create(std::string_view name, const StrategyEntry& strategy, const StrategyOptions& options,
-              Callback done);
+              Deadline deadline, Callback done);
 
   // Makes sure that the collection is marked as used, and makes it with `strategy` and default
   // options if there is none (any more). A null `strategy` makes none: then the answer is null. Of
   // several at once, the first does it and all get its answer, so one process always gives the same
-  // `strategy`. COLLECTION_LIMIT.
-  void PrepareForWrite(std::string_view name, const StrategyEntry* strategy, Callback done);
+  // `strategy`. Who comes later and has more time than the first does it again, if that one's was
+  // not enough. COLLECTION_LIMIT.
+  void PrepareForWrite(std::string_view name, const StrategyEntry* strategy,
+                       std::optional<Deadline> deadline, Callback done);
 
   // Deletes a collection: tombstones its record, then sweeps its documents in the background.
   // COLLECTION_NOT_FOUND; INCARNATION_MISMATCH where another incarnation lives than the one asked
@@ -163,15 +170,18 @@ class Collections : public std::enable_shared_from_this<Collections> {
  private:
   CollectionPtr Cached(const CollectionRecord& record);
   void DropCached(std::string_view name, int64_t incarnation);
-  void Prepare(const std::string& name, const StrategyEntry* strategy, Callback done);
+  void Prepare(const std::string& name, const StrategyEntry* strategy,
+               std::optional<Deadline> deadline, Callback done);
   void Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options, bool used,
-              int attempt, Callback done);
+              std::optional<Deadline> deadline, int attempt, Callback done);
   struct Allocated {
     int64_t incarnation = 0;
     int attempt = 0;  // that of the call, the lost commits of the allocation included
   };
-  void AllocateIncarnation(int attempt, std::function<void(absl::StatusOr<Allocated>)> done);
-  void InsertRecord(CollectionRecord wanted, int attempt, Callback done);
+  void AllocateIncarnation(std::optional<Deadline> deadline, int attempt,
+                           std::function<void(absl::StatusOr<Allocated>)> done);
+  void InsertRecord(CollectionRecord wanted, std::optional<Deadline> deadline, int attempt,
+                    Callback done);
   absl::StatusOr<std::optional<DeletionRecord>> Recall(const CollectionDeletion& deletion) const;
   void Delete(CollectionDeletion deletion, int attempt, DeleteCallback done);
   void Tombstone(CollectionDeletion deletion, CollectionRecord target,
@@ -187,7 +197,11 @@ class Collections : public std::enable_shared_from_this<Collections> {
   std::mutex mutex_;       // guards what follows
   CollectionCache cache_;  // live ones that were asked for
   // Who waits for a collection that is being prepared.
-  std::map<std::string, std::vector<Callback>, std::less<>> preparing_;
+  struct Waiting {
+    std::optional<Deadline> deadline;
+    Callback done;
+  };
+  std::map<std::string, std::vector<Waiting>, std::less<>> preparing_;
 };
 
 }  // namespace strata::versioning

@@ -111,6 +111,7 @@ absl::Status LedgerTrimmer::DeleteBelow(CommitPosition position, const StopCheck
 
 // False for a lost race.
 absl::StatusOr<bool> LedgerTrimmer::Commit(store::WriteBatch batch) {
+  batch.MarkAsBackground();
   const auto committed = std::make_shared<std::promise<store::CommitResult>>();
   store_.Commit(std::move(batch), [committed](store::CommitResult result) {
     committed->set_value(std::move(result));

@@ -327,6 +327,8 @@ absl::Status Verification::Walk::Repair(std::vector<Finding> found,
   for (Finding& one : found) {
     if (one.repair.writes().empty()) continue;
     const auto committed = std::make_shared<std::promise<store::CommitResult>>();
+    // What it does is right for as long as its guards hold.
+    one.repair.MarkAsBackground();
     store_.Commit(std::exchange(one.repair, {}),
                   [committed](const store::CommitResult& result) { committed->set_value(result); });
     const store::CommitResult result = committed->get_future().get();

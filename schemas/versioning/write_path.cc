@@ -389,13 +389,20 @@ bool WritePath::PrepareCollection(const RoundPtr& round, size_t document) {
     self->Continue(round, *turn, [self, round, document, status = collection.status()] {
       if (status.ok()) return self->PutBack(*round);
       round->unfit_document = document;
-      self->EndUnfit(*round, status);
+      if (ReasonOf(status) != ErrorReason::kDeadlineExceeded) {
+        return self->EndUnfit(*round, status);
+      }
+      // As of a commit: those who still have time go on.
+      for (Waiting& entry : round->group) {
+        if (entry.planned()) ++entry.attempts();
+      }
+      self->EndFailed(*round, status);
     });
   };
   const StrategyEntry* const made_with =
       options_.create_collections ? options_.default_strategy : nullptr;
   collections_->PrepareForWrite(round->queues[document]->name().collection, made_with,
-                                std::move(prepared));
+                                round->deadline, std::move(prepared));
   return turn->exchange(true);
 }
 
@@ -537,7 +544,7 @@ void WritePath::FillSlot(const std::shared_ptr<SlotRequest>& slot, SlotCallback 
   if (!collection->used) {
     round.reader.reset();
     return collections_->PrepareForWrite(
-        slot->name.collection, nullptr,
+        slot->name.collection, nullptr, /*deadline=*/std::nullopt,
         [self = shared_from_this(), slot,
          done = std::move(done)](const absl::StatusOr<CollectionPtr>& prepared) mutable {
           if (!prepared.ok()) return done(prepared.status());
@@ -547,6 +554,8 @@ void WritePath::FillSlot(const std::shared_ptr<SlotRequest>& slot, SlotCallback 
   }
   absl::StatusOr<store::WriteBatch> batch = PlanCommit(round, capabilities_);
   if (!batch.ok()) return done(batch.status());
+  // A transaction that is begun is ended, whoever asked for it.
+  batch->MarkAsBackground();
   // What is taken back lets others go on: a full disk takes that.
   if (slot->mark != VersionMark::kApplied) batch->MarkAsRemoval();
   round.reader.reset();

@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,7 +31,7 @@ class CollectionsTest : public CombinationTest {
   absl::Status Make(std::string_view name, std::string_view strategy) {
     absl::Status status;
     world->documents().collections().Create(
-        name, *FindStrategy(strategy), {},
+        name, *FindStrategy(strategy), {}, Collections::Deadline::max(),
         [&](const absl::StatusOr<CollectionPtr>& made) { Set(status, made.status()); });
     return Wait(status);
   }
@@ -318,7 +322,7 @@ TEST_P(SlowDeletion, MakingOneGivesUpAfterAHundredLostRaces) {
   hooked_.set_hooks(std::move(hooks));
   const auto slow = std::make_shared<Collections>(hooked_, world.clock(), executor_);
   std::promise<absl::Status> ended;
-  slow->Create("things", *FindStrategy(GetParam().strategy), {},
+  slow->Create("things", *FindStrategy(GetParam().strategy), {}, Collections::Deadline::max(),
                [&](const absl::StatusOr<CollectionPtr>& made) { ended.set_value(made.status()); });
   EXPECT_THAT(ended.get_future().get(), HasReason(ErrorReason::kRetriesExhausted));
   EXPECT_EQ(lost, 100);
@@ -364,6 +368,76 @@ TEST_P(CollectionsTest, ManyFirstWritersMakeOneCollection) {
   for (int i = 0; i < 8; ++i) {
     EXPECT_THAT(world->documents().Get({"things", std::to_string(i)}, {}), IsOk());
   }
+}
+
+// A server whose first commit waits in the engine for longer than kSoon.
+class LateCollections : public CollectionsTest {
+ protected:
+  static constexpr auto kSoon = std::chrono::seconds(1);
+
+  void Stall(std::function<void()> meanwhile = [] {}) {
+    test_support::StoreHooks hooks;
+    hooks.before_commit =
+        [this, meanwhile = std::move(meanwhile),
+         first = std::make_shared<std::atomic<bool>>(true)](const store::WriteBatch&) {
+          if (!first->exchange(false)) return;
+          meanwhile();
+          world.clock().Advance(2 * kSoon);
+        };
+    // As an engine does.
+    hooks.instead_of_commit =
+        [this](const store::WriteBatch& batch) -> std::optional<store::CommitResult> {
+      if (batch.deadline() > world.clock().SteadyNow()) return std::nullopt;
+      store::CommitResult late;
+      late.status = Error(ErrorReason::kDeadlineExceeded, "the deadline passed");
+      return late;
+    };
+    hooked.set_hooks(std::move(hooks));
+  }
+  Collections::Deadline Soon() { return world.clock().SteadyNow() + kSoon; }
+  bool IsThere() {
+    const auto found = documents.collections().Find(hooked, "things");
+    return found.ok() && *found != nullptr;
+  }
+
+  test_support::HookedStore hooked{world->store()};
+  test_support::SeededEntropy entropy{7};
+  test_support::ThreadExecutor executor;
+  Documents documents{hooked, world.clock(), entropy, executor, DocumentsOptions()};
+};
+
+TEST_P(LateCollections, AreNeitherMadeNorDeleted) {
+  const auto make = [&](Collections::Deadline deadline) {
+    std::promise<absl::Status> made;
+    documents.collections().Create(
+        "things", *FindStrategy(GetParam().strategy), {}, deadline,
+        [&](const absl::StatusOr<CollectionPtr>& result) { made.set_value(result.status()); });
+    return made.get_future().get();
+  };
+  Stall();
+  EXPECT_THAT(make(Soon()), HasReason(ErrorReason::kDeadlineExceeded));
+  EXPECT_FALSE(IsThere());
+  EXPECT_THAT(make(Collections::Deadline::max()), IsOk());
+  Stall();
+  CollectionDeletion deletion{"things", true};
+  deletion.deadline = Soon();
+  EXPECT_THAT(Delete(documents.collections(), deletion), HasReason(ErrorReason::kDeadlineExceeded));
+  EXPECT_TRUE(IsThere());
+  executor.Stop();
+}
+
+TEST_P(LateCollections, AreMadeForThoseWhoStillHaveTime) {
+  Answer hurried;
+  Answer patient;
+  Stall([&] { documents.Create(Request("patient"), Number(1), patient.Callback()); });
+  WriteRequest request = Request("hurried");
+  request.deadline = Soon();
+  documents.Create(std::move(request), Number(1), hurried.Callback());
+  EXPECT_THAT(hurried.Wait(), HasReason(ErrorReason::kDeadlineExceeded));
+  EXPECT_THAT(patient.Wait(), IsOk());
+  EXPECT_THAT(documents.Get({"things", "hurried"}, {}), HasReason(ErrorReason::kDocumentNotFound));
+  EXPECT_THAT(documents.Get({"things", "patient"}, {}), IsOk());
+  executor.Stop();
 }
 
 // A server beside the world's own, on the same store, that another deletes from under.
@@ -445,7 +519,7 @@ class CollectionLimitTest : public CombinationTest {
   absl::Status Make(const std::string& name) {
     std::promise<absl::Status> made;
     documents_->collections().Create(
-        name, *FindStrategy(GetParam().strategy), {},
+        name, *FindStrategy(GetParam().strategy), {}, Collections::Deadline::max(),
         [&](const absl::StatusOr<CollectionPtr>& result) { made.set_value(result.status()); });
     return made.get_future().get();
   }
@@ -533,7 +607,7 @@ TEST(CollectionCacheTest, KeepsWhatIsInUse) {
   Collections& collections = world->documents().collections();
   const auto make = [&](const std::string& name) {
     std::promise<void> made;
-    collections.Create(name, *FindStrategy("deltas"), {},
+    collections.Create(name, *FindStrategy("deltas"), {}, Collections::Deadline::max(),
                        [&](const absl::StatusOr<CollectionPtr>&) { made.set_value(); });
     made.get_future().get();
     return *collections.Find(world->store(), name);
@@ -552,6 +626,7 @@ TEST(CollectionCacheTest, KeepsWhatIsInUse) {
   EXPECT_GE(kept, 1'000);
 }
 STRATA_ALL_COMBINATIONS(DeletedWhilePrepared);
+STRATA_ALL_COMBINATIONS(LateCollections);
 STRATA_ALL_COMBINATIONS(SlowDeletion);
 STRATA_ALL_COMBINATIONS(SlowDeletionAtEachStep);
 

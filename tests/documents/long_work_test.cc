@@ -348,12 +348,12 @@ class LongChainTest : public ::testing::Test {
 
   void SetUp() override {
     std::atomic<bool> done = false;
-    world_->documents().collections().Create("things", *FindStrategy("deltas"),
-                                             {{"keyframe_interval", 1000}},
-                                             [&](const absl::StatusOr<CollectionPtr>& result) {
-                                               EXPECT_THAT(result, IsOk());
-                                               done = true;
-                                             });
+    world_->documents().collections().Create(
+        "things", *FindStrategy("deltas"), {{"keyframe_interval", 1000}},
+        Collections::Deadline::max(), [&](const absl::StatusOr<CollectionPtr>& result) {
+          EXPECT_THAT(result, IsOk());
+          done = true;
+        });
     while (!done) std::this_thread::yield();
     ASSERT_THAT(world_->Create(Request(), Text(std::string(20'000, 'x'))), IsOk());
     for (int i = 1; i < kVersions; ++i) {

@@ -55,7 +55,7 @@ class UnitsTest : public ::testing::TestWithParam<std::string> {
     for (const StrategyEntry& strategy : AllStrategies()) {
       std::promise<absl::Status> made;
       world->documents().collections().Create(
-          strategy.name, strategy, {},
+          strategy.name, strategy, {}, Collections::Deadline::max(),
           [&](const auto& created) { made.set_value(created.status()); });
       EXPECT_THAT(made.get_future().get(), IsOk());
       collections.emplace_back(strategy.name);

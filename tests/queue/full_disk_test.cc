@@ -68,7 +68,7 @@ TEST_P(OnAFullDisk, QueuesAndTheirSchedulesAreDeleted) {
   ASSERT_THAT(queues.CreateSchedule(schedule), IsOk());
   Fill();
   Answer<absl::Status> deleted;
-  queues->DeleteSchedule("mails", "nightly", deleted.Callback());
+  queues->DeleteSchedule("mails", "nightly", kNoDeadline, deleted.Callback());
   EXPECT_THAT(queues.Await(deleted), IsOk());
   EXPECT_THAT(queues.Delete("empty"), IsOk());
   EXPECT_THAT(queues.Delete("mails"), HasReason(ErrorReason::kQueueNotEmpty));

@@ -163,10 +163,10 @@ TEST_P(RecurringMessages, AreReplacedAndDeletedWhileTheyFire) {
   schedule.every = seconds(20);
   ASSERT_THAT(queues.CreateSchedule(schedule), IsOk());
   Answer<absl::Status> deleted;
-  queues->DeleteSchedule("jobs", "often", deleted.Callback());
+  queues->DeleteSchedule("jobs", "often", kNoDeadline, deleted.Callback());
   EXPECT_THAT(queues.Await(deleted), IsOk());
   Answer<absl::Status> again;
-  queues->DeleteSchedule("jobs", "often", again.Callback());
+  queues->DeleteSchedule("jobs", "often", kNoDeadline, again.Callback());
   EXPECT_THAT(queues.Await(again), HasReason(ErrorReason::kScheduleNotFound));
 }
 
@@ -228,7 +228,7 @@ TEST_P(RecurringMessages, AreAThousandOfAQueueAtMost) {
   // Another server deletes one.
   QueueProcess other(world->store(), world.clock(), 2);
   Answer<absl::Status> deleted;
-  other->DeleteSchedule("jobs", "s7", deleted.Callback());
+  other->DeleteSchedule("jobs", "s7", kNoDeadline, deleted.Callback());
   ASSERT_THAT(other.Await(deleted), IsOk());
   EXPECT_THAT(queues.CreateSchedule(schedule), IsOk());
   schedule.queue = "other";

@@ -88,18 +88,18 @@ class QueueProcess {
 
   absl::StatusOr<Queue> Create(const std::string& name, const QueueSettings& settings = {}) {
     Answer<absl::StatusOr<Queue>> answer;
-    queues_->Create(name, settings, answer.Callback());
+    queues_->Create(name, settings, kNoDeadline, answer.Callback());
     return Await(answer);
   }
   absl::StatusOr<Queue> Update(const std::string& name,
                                std::function<absl::Status(QueueSettings&)> change) {
     Answer<absl::StatusOr<Queue>> answer;
-    queues_->Update(name, std::move(change), answer.Callback());
+    queues_->Update(name, std::move(change), kNoDeadline, answer.Callback());
     return Await(answer);
   }
   absl::Status Delete(const std::string& name, bool force = false) {
     Answer<absl::Status> answer;
-    queues_->Delete(name, force, answer.Callback());
+    queues_->Delete(name, force, kNoDeadline, answer.Callback());
     return Await(answer);
   }
 
@@ -193,7 +193,7 @@ class QueueProcess {
   }
   absl::StatusOr<Schedule> CreateSchedule(Schedule schedule) {
     Answer<absl::StatusOr<Schedule>> answer;
-    queues_->CreateSchedule(std::move(schedule), answer.Callback());
+    queues_->CreateSchedule(std::move(schedule), kNoDeadline, answer.Callback());
     return Await(answer);
   }
 

@@ -118,9 +118,10 @@ class ScheduledCalls {
 
   // So that there is one, whatever became of it.
   void MakeAgain(ScheduledQueues& queues, const std::string& name) {
-    queues->Create(name, witness_.SettingsOf(name), [this](const absl::StatusOr<Queue>& made) {
-      if (!made.ok()) ExpectRefusal("a creation", made.status());
-    });
+    queues->Create(name, witness_.SettingsOf(name), kNoDeadline,
+                   [this](const absl::StatusOr<Queue>& made) {
+                     if (!made.ok()) ExpectRefusal("a creation", made.status());
+                   });
   }
 
   // Those that were handed out since this was cleared.
@@ -358,7 +359,7 @@ class ScheduledCalls {
   // Whatever is in it stays where it is; what is under way to it comes, or stays where it was.
   void Delete(ScheduledQueues& queues) {
     const std::string name(kScheduleQueues[1]);
-    queues->Delete(name, false, [this, &queues, name](const absl::Status& deleted) {
+    queues->Delete(name, false, kNoDeadline, [this, &queues, name](const absl::Status& deleted) {
       if (deleted.ok()) {
         ++deleted_;
         return MakeAgain(queues, name);

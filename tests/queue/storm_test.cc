@@ -74,7 +74,8 @@ TEST_P(Storm, EachMessageIsAcknowledgedOnce) {
   RunningQueues second(world->store(), world.clock(), seed + 1);
   {
     std::promise<absl::StatusOr<Queue>> made;
-    (*first).Create("mails", {}, [&](absl::StatusOr<Queue> queue) { made.set_value(queue); });
+    (*first).Create("mails", {}, kNoDeadline,
+                    [&](absl::StatusOr<Queue> queue) { made.set_value(queue); });
     ASSERT_THAT(made.get_future().get(), IsOk());
   }
   // Of each consumer; the patience is in turns, not in seconds.
@@ -155,12 +156,13 @@ TEST(Background, WhatIsAskedForWhileATurnRunsComesAfterIt) {
   Queues queues(store, world.clock(), entropy, pool);
   const auto create = [&] {
     std::promise<absl::Status> made;
-    queues.Create("mails", {}, [&](const auto& queue) { made.set_value(queue.status()); });
+    queues.Create("mails", {}, kNoDeadline,
+                  [&](const auto& queue) { made.set_value(queue.status()); });
     return made.get_future().get();
   };
   const auto remove = [&](const std::string& name) {
     std::promise<absl::Status> removed;
-    queues.Delete(name, true, [&](absl::Status status) { removed.set_value(status); });
+    queues.Delete(name, true, kNoDeadline, [&](absl::Status status) { removed.set_value(status); });
     return removed.get_future().get();
   };
   ASSERT_THAT(create(), IsOk());

@@ -291,10 +291,10 @@ void Metadata::DriveQueues() {
   const std::unique_ptr<store::Store> memory = MemoryStore();
   test_support::InlineExecutor executor;
   queue::Queues full(*memory, Clock::System(), Entropy::System(), executor, {.queues_max = 1});
-  full.Create("one", {}, [](const absl::StatusOr<queue::Queue>& queue) {
+  full.Create("one", {}, queue::kNoDeadline, [](const absl::StatusOr<queue::Queue>& queue) {
     EXPECT_TRUE(queue.ok()) << queue.status();
   });
-  full.Create("two", {}, [&](const absl::StatusOr<queue::Queue>& queue) {
+  full.Create("two", {}, queue::kNoDeadline, [&](const absl::StatusOr<queue::Queue>& queue) {
     Saw(server::ToGrpc(queue.status()));
   });
 

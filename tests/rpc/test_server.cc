@@ -12,6 +12,10 @@
 
 #include "schemas/base/strings.h"
 #include "schemas/document/struct_codec.h"
+#include "schemas/store/single_record_store.h"
+#include "schemas/versioning/ledger_migration.h"
+#include "service/engines/engines.h"
+#include "tests/rpc/deadline_check.h"
 
 namespace strata::rpc_test {
 namespace {
@@ -21,9 +25,28 @@ namespace {
   std::abort();
 }
 
-std::unique_ptr<app::Server> Take(absl::StatusOr<std::unique_ptr<app::Server>> server) {
-  if (!server.ok()) Die(std::string(ToStd(server.status().message())));
-  return *std::move(server);
+template <typename T>
+std::unique_ptr<T> Take(absl::StatusOr<std::unique_ptr<T>> made) {
+  if (!made.ok()) Die(std::string(ToStd(made.status().message())));
+  return *std::move(made);
+}
+
+std::unique_ptr<app::Server> Start(const app::ServerOptions& options,
+                                   std::unique_ptr<store::Store> store) {
+  return Take(app::Server::Start(options, std::make_unique<DeadlineCheck>(std::move(store))));
+}
+
+std::unique_ptr<app::Server> Start(const app::ServerOptions& options) {
+  if (options.engine != "memory") return Take(app::Server::Start(options));
+  engines::OpenOptions open;
+  open.convert_ledger_entry = versioning::LedgerConverter();
+  open.clock = options.clock;
+  open.values = options.engine_options;
+  std::unique_ptr<store::Store> store = Take(engines::OpenEngine(options.engine, open));
+  if (options.single_record) {
+    store = std::make_unique<store::SingleRecordStore>(std::move(store));
+  }
+  return Start(options, std::move(store));
 }
 
 }  // namespace
@@ -76,13 +99,10 @@ std::string Bson(std::string_view json) {
   return std::string(content->bytes());
 }
 
-TestServer::TestServer(const app::ServerOptions& options)
-    : server_(Take(app::Server::Start(options))) {
-  Open();
-}
+TestServer::TestServer(const app::ServerOptions& options) : server_(Start(options)) { Open(); }
 
 TestServer::TestServer(const app::ServerOptions& options, std::unique_ptr<store::Store> store)
-    : server_(Take(app::Server::Start(options, std::move(store)))) {
+    : server_(Start(options, std::move(store))) {
   Open();
 }
 

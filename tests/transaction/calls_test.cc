@@ -25,7 +25,7 @@ STRATA_STEPPED(DeadlineTest);
 TEST_P(DeadlineTest, WhatHasBegunGoesOnWithoutItsCaller) {
   Create({"a", "b"});
   CommitWithin(seconds(1), Transfer());
-  RunDue();
+  LetGo(1);
   ASSERT_FALSE(gate.empty());
   EXPECT_FALSE(answer.has_value());
   world.clock().Advance(seconds(2));
@@ -336,7 +336,7 @@ TEST_P(LongWorkTest, WhoeverIsAnsweredIsNotAskedForATurn) {
   CommitRequest request = InTwoPhases({Add("a", 1), Replace("large")}, "id");
   request.waiter = &waiter;
   CommitWithin(seconds(1), request);
-  RunDue();
+  LetGo(1);
   ASSERT_FALSE(gate.empty());
   world.clock().Advance(seconds(2));
   RunDue();

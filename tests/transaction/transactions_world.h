@@ -44,9 +44,9 @@ class TransactingProcess {
   }
   absl::StatusOr<Transaction> Cancel(const std::string& id, versioning::ChangeInfo change = {}) {
     std::promise<absl::StatusOr<Transaction>> answer;
-    transactions_.Cancel(id, std::move(change), [&](absl::StatusOr<Transaction> cancelled) {
-      answer.set_value(std::move(cancelled));
-    });
+    transactions_.Cancel(
+        id, std::move(change), Deadline::max(),
+        [&](absl::StatusOr<Transaction> cancelled) { answer.set_value(std::move(cancelled)); });
     return answer.get_future().get();
   }
   absl::StatusOr<Transaction> Resume(const std::string& id) {

@@ -173,9 +173,10 @@ class Schedule {
     }
     const std::string id = Id(name);
     documents_[name] = std::move(documents);
-    process.two_phase().Begin(id, std::move(record), [this](const absl::StatusOr<bool>& begun) {
-      Expect(begun.ok() && *begun, "cannot begin");
-    });
+    process.two_phase().Begin(id, std::move(record), Deadline::max(),
+                              [this](const absl::StatusOr<bool>& begun) {
+                                Expect(begun.ok() && *begun, "cannot begin");
+                              });
     process.Finish();
   }
 
@@ -224,7 +225,7 @@ class Schedule {
 
   void AddCanceller(const std::string& name) {
     AddAgent([this, name, id = Id(name)](ScheduledProcess& process) {
-      process.two_phase().Drive(id, Until::kFinished, "asked for",
+      process.two_phase().Drive(id, Until::kFinished, Cancellation{"asked for"},
                                 [this, name](const absl::StatusOr<Driven>& driven) {
                                   if (driven.ok()) answered_[name] = driven->record.status;
                                 });

@@ -207,7 +207,7 @@ TEST_P(FullDiskTest, WhatWasBegunIsCancelledAllTheSame) {
   versioning::Documents documents(full, world.clock(), entropy, executor, {});
   Transactions transactions(full, documents, world.clock(), entropy, executor, {});
   std::optional<absl::StatusOr<Transaction>> cancelled;
-  transactions.Cancel("left", {}, [&](auto done) { cancelled = std::move(done); });
+  transactions.Cancel("left", {}, Deadline::max(), [&](auto done) { cancelled = std::move(done); });
   ASSERT_TRUE(cancelled.has_value());
   ASSERT_TRUE(cancelled->ok()) << cancelled->status();
   EXPECT_EQ((*cancelled)->record.status, TransactionStatus::kCancelled);

@@ -44,6 +44,7 @@ void CreateWithInterval(World& world, int32_t keyframe_interval) {
   std::promise<absl::Status> created;
   world->documents().collections().Create(
       "things", *FindStrategy("deltas"), {{"keyframe_interval", keyframe_interval}},
+      Collections::Deadline::max(),
       [&](const absl::StatusOr<CollectionPtr>& made) { created.set_value(made.status()); });
   ASSERT_THAT(created.get_future().get(), IsOk());
 }

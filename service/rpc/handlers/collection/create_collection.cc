@@ -23,7 +23,7 @@ absl::Status CreateCollection(const Context& context, const wire::CreateCollecti
   ASSIGN_OR_RETURN(const versioning::StrategyEntry* const strategy,
                    ToStrategy(context, request.strategy()));
   context.services.documents.collections().Create(
-      request.name(), *strategy, ToOptions(request.options()),
+      request.name(), *strategy, ToOptions(request.options()), context.call.deadline(),
       [reply = std::move(reply)](absl::StatusOr<versioning::CollectionPtr> made) {
         if (!made.ok()) return reply.Fail(made.status());
         FillCollection(**made, *reply.response().mutable_collection());

@@ -12,7 +12,7 @@ absl::Status DeleteCollection(const Context& context, const wire::DeleteCollecti
                                 context.call.info()));
   context.services.documents.collections().Delete(
       {request.name(), request.force(), request.incarnation(), request.request_id(),
-       std::move(change)},
+       std::move(change), context.call.deadline()},
       [reply = std::move(reply)](const absl::StatusOr<versioning::CollectionDeleted>& deleted) {
         if (!deleted.ok()) return reply.Fail(deleted.status());
         reply.response().set_replayed(deleted->replayed);

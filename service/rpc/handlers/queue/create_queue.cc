@@ -8,7 +8,8 @@ absl::Status CreateQueue(const Context& context, const wire::CreateQueueRequest&
   RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
   ASSIGN_OR_RETURN(const queue::QueueSettings settings, ToQueueSettings(request.settings()));
   RETURN_IF_ERROR(queue::Validate(request.name(), settings));
-  context.services.queues.Create(request.name(), settings, AnswerQueue(std::move(reply)));
+  context.services.queues.Create(request.name(), settings, context.call.deadline(),
+                                 AnswerQueue(std::move(reply)));
   return absl::OkStatus();
 }
 

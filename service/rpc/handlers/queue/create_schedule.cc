@@ -35,8 +35,9 @@ absl::Status CreateSchedule(const Context& context, const wire::CreateScheduleRe
                             Reply<wire::CreateScheduleResponse> reply) {
   ASSIGN_OR_RETURN(queue::Schedule schedule, ToSchedule(request));
   context.services.queues.CreateSchedule(
-      std::move(schedule), [reply = std::move(reply), encoding = request.encoding()](
-                               const absl::StatusOr<queue::Schedule>& created) {
+      std::move(schedule), context.call.deadline(),
+      [reply = std::move(reply),
+       encoding = request.encoding()](const absl::StatusOr<queue::Schedule>& created) {
         if (!created.ok()) return reply.Fail(created.status());
         FillSchedule(*created, encoding, *reply.response().mutable_schedule());
         KeepRoom(reply.call(), reply.response().ByteSizeLong());

@@ -7,7 +7,7 @@ absl::Status DeleteSchedule(const Context& context, const wire::DeleteScheduleRe
                             Reply<wire::DeleteScheduleResponse> reply) {
   RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue()));
   RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
-  context.services.queues.DeleteSchedule(request.queue(), request.name(),
+  context.services.queues.DeleteSchedule(request.queue(), request.name(), context.call.deadline(),
                                          [reply = std::move(reply)](const absl::Status& deleted) {
                                            deleted.ok() ? reply.Ok() : reply.Fail(deleted);
                                          });

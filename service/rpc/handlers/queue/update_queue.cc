@@ -37,7 +37,7 @@ absl::Status UpdateQueue(const Context& context, const wire::UpdateQueueRequest&
     RETURN_IF_ERROR(change(settings));
     return access.Authorize(*identity, DemandsOf(settings), peer);
   };
-  context.services.queues.Update(request.name(), std::move(permitted),
+  context.services.queues.Update(request.name(), std::move(permitted), context.call.deadline(),
                                  AnswerQueue(std::move(reply)));
   return absl::OkStatus();
 }
