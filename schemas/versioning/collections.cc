@@ -154,18 +154,16 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
   wanted.options = std::move(options);
   wanted.used = used;
   wanted.stamp = *present ? (*present)->stamp : 0;
-  AllocateIncarnation(deadline, attempt,
-                      [self = shared_from_this(), wanted = std::move(wanted), deadline,
+  AllocateIncarnation([self = shared_from_this(), wanted = std::move(wanted), deadline, attempt,
                        done = std::move(done)](absl::StatusOr<Allocated> allocated) mutable {
-                        if (!allocated.ok()) {
-                          self->count_.Remove();
-                          return done(allocated.status());
-                        }
-                        wanted.incarnation = allocated->incarnation;
-                        wanted.create_time = self->clock_.Now();
-                        self->InsertRecord(std::move(wanted), deadline, allocated->attempt,
-                                           std::move(done));
-                      });
+    if (!allocated.ok()) {
+      self->count_.Remove();
+      return done(allocated.status());
+    }
+    wanted.incarnation = allocated->incarnation;
+    wanted.create_time = self->clock_.Now();
+    self->InsertRecord(std::move(wanted), deadline, attempt + allocated->lost, std::move(done));
+  });
 }
 
 void Collections::InsertRecord(CollectionRecord wanted, std::optional<Deadline> deadline,
@@ -186,16 +184,46 @@ void Collections::InsertRecord(CollectionRecord wanted, std::optional<Deadline> 
                     self->count_.Remove();
                   if (!result.status.ok()) return done(result.status);
                   // Lost the race: whoever won made the collection, or deleted it once more.
-                  if (attempt == kAttemptsMax) return done(TooManyAttempts());
+                  if (attempt >= kAttemptsMax) return done(TooManyAttempts());
                   self->Insert(wanted.name, *wanted.strategy, wanted.options, wanted.used, deadline,
                                attempt + 1, done);
                 });
 }
 
-void Collections::AllocateIncarnation(std::optional<Deadline> deadline, int attempt,
-                                      std::function<void(absl::StatusOr<Allocated>)> done) {
-  const auto record = store_.Get(Keyspace::kMeta, kNextIncarnationKey);
-  if (!record.ok()) return done(record.status());
+// Many collections are made at once, and all of them need the one counter: so one commit of it
+// takes numbers for all that wait.
+void Collections::AllocateIncarnation(AllocationCallback done) {
+  {
+    const std::lock_guard lock(mutex_);
+    unnumbered_.push_back(std::move(done));
+    if (std::exchange(allocating_, true)) return;
+  }
+  AllocateForAll();
+}
+
+void Collections::AllocateForAll() {
+  std::vector<AllocationCallback> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting.swap(unnumbered_);
+    allocating_ = !waiting.empty();
+  }
+  if (!waiting.empty()) AllocateFor(std::move(waiting), /*attempt=*/1);
+}
+
+void Collections::EndAllocation(const std::vector<AllocationCallback>& waiting,
+                                absl::StatusOr<Allocated> first) {
+  for (const AllocationCallback& done : waiting) {
+    done(first);
+    if (first.ok()) ++first->incarnation;
+  }
+  AllocateForAll();
+}
+
+void Collections::AllocateFor(std::vector<AllocationCallback> waiting, int attempt) {
+  const absl::StatusOr<std::optional<store::Record>> record =
+      store_.Get(Keyspace::kMeta, kNextIncarnationKey);
+  if (!record.ok()) return EndAllocation(waiting, record.status());
   int64_t next = 1;
   if (*record) {
     BsonReader reader((*record)->value);
@@ -203,25 +231,30 @@ void Collections::AllocateIncarnation(std::optional<Deadline> deadline, int atte
       if (reader.name() == "value") next = reader.Int64();
     }
     if (reader.corrupt()) {
-      return done(Error(ErrorReason::kRecordCorrupt, "incarnation counter is damaged").ToStatus());
+      return EndAllocation(
+          waiting, Error(ErrorReason::kRecordCorrupt, "incarnation counter is damaged").ToStatus());
     }
   }
   store::WriteBatch batch;
-  batch.set_deadline(deadline);
-  std::string value = BsonBuilder().Int64("value", next + 1).Take();
+  batch.MarkAsBackground();  // a number that stands for nothing tells of nothing
+  std::string value =
+      BsonBuilder().Int64("value", next + static_cast<int64_t>(waiting.size())).Take();
   if (*record) {
     batch.Replace(Keyspace::kMeta, std::string(kNextIncarnationKey), std::move(value),
                   (*record)->stamp);
   } else {
     batch.Insert(Keyspace::kMeta, std::string(kNextIncarnationKey), std::move(value));
   }
-  store_.Commit(std::move(batch), [self = shared_from_this(), next, deadline, attempt,
-                                   done = std::move(done)](const store::CommitResult& result) {
-    if (!result.status.ok()) return done(result.status);
-    if (result.committed) return done(Allocated{next, attempt});
-    if (attempt == kAttemptsMax) return done(TooManyAttempts());
-    self->AllocateIncarnation(deadline, attempt + 1, done);
-  });
+  store_.Commit(std::move(batch),
+                [self = shared_from_this(), next, attempt,
+                 waiting = std::move(waiting)](const store::CommitResult& result) mutable {
+                  if (!result.status.ok()) return self->EndAllocation(waiting, result.status);
+                  if (result.committed)
+                    return self->EndAllocation(waiting, Allocated{next, attempt - 1});
+                  if (attempt == kAttemptsMax)
+                    return self->EndAllocation(waiting, TooManyAttempts());
+                  self->AllocateFor(std::move(waiting), attempt + 1);
+                });
 }
 
 // A new collection may see the first writes of hundreds of documents at once, which would all lose

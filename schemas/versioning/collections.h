@@ -176,10 +176,14 @@ class Collections : public std::enable_shared_from_this<Collections> {
               std::optional<Deadline> deadline, int attempt, Callback done);
   struct Allocated {
     int64_t incarnation = 0;
-    int attempt = 0;  // that of the call, the lost commits of the allocation included
+    int lost = 0;  // races for the counter
   };
-  void AllocateIncarnation(std::optional<Deadline> deadline, int attempt,
-                           std::function<void(absl::StatusOr<Allocated>)> done);
+  using AllocationCallback = std::function<void(absl::StatusOr<Allocated>)>;
+  void AllocateIncarnation(AllocationCallback done);
+  void AllocateForAll();
+  void AllocateFor(std::vector<AllocationCallback> waiting, int attempt);
+  void EndAllocation(const std::vector<AllocationCallback>& waiting,
+                     absl::StatusOr<Allocated> first);
   void InsertRecord(CollectionRecord wanted, std::optional<Deadline> deadline, int attempt,
                     Callback done);
   absl::StatusOr<std::optional<DeletionRecord>> Recall(const CollectionDeletion& deletion) const;
@@ -202,6 +206,8 @@ class Collections : public std::enable_shared_from_this<Collections> {
     Callback done;
   };
   std::map<std::string, std::vector<Waiting>, std::less<>> preparing_;
+  std::vector<AllocationCallback> unnumbered_;  // of those that the next allocation is for
+  bool allocating_ = false;
 };
 
 }  // namespace strata::versioning

@@ -11,6 +11,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -326,6 +327,7 @@ TEST_P(SlowDeletion, MakingOneGivesUpAfterAHundredLostRaces) {
                [&](const absl::StatusOr<CollectionPtr>& made) { ended.set_value(made.status()); });
   EXPECT_THAT(ended.get_future().get(), HasReason(ErrorReason::kRetriesExhausted));
   EXPECT_EQ(lost, 100);
+  EXPECT_EQ(counted, 100);
   EXPECT_EQ(Incarnation(), 0);
 }
 
@@ -351,6 +353,24 @@ TEST_P(CollectionsTest, HundredsOfFirstWritesAreUnderWayAtOnce) {
     world->documents().Create(Request("d" + std::to_string(i)), Number(1), answers[i].Callback());
   }
   for (Answer& answer : answers) EXPECT_THAT(answer.Wait(), IsOk());
+}
+
+// As a server with a collection for each tenant starts.
+TEST_P(CollectionsTest, HundredsOfCollectionsAreMadeAtOnce) {
+  std::vector<Answer> answers(300);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    WriteRequest request = Request("d");
+    request.name.collection = "c" + std::to_string(i);
+    world->documents().Create(std::move(request), Number(1), answers[i].Callback());
+  }
+  for (Answer& answer : answers) EXPECT_THAT(answer.Wait(), IsOk());
+  std::set<int64_t> incarnations;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const auto found =
+        world->documents().collections().Find(world->store(), "c" + std::to_string(i));
+    ASSERT_TRUE(found.ok() && *found);
+    EXPECT_TRUE(incarnations.insert((*found)->incarnation).second);
+  }
 }
 
 TEST_P(CollectionsTest, ManyFirstWritersMakeOneCollection) {
