@@ -190,7 +190,7 @@ void Dispatcher::HandOutReady(const RoundPtr& round, const GroupPtr& group) {
         if (!planned.ok()) hand_out->Fail(step, planned);
         if (!hand_out->handed(step)) continue;
         const Message& message = hand_out->all()[step].message;
-        bytes += message.payload.size() + message.headers.size();
+        bytes += consumer->SizeOf(message);
       }
       suspect = suspect || entry->suspect;
       --wanted;

@@ -104,6 +104,7 @@ struct ReserveRequest {
   std::optional<std::chrono::microseconds> timeout;  // none: the queue's; not of a pop
   std::chrono::microseconds wait{0};                 // for the first one
   bool pop = false;                                  // finished in the same commit
+  bool as_structs = false;                           // how payloads are answered; else as BSON
   Deadline deadline = kNoDeadline;
   const Waiter* waiter = nullptr;  // outlives the callback; nothing is handed to one that is gone
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/document/struct_codec.h"
 #include "schemas/queue/message_reads.h"
 #include "schemas/queue/plans.h"
 #include "schemas/queue/queue_errors.h"
@@ -22,9 +23,12 @@ using Steady = std::chrono::steady_clock::time_point;
 // A call that waits is answered a little before its deadline, so that the answer still arrives.
 constexpr microseconds kAnswerTime = std::chrono::milliseconds(50);
 
+// Of headers with the limits of labels, and those of a death.
+constexpr size_t kHeadersBytesMax = size_t{16} << 10;
 // What is popped at once, less the last message: it cannot be given back, so it must fit into the
-// answer.
-constexpr size_t kPoppedBytesMax = size_t{512} << 10;
+// answer, of which gRPC's clients take 4 MiB.
+constexpr size_t kPoppedBytesMax =
+    (size_t{4} << 20) - kPayloadBytesMax - kHeadersBytesMax - 2 * kMessageRestBytes;
 
 // A call of Reserve or Pop.
 class Call final : public Consumer {
@@ -40,6 +44,11 @@ class Call final : public Consumer {
     return expects_ || answered_ || over_ ? 0 : request_.count;
   }
   bool takes_suspect() const override { return true; }
+  size_t SizeOf(const Message& message) const override {
+    const size_t payload = message.payload.size();
+    return Consumer::SizeOf(message) +
+           (request_.as_structs ? document::StructSize(message.payload) - payload : 0);
+  }
   size_t TakeRoom() override { return request_.pop ? kPoppedBytesMax : kHandedBytesMax; }
   void Expect(int32_t /*messages*/, bool /*suspect*/) override {
     const std::lock_guard lock(mutex_);

@@ -90,6 +90,39 @@ TEST_F(QueueCalls, PagesHoldEachMessageOnceHoweverLargeTheyAre) {
   EXPECT_EQ(Reserve().tries(), 1);
 }
 
+// The largest messages: a payload of 150 KiB in BSON is nearly 1 MiB as a Struct. What is popped
+// cannot be given back, so each answer has to be one that a client takes.
+TEST_F(QueueCalls, WhatIsPoppedFitsIntoTheAnswer) {
+  std::string members;
+  for (int i = 10'000; i < 37'000; ++i) members += '\xFF' + std::to_string(i) + '\0';
+  const uint32_t size = static_cast<uint32_t>(members.size()) + 5;
+  for (const int shift : {24, 16, 8, 0}) members.insert(0, 1, static_cast<char>(size >> shift));
+  members += '\0';
+  v1::PushRequest push;
+  push.set_queue("mails");
+  v1::PushedMessage& message = *push.add_messages();
+  message.mutable_payload()->set_bson(members);
+  for (int i = 0; i < 32; ++i) {
+    (*message.mutable_headers())[std::string(126, 'h') + std::to_string(10 + i)] =
+        std::string(256, 'v');
+  }
+  constexpr int kMessages = 9;
+  for (int i = 0; i < kMessages; ++i) {
+    const grpc::Status pushed =
+        server_.CallRaw("strata.v1.QueueService/Push", push.SerializeAsString());
+    ASSERT_TRUE(pushed.ok()) << pushed.error_message();
+  }
+  int popped = 0;
+  for (int calls = 0; popped < kMessages; ++calls) {
+    ASSERT_LT(calls, kMessages);
+    const auto answer = server_.Pop(R"({"queue": "mails", "count": 100})");
+    Must(answer);
+    EXPECT_LE(answer.response.ByteSizeLong(), size_t{4} << 20);
+    EXPECT_GE(answer.response.ByteSizeLong(), size_t{900} << 10);
+    popped += answer.response.messages_size();
+  }
+}
+
 TEST_F(QueueCalls, AStreamGivesMessagesAndTakesInWhatBecomesOfThem) {
   const std::string first = Push("{}");
   grpc::ClientContext context;

@@ -18,6 +18,7 @@ absl::StatusOr<queue::ReserveRequest> ToReserve(const Context& context, const Re
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   queue::ReserveRequest made;
   made.queue = request.queue();
+  made.as_structs = request.encoding() != wire::ENCODING_BSON;
   ASSIGN_OR_RETURN(made.count, ToCount(request.count()));
   if constexpr (requires { request.timeout(); }) {
     if (request.has_timeout()) {
