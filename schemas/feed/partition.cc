@@ -548,32 +548,32 @@ void Partition::OnAlarm(Time time) {
     }
   }
   if (release) Release(RevokeReason::kBalance, true);
-  if (late) LookAtPlace();
+  if (late) LookAtPlace([self = shared_from_this()] { self->FailIfLate(); });
   if (replay_late) ReplayFailed("it was not acknowledged in time");
   Resume();
 }
 
-// Before the first open event fails for its time: the write that was its effect may have moved the
-// place, which nobody tells. A failure would find that too, but have all behind it delivered again.
-void Partition::LookAtPlace() {
+// Learns of writes that were the effects of events and have moved the place, which nobody tells.
+void Partition::LookAtPlace(std::function<void()> looked) {
   Worker::Write write;
   write.change = [self = shared_from_this()](lease::State& state) {
     const std::lock_guard lock(self->mutex_);
     if (!self->failing_) self->Acknowledged(self->window_->AcknowledgeUpTo(state.place));
     return false;
   };
-  write.done = [self = shared_from_this()](const absl::StatusOr<HeldState>& result) {
-    self->EndLookAtPlace(result);
+  write.done = [self = shared_from_this(),
+                looked = std::move(looked)](const absl::StatusOr<HeldState>& result) {
+    if (result.ok()) return looked();
+    const auto reason = ReasonOf(result.status());
+    if (reason == ErrorReason::kLeaseLost || reason == ErrorReason::kCancelled) return;  // it ends
+    self->setup_->failed(result.status());
   };
   worker_->Submit(std::move(write));
 }
 
-void Partition::EndLookAtPlace(const absl::StatusOr<HeldState>& result) {
-  if (!result.ok()) {
-    const auto reason = ReasonOf(result.status());
-    if (reason == ErrorReason::kLeaseLost || reason == ErrorReason::kCancelled) return;  // it ends
-    return setup_->failed(result.status());
-  }
+// The first open event fails for its time, unless its effect was written after all: the failure
+// would find that too, but have all that follows delivered again.
+void Partition::FailIfLate() {
   {
     const std::lock_guard lock(mutex_);
     looking_at_place_ = false;

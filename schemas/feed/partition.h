@@ -155,8 +155,9 @@ class Partition : public std::enable_shared_from_this<Partition> {
 
   void Arm(Time time);
   void OnAlarm(Time time);
-  void LookAtPlace();
-  void EndLookAtPlace(const absl::StatusOr<lease::HeldState>& result);
+  void LookAtPlace(std::function<void()> looked);
+  void FailIfLate();
+  absl::Status Judge(const lease::Place& place, std::string_view reason, bool park, bool looked);
 
   void Acknowledged(size_t events);
   void WriteAcksLater();

@@ -15,7 +15,14 @@ using store::Keyspace;
 using store::WriteBatch;
 
 absl::Status Partition::Nack(const lease::Place& place, std::string_view reason, bool park) {
+  return Judge(place, reason, park, /*looked=*/false);
+}
+
+// `looked`: at the stored place, since the consumer said so.
+absl::Status Partition::Judge(const lease::Place& place, std::string_view reason, bool park,
+                              bool looked) {
   bool replayed = false;
+  bool later = false;
   {
     const std::lock_guard lock(mutex_);
     if (phase_ == Phase::kEnding || phase_ == Phase::kEnded || end_asked_) return absl::OkStatus();
@@ -31,17 +38,28 @@ absl::Status Partition::Nack(const lease::Place& place, std::string_view reason,
         if (place <= stale_ || place == last_replay_) return absl::OkStatus();
         return NotDelivered("nack", place, "is not delivered to this consumer");
       }
-      if (window_->first().place != place) {
+      later = window_->first().place != place;
+      if (later && looked) {
         return NotDelivered("nack", place, "follows events that are not acknowledged");
       }
-      Failure failure;
-      failure.event = window_->first();
-      failure.reason = reason;
-      failure.park = park;
-      Fail(std::move(failure));
+      if (!later) {
+        Failure failure;
+        failure.event = window_->first();
+        failure.reason = reason;
+        failure.park = park;
+        Fail(std::move(failure));
+      }
     }
   }
   if (replayed) ReplayFailed(reason);
+  if (later) {
+    // A write that was the effect of those before may have moved the place, which nobody tells.
+    LookAtPlace([self = shared_from_this(), place, reason = std::string(reason), park] {
+      const absl::Status judged = self->Judge(place, reason, park, /*looked=*/true);
+      if (!judged.ok()) return self->setup_->failed(judged);
+      self->Resume();
+    });
+  }
   return absl::OkStatus();
 }
 

@@ -187,7 +187,6 @@ TEST_P(ConsumersTest, ANackComesAgainAfterTheBackoffAndThePartitionWaits) {
   AwaitDeliveries(*consumer, 3);
   const auto first = *consumer->Next();
   const auto second = *consumer->Next();
-  EXPECT_THAT(consumer->Nack(second), HasReason(ErrorReason::kInvalidField));
   EXPECT_THAT(consumer->Nack(first, "no such mailbox"), IsOk());
   consumer->told().deliveries.clear();
   // What was delivered behind it is void.
@@ -336,6 +335,43 @@ TEST_P(ConsumersTest, ANackOfWhatAWriteHasAcknowledgedFailsNothing) {
       [&] { return consumer->told().acknowledged[0] >= PlaceOf(first.second.event); }));
   EXPECT_EQ(StateOf().attempts, 0);
   EXPECT_THAT(consumer->TakeAll(), ElementsAre("things/a@2"));
+}
+
+// A consumer whose writes acknowledge says nothing of them itself.
+TEST_P(ConsumersTest, ANackOfTheEventAfterAnEffectCounts) {
+  for (int i = 0; i < 3; ++i) world.Put("a", i);
+  CreateSubscription request = Wanted("mail", FromPosition{0}, 1);
+  request.subscription.selection.collections = {"things"};
+  request.subscription.lease_ttl = seconds(60);  // no renewal in between
+  Make(request);
+  auto consumer = Open();
+  AwaitDeliveries(*consumer, 3);
+  const auto first = *consumer->Next();
+  const auto second = *consumer->Next();
+  versioning::WriteRequest write = versioning::testing::Request("effect");
+  write.name.collection = "effects";
+  write.joined.push_back(server->leases().Fence(first.second.lease));
+  ASSERT_THAT(world.world->Update(std::move(write), versioning::testing::Number(1), true), IsOk());
+  EXPECT_THAT(consumer->Nack(second, "poison"), IsOk());
+  consumer->told().deliveries.clear();
+  ASSERT_TRUE(world.RunUntil([&] { return StateOf().attempts == 1; }));
+  EXPECT_EQ(StateOf().reason, "poison");
+  EXPECT_FALSE(consumer->told().finished.has_value());
+  AwaitDeliveries(*consumer, 1);
+  EXPECT_EQ(consumer->told().deliveries.front().second.attempt, 2);
+  EXPECT_THAT(consumer->TakeAll(), ElementsAre(NameOf(second.second.event)));
+}
+
+TEST_P(ConsumersTest, ANackOfAnEventAfterAnOpenOneEndsTheConsumer) {
+  for (int i = 0; i < 2; ++i) world.Put("a", i);
+  Make();
+  auto consumer = Open();
+  AwaitDeliveries(*consumer, 2);
+  const auto first = *consumer->Next();
+  EXPECT_THAT(consumer->Nack(*consumer->Next()), IsOk());
+  ASSERT_TRUE(world.RunUntil([&] { return consumer->told().finished.has_value(); }));
+  EXPECT_THAT(*consumer->told().finished, HasReason(ErrorReason::kInvalidField));
+  EXPECT_EQ(StateOf().attempts, 0);
 }
 
 TEST_P(ConsumersTest, QuietPartitionsMoveWithTheRenewalsAndWakeNobody) {
