@@ -58,7 +58,8 @@ struct PartitionState {
   int32_t partition = 0;
   std::string consumer;  // empty: nobody has it
   store::Stamp token = 0;
-  lease::Place place;  // up to here all is acknowledged
+  lease::Place place;      // up to here all is acknowledged
+  bool caught_up = false;  // no event is to come; false: or that was not looked for so far
   std::optional<UnixMicros> oldest_open_time;
   int32_t in_flight = 0;
   int32_t attempts = 0;  // of the first open event

@@ -26,6 +26,8 @@ using store::WriteBatch;
 constexpr int kAttemptsMax = 16;
 // So many records at most are written by one commit of many.
 constexpr size_t kChunkRecords = 256;
+// Entries of the ledger looked at to see what a subscription has still to come.
+constexpr int64_t kPendingEntriesMax = 10'000;
 
 absl::Status SubscriptionExists(const std::string& name) {
   return Error(ErrorReason::kSubscriptionExists, "the subscription exists")
@@ -162,6 +164,7 @@ absl::StatusOr<SubscriptionState> SubscriptionStore::Get(const std::string& name
     ASSIGN_OR_RETURN(PartitionState each, StateOf(subscription, partition, *reader));
     state.partitions.push_back(std::move(each));
   }
+  RETURN_IF_ERROR(FindPending(*reader, state));
   const auto parked = reader->Scan(Keyspace::kFeed, ParkedRange(subscription.incarnation));
   for (; parked->Valid(); parked->Next()) {
     ASSIGN_OR_RETURN(const StoredParked document,
@@ -214,13 +217,48 @@ absl::StatusOr<PartitionState> SubscriptionStore::StateOf(const Subscription& su
     state.consumer = consumer == metadata.end() ? stored.owner->holder : consumer->second;
     state.in_flight = data.in_flight;
     if (data.oldest_open_time != 0) state.oldest_open_time = data.oldest_open_time;
-    return state;
   }
-  const uint32_t index = state.place.index ? static_cast<uint32_t>(*state.place.index) + 1 : 0;
-  versioning::LedgerCursor behind(reader, NeededFrom(state.place), index);
-  if (behind.Next()) state.oldest_open_time = behind.entry().time;
-  RETURN_IF_ERROR(behind.status());
   return state;
+}
+
+// What each partition has still to come, as far as the next kPendingEntriesMax entries say.
+absl::Status SubscriptionStore::FindPending(const store::Reader& reader,
+                                            SubscriptionState& state) const {
+  std::vector<PartitionState>& partitions = state.partitions;
+  const lease::Place begin =
+      std::min_element(partitions.begin(), partitions.end(),
+                       [](const auto& left, const auto& right) { return left.place < right.place; })
+          ->place;
+  std::vector<std::optional<UnixMicros>> pending(partitions.size());
+  size_t without = partitions.size();
+  const auto note = [&](size_t partition, const lease::Place& place, UnixMicros time) {
+    if (pending[partition] || place <= partitions[partition].place) return;
+    pending[partition] = time;
+    --without;
+  };
+  const Selection& selection = state.subscription.selection;
+  int64_t examined = 0;
+  versioning::LedgerCursor cursor(reader, NeededFrom(begin),
+                                  begin.index ? static_cast<uint32_t>(*begin.index) + 1 : 0);
+  while (without > 0 && cursor.Next() && examined++ < kPendingEntriesMax) {
+    const Entry entry = Entry::Of(cursor.entry());
+    if (!selection.Wants(entry)) continue;
+    const lease::Place place{cursor.position(), static_cast<int32_t>(cursor.index())};
+    const UnixMicros time = cursor.entry().time;
+    if (entry.type == EventType::kVersion) {
+      note(static_cast<size_t>(
+               PartitionOf(entry.collection, entry.id, state.subscription.partitions)),
+           place, time);
+    } else {
+      for (size_t i = 0; i < partitions.size(); ++i) note(i, place, time);
+    }
+  }
+  RETURN_IF_ERROR(cursor.status());
+  for (size_t i = 0; i < partitions.size(); ++i) {
+    if (!pending[i]) partitions[i].caught_up = examined <= kPendingEntriesMax;
+    if (partitions[i].consumer.empty()) partitions[i].oldest_open_time = pending[i];
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Subscription>> SubscriptionStore::List(const std::string& prefix,

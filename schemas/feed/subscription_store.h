@@ -64,6 +64,7 @@ class SubscriptionStore : public std::enable_shared_from_this<SubscriptionStore>
                           const store::Reader& reader, store::WriteBatch& batch) const;
   absl::StatusOr<PartitionState> StateOf(const Subscription& subscription, int32_t partition,
                                          const store::Reader& reader) const;
+  absl::Status FindPending(const store::Reader& reader, SubscriptionState& state) const;
   absl::StatusOr<Subscription> Require(const store::Reader& reader, const std::string& name) const;
   void AskOn(const std::shared_ptr<Asking>& asking);
   absl::StatusOr<bool> PlanAsking(Asking& asking, const store::Reader& reader,

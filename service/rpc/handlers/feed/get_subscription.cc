@@ -13,7 +13,7 @@ void FillPartition(const feed::PartitionState& state, store::CommitPosition last
   filled.set_token(state.token);
   filled.set_position(state.place.position);
   if (state.place.index) filled.set_index(*state.place.index);
-  filled.set_lag_positions(std::max<int64_t>(0, last - state.place.position));
+  filled.set_lag_positions(state.caught_up ? 0 : std::max<int64_t>(0, last - state.place.position));
   if (state.oldest_open_time) {
     FillTimestamp(*state.oldest_open_time, *filled.mutable_oldest_open_time());
   }
