@@ -105,6 +105,7 @@ absl::StatusOr<versioning::ListQuery> ToListQuery(const RosterQuery& query) {
   versioning::ListQuery list;
   list.collection = query.collection;
   list.after_id = query.after_id;
+  list.incarnation = query.incarnation;
   list.at_time = query.at_time;
   list.stopped = query.stopped;
   ASSIGN_OR_RETURN(list.filter, InClass(query.set, query.class_name));
@@ -223,35 +224,61 @@ void Enrollments::PurgeStudent(const PurgeRequest& request, const std::string& s
 // The writes of one call: under way together, answered when the last one is through.
 class Enrollments::CollectionPurge {
  public:
-  CollectionPurge(Purged found, PurgeCallback done)
-      : purged_(std::move(found)), done_(std::move(done)) {}
+  // `affected` are to be purged, the first of them after `after_id`.
+  CollectionPurge(Purged found, std::string after_id, std::vector<std::string> affected,
+                  PurgeCallback done)
+      : after_id_(std::move(after_id)),
+        affected_(std::move(affected)),
+        first_failed_(affected_.size()),
+        purged_(std::move(found)),
+        done_(std::move(done)) {}
 
   // Answers unless a write is still under way; each one holds the purge.
   ~CollectionPurge() {
-    if (failure_.ok()) {
-      done_(std::move(purged_));
-    } else {
+    if (!failure_.ok() && purged_.students == 0) {
       done_(failure_);
+      return;
     }
+    if (!failure_.ok()) {
+      // What was done is answered, and the next call meets again what failed.
+      purged_.resume_after = first_failed_ == 0 ? after_id_ : affected_[first_failed_ - 1];
+    }
+    done_(std::move(purged_));
   }
 
-  void Count(const std::string& student_id, const absl::StatusOr<int64_t>& tombstones) {
+  const std::vector<std::string>& affected() const { return affected_; }
+
+  void Count(size_t student, const absl::StatusOr<int64_t>& tombstones) {
     const std::lock_guard lock(mutex_);
-    const std::optional<ErrorReason> reason = ReasonOf(tombstones.status());
     if (tombstones.ok()) {
       purged_.students += *tombstones > 0 ? 1 : 0;
       purged_.tombstones += *tombstones;
-    } else if (reason == ErrorReason::kEnrollmentShape ||
-               reason == ErrorReason::kDocumentTooLarge || reason == ErrorReason::kInvalidContent) {
-      if (purged_.refused.size() < kRefusedMax) purged_.refused.push_back(student_id);
-    } else if (reason != ErrorReason::kDocumentDeleted &&
-               reason != ErrorReason::kDocumentNotFound && failure_.ok()) {
-      failure_ = tombstones.status();
+      return;
+    }
+    switch (ReasonOf(tombstones.status()).value_or(ErrorReason::kStoreUnavailable)) {
+      case ErrorReason::kDocumentDeleted:
+      case ErrorReason::kDocumentNotFound:
+        return;
+      case ErrorReason::kEnrollmentShape:
+      case ErrorReason::kDocumentTooLarge:
+      case ErrorReason::kInvalidContent:
+      case ErrorReason::kLayoutLimit:
+      case ErrorReason::kRecordCorrupt:
+      case ErrorReason::kRetriesExhausted:
+        if (purged_.refused.size() < kRefusedMax) purged_.refused.push_back(affected_[student]);
+        return;
+      default:
+        if (student > first_failed_) return;
+        first_failed_ = student;
+        failure_ = tombstones.status();
     }
   }
 
  private:
-  std::mutex mutex_;
+  const std::string after_id_;
+  const std::vector<std::string> affected_;
+  std::mutex mutex_;  // guards what follows
+  size_t first_failed_;
   Purged purged_;
   PurgeCallback done_;
   absl::Status failure_;
@@ -263,6 +290,7 @@ absl::StatusOr<std::vector<std::string>> Enrollments::FindTombstones(const Purge
   versioning::ListQuery query;
   query.collection = request.collection;
   query.after_id = request.after_id;
+  query.incarnation = request.incarnation;
   query.stopped = request.stopped;
   std::vector<std::string> affected;
   versioning::ListCursor students = documents_.List(std::move(query));
@@ -274,6 +302,7 @@ absl::StatusOr<std::vector<std::string>> Enrollments::FindTombstones(const Purge
   }
   RETURN_IF_ERROR(students.status());
   found.resume_after = students.resume_after();
+  found.incarnation = students.incarnation();
   return affected;
 }
 
@@ -288,17 +317,22 @@ void Enrollments::Purge(PurgeRequest request, PurgeCallback done) {
     return PurgeStudent(request, request.student_id,
                         [done = std::move(done)](const absl::StatusOr<int64_t>& tombstones) {
                           if (!tombstones.ok()) return done(tombstones.status());
-                          done(Purged{1, *tombstones > 0 ? 1 : 0, *tombstones, {}, {}});
+                          Purged purged;
+                          purged.examined = 1;
+                          purged.students = *tombstones > 0 ? 1 : 0;
+                          purged.tombstones = *tombstones;
+                          done(std::move(purged));
                         });
   }
   Purged found;
-  const absl::StatusOr<std::vector<std::string>> affected = FindTombstones(request, found);
+  absl::StatusOr<std::vector<std::string>> affected = FindTombstones(request, found);
   if (!affected.ok()) return done(affected.status());
-  const auto purge = std::make_shared<CollectionPurge>(std::move(found), std::move(done));
-  for (const std::string& id : *affected) {
-    PurgeStudent(request, id, [purge, id](const absl::StatusOr<int64_t>& tombstones) {
-      purge->Count(id, tombstones);
-    });
+  const auto purge = std::make_shared<CollectionPurge>(std::move(found), request.after_id,
+                                                       *std::move(affected), std::move(done));
+  for (size_t i = 0; i < purge->affected().size(); ++i) {
+    PurgeStudent(
+        request, purge->affected()[i],
+        [purge, i](const absl::StatusOr<int64_t>& tombstones) { purge->Count(i, tombstones); });
   }
 }
 

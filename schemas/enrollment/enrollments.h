@@ -64,6 +64,7 @@ struct RosterQuery {
   std::string set{kDefaultSet};
   std::string class_name;
   std::string after_id;
+  int64_t incarnation = 0;  // as of a ListQuery
   std::optional<UnixMicros> at_time;
   StopCheck stopped = {};  // as of a ListQuery
 };
@@ -82,6 +83,7 @@ class RosterCursor {
   int64_t version() { return students_.version().header.version; }
 
   std::optional<std::string> resume_after() const { return students_.resume_after(); }
+  int64_t incarnation() const { return students_.incarnation(); }
   int64_t examined() const { return students_.examined(); }
   const absl::Status& status() const { return refusal_.ok() ? students_.status() : refusal_; }
 
@@ -102,8 +104,9 @@ struct PurgeRequest {
   std::string set{kDefaultSet};
   int64_t through = 0;
   versioning::ChangeInfo change;
-  std::string after_id;    // every student: those after this one
-  StopCheck stopped = {};  // every student: asked for each that is looked at; then CANCELLED
+  std::string after_id;     // every student: those after this one
+  int64_t incarnation = 0;  // as of a ListQuery
+  StopCheck stopped = {};   // every student: asked for each that is looked at; then CANCELLED
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const Waiter* waiter = nullptr;  // as of a WriteRequest
 };
@@ -112,8 +115,9 @@ struct Purged {
   int64_t examined = 0;
   int64_t students = 0;
   int64_t tombstones = 0;
-  // The first kRefusedMax whose documents lack the shape, or would pass a limit.
+  // The first kRefusedMax that could not be purged for what their own documents are.
   std::vector<std::string> refused;
+  int64_t incarnation = 0;                  // of the collection
   std::optional<std::string> resume_after;  // set: there may be more after this student
 };
 using PurgeCallback = std::function<void(absl::StatusOr<Purged>)>;

@@ -137,7 +137,8 @@ class AuditCursor::Walk {
 class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
  public:
   DocumentWalk(store::Store& store, Collections& collections, const AuditQuery& query)
-      : CollectionWalk(store, collections, query.collection, query.stopped),
+      : CollectionWalk(store, collections, query.collection, query.stopped,
+                       query.resume_at.incarnation),
         query_(query),
         name_{query.collection, query.id},
         next_(query.resume_at.version) {}
@@ -168,7 +169,7 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
     while (versions_->Next()) {
       StoredVersion& version = versions_->version();
       const int64_t number = version.header.version;
-      resume_at_ = LedgerPlace{version.position, 0, number};
+      resume_at_ = LedgerPlace{version.position, 0, number, document_->document().incarnation};
       if (examined_++ == kExaminedMax) return false;
       if (Stopped(stopped())) return StoppedError();
       const bool asked_for = IsAskedFor(query_, version.header);
@@ -193,7 +194,8 @@ class AuditCursor::DocumentWalk final : public Walk, private CollectionWalk {
   absl::Status FillRow(StoredVersion& version) {
     ASSIGN_OR_RETURN(const uint32_t index,
                      LedgerIndex(floor_, *entries_, document_->document(), version));
-    row_.place = {version.position, index, version.header.version};
+    row_.place = {version.position, index, version.header.version,
+                  document_->document().incarnation};
     row_.collection = name_.collection;
     row_.id = name_.id;
     if (query_.include_changes) row_.changes = versions_->changes();

@@ -25,6 +25,7 @@ struct LedgerPlace {
   store::CommitPosition position = 0;
   uint32_t index = 0;
   int64_t version = 0;
+  int64_t incarnation = 0;  // of the collection, where a walk over versions stood; 0: elsewhere
 };
 
 struct AuditQuery {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "schemas/versioning/document_errors.h"
+
 namespace strata::versioning {
 namespace {
 
@@ -37,10 +39,11 @@ absl::Status CollectionReader::ToTryAgain(absl::Status failure) const {
 }
 
 CollectionWalk::CollectionWalk(store::Store& store, Collections& collections,
-                               std::string collection, StopCheck stopped)
+                               std::string collection, StopCheck stopped, int64_t incarnation)
     : name_(std::move(collection)),
       limits_{std::move(stopped)},
-      reader_(store, collections, limits_) {}
+      reader_(store, collections, limits_),
+      incarnation_(incarnation) {}
 
 void CollectionWalk::Refuse(absl::Status refusal) {
   status_ = std::move(refusal);
@@ -52,6 +55,7 @@ bool CollectionWalk::Next() {
     absl::StatusOr<bool> moved = BeginAndAdvance();
     if (moved.ok()) {
       ended_ = !*moved;
+      incarnation_ = reader_.collection().incarnation;
       return *moved;
     }
     LetGo();
@@ -64,6 +68,8 @@ bool CollectionWalk::Next() {
 absl::StatusOr<bool> CollectionWalk::BeginAndAdvance() {
   if (!begun_) {
     RETURN_IF_ERROR(reader_.Open(name_));
+    const int64_t found = reader_.collection().incarnation;
+    if (incarnation_ != 0 && found != incarnation_) return CollectionNotFound(name_);
     RETURN_IF_ERROR(Begin());
     begun_ = true;
   }

@@ -2,8 +2,8 @@
 // folder but for what the cursors of the facade have from here.
 //
 // On an engine without snapshots records may vanish under a reader because their collection was
-// deleted and is being swept. It then reads again, on the collection that bears the name by now; a
-// walk goes on from where it is.
+// deleted and is being swept. It then reads again, on the collection that bears the name by now,
+// unless something of the one before was seen already.
 #pragma once
 
 #include <cstdint>
@@ -81,9 +81,14 @@ class CollectionWalk {
   // Why the walk ended: OK unless it failed.
   const absl::Status& status() const { return status_; }
 
+  // Of the collection that the last item is of: a walk that goes on names it. 0: there was none.
+  int64_t incarnation() const { return incarnation_; }
+
  protected:
+  // `incarnation`: of a walk that goes on; COLLECTION_NOT_FOUND where the name is another
+  // collection's by now. 0: of one that begins.
   CollectionWalk(store::Store& store, Collections& collections, std::string collection,
-                 StopCheck stopped = {});
+                 StopCheck stopped = {}, int64_t incarnation = 0);
   virtual ~CollectionWalk() = default;
 
   // Unless OK, the walk ends with this before it begins.
@@ -106,6 +111,7 @@ class CollectionWalk {
   const std::string name_;
   const ReadLimits limits_;
   CollectionReader reader_;
+  int64_t incarnation_;
   bool begun_ = false;
   bool ended_ = false;
   absl::Status status_;

@@ -166,6 +166,10 @@ absl::StatusOr<DiffEnd> Documents::Diff(const DiffQuery& query,
   CollectionReader reader(store_, *collections_, limits);
   RETURN_IF_ERROR(reader.Read(query.name.collection, [&]() -> absl::Status {
     std::optional<DocumentView> document;
+    end.incarnation = reader.collection().incarnation;
+    if (query.incarnation != 0 && query.incarnation != end.incarnation) {
+      return CollectionNotFound(query.name.collection);
+    }
     RETURN_IF_ERROR(DocumentView::Open(query.name, reader, document));
     end.from_version = query.from_version;
     end.to_version = query.to_version == 0 ? document->newest() : query.to_version;

@@ -38,14 +38,16 @@ struct At {
 struct DiffQuery {
   DocumentName name;
   int64_t from_version = 0;
-  int64_t to_version = 0;  // 0: the current one
-  int64_t skip = 0;        // number of changes passed over
-  StopCheck stopped = {};  // asked while versions are rebuilt; then CANCELLED
+  int64_t to_version = 0;   // 0: the current one
+  int64_t skip = 0;         // number of changes passed over
+  int64_t incarnation = 0;  // of the collection where it goes on; 0: it begins
+  StopCheck stopped = {};   // asked while versions are rebuilt; then CANCELLED
 };
 struct DiffEnd {
   int64_t from_version = 0;
   int64_t to_version = 0;
-  bool complete = false;  // the visitor took all
+  int64_t incarnation = 0;  // of the collection
+  bool complete = false;    // the visitor took all
 };
 
 struct DocumentsOptions {

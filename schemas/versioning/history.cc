@@ -8,7 +8,7 @@
 namespace strata::versioning {
 
 HistoryCursor::HistoryCursor(store::Store& store, Collections& collections, HistoryQuery query)
-    : CollectionWalk(store, collections, query.name.collection, query.stopped),
+    : CollectionWalk(store, collections, query.name.collection, query.stopped, query.incarnation),
       query_(std::move(query)),
       next_(query_.resume_at) {
   Refuse(ValidateName(query_.name));

@@ -25,6 +25,7 @@ struct HistoryQuery {
   bool oldest_first = false;
   std::optional<document::Filter> filter;  // only versions whose content matches
   std::optional<int64_t> resume_at;        // goes on with this version, in the query's direction
+  int64_t incarnation = 0;                 // of the collection where it goes on; 0: it begins
   int64_t page_size = 0;  // so many will be taken at most, for reading ahead; 0: all
   bool include_content = false;
   bool include_changes = false;

@@ -11,7 +11,7 @@ namespace strata::versioning {
 
 ListCursor::ListCursor(store::Store& store, Collections& collections, const Clock& clock,
                        ListQuery query)
-    : CollectionWalk(store, collections, query.collection, query.stopped),
+    : CollectionWalk(store, collections, query.collection, query.stopped, query.incarnation),
       query_(std::move(query)),
       passed_(query_.after_id) {
   const absl::StatusOr<std::optional<AsOf>> as_of =

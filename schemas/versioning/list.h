@@ -23,7 +23,8 @@ namespace strata::versioning {
 struct ListQuery {
   std::string collection;
   std::string id_prefix;
-  std::string after_id;  // only ids greater than this
+  std::string after_id;     // only ids greater than this
+  int64_t incarnation = 0;  // of the collection where it goes on; 0: it begins
   bool show_deleted = false;
   std::optional<document::Filter> filter;  // only documents whose content matches
   // As of then; both unset: now.

@@ -2,6 +2,7 @@
 
 #include "absl/strings/escaping.h"
 #include "schemas/base/error.h"
+#include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/document/hash.h"
 
@@ -53,6 +54,21 @@ std::optional<int64_t> TakePlaceNumber(std::string_view& place) {
   for (const char byte : place.substr(0, 8)) number = number << 8 | static_cast<uint8_t>(byte);
   place.remove_prefix(8);
   return static_cast<int64_t>(number);
+}
+
+std::string MakePageToken(std::string_view method, std::string_view scope, const IdPlace& place) {
+  std::string bytes;
+  AppendPlaceNumber(place.incarnation, bytes);
+  return MakePageToken(method, scope, bytes + place.after_id);
+}
+
+absl::StatusOr<IdPlace> ReadIdPlace(std::string_view method, std::string_view scope,
+                                    std::string_view token) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadPageToken(method, scope, token));
+  std::string_view rest = bytes;
+  const std::optional<int64_t> incarnation = TakePlaceNumber(rest);
+  if (!incarnation || *incarnation < 1) return InvalidPageToken("names no document");
+  return IdPlace{*incarnation, std::string(rest)};
 }
 
 absl::Status InvalidPageToken(std::string_view problem, std::string_view field) {

@@ -48,6 +48,16 @@ void AppendPlaceNumber(int64_t number, std::string& place);
 // Takes one number from the front; nothing if there is none.
 std::optional<int64_t> TakePlaceNumber(std::string_view& place);
 
+// How far a walk over the documents of a collection has come. It means nothing in a successor.
+struct IdPlace {
+  int64_t incarnation = 0;  // of the collection
+  std::string after_id;
+};
+std::string MakePageToken(std::string_view method, std::string_view scope, const IdPlace& place);
+// As ReadPageToken.
+absl::StatusOr<IdPlace> ReadIdPlace(std::string_view method, std::string_view scope,
+                                    std::string_view token);
+
 // INVALID_PAGE_TOKEN, for a place that makes no sense.
 absl::Status InvalidPageToken(std::string_view problem, std::string_view field = "page_token");
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "schemas/versioning/record_codec.h"
+#include "strata/v1/enrollment_service.pb.h"
 #include "tests/rpc/test_server.h"
 
 namespace strata::rpc_test {
@@ -151,6 +152,70 @@ TEST_F(Paging, OfADiffIsExactAndStaysBetweenTheSameVersions) {
     EXPECT_EQ(paths, whole);
     EXPECT_EQ(pages, PagesFor(page_size)) << page_size;
   }
+}
+
+// A collection that is deleted and made again shares nothing with its predecessor.
+TEST_F(Paging, OfACollectionDoesNotGoOnInItsSuccessor) {
+  const std::string list = R"({"collection": "books", "page_size": 2)";
+  const std::string history = R"({"collection": "books", "id": "a", "page_size": 2)";
+  const std::string diff =
+      R"({"collection": "books", "id": "wide", "from_version": 1, "page_size": 2)";
+  const std::string roster = R"({"collection": "books", "class_name": "CS", "page_size": 1)";
+  const auto list_roster = [&](const std::string& json) {
+    Outcome<v1::ListRosterResponse> page;
+    std::string bytes;
+    page.status = server_.CallRaw("strata.v1.EnrollmentService/ListRoster",
+                                  Parse<v1::ListRosterRequest>(json).SerializeAsString(), &bytes);
+    EXPECT_TRUE(page.response.ParseFromString(bytes));
+    return page;
+  };
+  const auto fill = [&] {
+    Must(server_.Create(R"({"collection": "books", "id": "wide", "content": {"json": {}}})"));
+    Must(server_.Update(R"({"collection": "books", "id": "wide",
+                            "replace": {"json": {"a": 1, "b": 2, "c": 3}}})"));
+    for (const char* student : {"s1", "s2", "s3"}) {
+      const grpc::Status enrolled =
+          server_.CallByName("strata.v1.EnrollmentService/Enroll",
+                             R"({"collection": "books", "class_name": "CS", "sequence_number": 1,
+                              "student_id": ")" +
+                                 std::string(student) + "\"}");
+      ASSERT_TRUE(enrolled.ok()) << enrolled.error_message();
+    }
+  };
+  fill();
+  const auto token = [](const auto& page) {
+    EXPECT_FALSE(page.response.next_page_token().empty());
+    return R"(, "page_token": ")" + page.response.next_page_token() + "\"}";
+  };
+  const std::string listed = token(server_.List(list + "}"));
+  const std::string read = token(server_.History(history + "}"));
+  const std::string compared = token(server_.Diff(diff + "}"));
+  const std::string enrolled = token(list_roster(roster + "}"));
+  const auto audited = server_.Audit(history + "}");
+  const std::string audit_token = token(audited);
+  Must(server_.List(list + listed));
+  Must(server_.DeleteCollection(R"({"name": "books", "force": true})"));
+  for (int i = 0; i < kItems; ++i) {
+    Must(server_.Update(R"({"collection": "books", "id": "a", "allow_missing": true,
+                            "patch": {"operations": [{"path": "/new", "increment": 1}]}})"));
+  }
+  fill();
+  const auto expect_gone = [](const auto& page) {
+    EXPECT_EQ(page.details().reason, "COLLECTION_NOT_FOUND");
+  };
+  expect_gone(server_.List(list + listed));
+  expect_gone(server_.History(history + read));
+  expect_gone(server_.Diff(diff + compared));
+  expect_gone(list_roster(roster + enrolled));
+  // What was done outlives the collection: the audit goes on in the ledger, from where it was.
+  const auto rest = server_.Audit(history + audit_token);
+  Must(rest);
+  ASSERT_THAT(rest.response.entries(), SizeIs(2));
+  EXPECT_EQ(rest.response.entries(0).version().version(), 3);
+  EXPECT_GT(rest.response.entries(0).commit_position(),
+            audited.response.entries(1).commit_position());
+  EXPECT_LT(rest.response.entries(1).commit_position(),
+            server_.Audit(history + "}").response.entries(0).commit_position());
 }
 
 TEST_F(Paging, StaysStableWhileWritersGoOn) {

@@ -38,11 +38,13 @@ absl::Status FillPlace(const wire::AuditRequest& request, versioning::AuditQuery
   const auto position = TakePlaceNumber(rest);
   const auto index = TakePlaceNumber(rest);
   const auto version = TakePlaceNumber(rest);
-  if (!position || !index || !version || !rest.empty() || *position < 0 || *index < 0 ||
-      *index > std::numeric_limits<uint32_t>::max() || *version < 0) {
+  const auto incarnation = TakePlaceNumber(rest);
+  if (!position || !index || !version || !incarnation || !rest.empty() || *position < 0 ||
+      *index < 0 || *index > std::numeric_limits<uint32_t>::max() || *version < 0 ||
+      *incarnation < 0) {
     return InvalidPageToken("names no position in the ledger");
   }
-  query.resume_at = {*position, static_cast<uint32_t>(*index), *version};
+  query.resume_at = {*position, static_cast<uint32_t>(*index), *version, *incarnation};
   return absl::OkStatus();
 }
 
@@ -65,6 +67,7 @@ std::string TokenFor(const wire::AuditRequest& request, const versioning::Ledger
   AppendPlaceNumber(at.position, place);
   AppendPlaceNumber(at.index, place);
   AppendPlaceNumber(at.version, place);
+  AppendPlaceNumber(at.incarnation, place);
   return MakePageToken(kAuditMethod, PageScope(request), place);
 }
 

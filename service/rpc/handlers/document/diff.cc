@@ -9,17 +9,21 @@ namespace {
 
 constexpr std::string_view kDiffMethod = "Diff";
 
-// Versions never change, so a place is the newer side's number and how many changes came before.
+// Versions of one collection never change, so a place is the collection, the newer side's number
+// and how many changes came before.
 absl::Status FillPlace(const wire::DiffRequest& request, versioning::DiffQuery& query) {
   if (request.page_token().empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string place,
                    ReadPageToken(kDiffMethod, PageScope(request), request.page_token()));
   std::string_view rest = place;
+  const auto incarnation = TakePlaceNumber(rest);
   const auto to_version = TakePlaceNumber(rest);
   const auto skip = TakePlaceNumber(rest);
-  if (!to_version || *to_version < 1 || !skip || *skip < 0 || !rest.empty()) {
+  if (!incarnation || *incarnation < 1 || !to_version || *to_version < 1 || !skip || *skip < 0 ||
+      !rest.empty()) {
     return InvalidPageToken("names no position among the changes");
   }
+  query.incarnation = *incarnation;
   query.to_version = *to_version;
   query.skip = *skip;
   return absl::OkStatus();
@@ -42,9 +46,11 @@ absl::StatusOr<int> ToChangesMax(const wire::DiffRequest& request) {
   return ToPageSize(request.page_size());
 }
 
-std::string TokenFor(const wire::DiffRequest& request, int64_t to_version, int64_t skip) {
+std::string TokenFor(const wire::DiffRequest& request, const versioning::DiffEnd& end,
+                     int64_t skip) {
   std::string place;
-  AppendPlaceNumber(to_version, place);
+  AppendPlaceNumber(end.incarnation, place);
+  AppendPlaceNumber(end.to_version, place);
   AppendPlaceNumber(skip, place);
   return MakePageToken(kDiffMethod, PageScope(request), place);
 }
@@ -67,7 +73,7 @@ absl::Status Diff(const Context& context, const wire::DiffRequest& request,
   response.set_to_version(end.to_version);
   if (end.complete) return absl::OkStatus();
   const int64_t taken = query.skip + response.changes_size();
-  response.set_next_page_token(TokenFor(request, end.to_version, taken));
+  response.set_next_page_token(TokenFor(request, end, taken));
   return absl::OkStatus();
 }
 

@@ -36,10 +36,13 @@ absl::Status FillPlace(const wire::HistoryRequest& request, versioning::HistoryQ
       const std::string place,
       ReadPageToken(kHistoryMethod, PageScope(request, query.filter), request.page_token()));
   std::string_view rest = place;
+  const auto incarnation = TakePlaceNumber(rest);
   query.resume_at = TakePlaceNumber(rest);
-  if (!query.resume_at || *query.resume_at < 1 || !rest.empty()) {
+  if (!incarnation || *incarnation < 1 || !query.resume_at || *query.resume_at < 1 ||
+      !rest.empty()) {
     return InvalidPageToken("names no version");
   }
+  query.incarnation = *incarnation;
   return absl::OkStatus();
 }
 
@@ -56,8 +59,9 @@ absl::StatusOr<versioning::HistoryQuery> ToQuery(const wire::HistoryRequest& req
 }
 
 std::string TokenFor(const wire::HistoryRequest& request, const versioning::HistoryQuery& query,
-                     int64_t version) {
+                     int64_t incarnation, int64_t version) {
   std::string place;
+  AppendPlaceNumber(incarnation, place);
   AppendPlaceNumber(version, place);
   return MakePageToken(kHistoryMethod, PageScope(request, query.filter), place);
 }
@@ -82,7 +86,8 @@ absl::Status History(const Context& context, const wire::HistoryRequest& request
   };
   RETURN_IF_ERROR(FillPage(versions, context.call, page_size, *response.mutable_versions(), fill));
   if (const std::optional<int64_t> next = versions.resume_at()) {
-    response.set_next_page_token(TokenFor(request, versions.query(), *next));
+    response.set_next_page_token(
+        TokenFor(request, versions.query(), versions.incarnation(), *next));
   }
   return absl::OkStatus();
 }

@@ -18,8 +18,10 @@ absl::StatusOr<versioning::ListQuery> ToQuery(const wire::ListRequest& request) 
   }
   if (request.at_position() != 0) query.at_position = request.at_position();
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(query.after_id, ReadPageToken(kListMethod, PageScope(request, query.filter),
-                                                   request.page_token()));
+    ASSIGN_OR_RETURN(IdPlace place, ReadIdPlace(kListMethod, PageScope(request, query.filter),
+                                                request.page_token()));
+    query.incarnation = place.incarnation;
+    query.after_id = std::move(place.after_id);
   }
   return query;
 }
@@ -46,8 +48,9 @@ absl::Status List(const Context& context, const wire::ListRequest& request,
       FillPage(documents, context.call, page_size, *response.mutable_documents(), fill));
   response.set_examined(documents.examined());
   if (const std::optional<std::string> next = documents.resume_after()) {
-    response.set_next_page_token(
-        MakePageToken(kListMethod, PageScope(request, documents.query().filter), *next));
+    response.set_next_page_token(MakePageToken(kListMethod,
+                                               PageScope(request, documents.query().filter),
+                                               IdPlace{documents.incarnation(), *next}));
   }
   return absl::OkStatus();
 }

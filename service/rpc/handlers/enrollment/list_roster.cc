@@ -17,8 +17,10 @@ absl::StatusOr<enrollment::RosterQuery> ToQuery(const wire::ListRosterRequest& r
     ASSIGN_OR_RETURN(query.at_time, ToMicros("at_time", request.at_time(), Round::kDown));
   }
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(query.after_id,
-                     ReadPageToken(kListRosterMethod, PageScope(request), request.page_token()));
+    ASSIGN_OR_RETURN(IdPlace place,
+                     ReadIdPlace(kListRosterMethod, PageScope(request), request.page_token()));
+    query.incarnation = place.incarnation;
+    query.after_id = std::move(place.after_id);
   }
   return query;
 }
@@ -39,7 +41,8 @@ absl::Status ListRoster(const Context& context, const wire::ListRosterRequest& r
   RETURN_IF_ERROR(FillPage(students, context.call, page_size, *response.mutable_students(), fill));
   response.set_examined(students.examined());
   if (const std::optional<std::string> next = students.resume_after()) {
-    response.set_next_page_token(MakePageToken(kListRosterMethod, PageScope(request), *next));
+    response.set_next_page_token(MakePageToken(kListRosterMethod, PageScope(request),
+                                               IdPlace{students.incarnation(), *next}));
   }
   return absl::OkStatus();
 }

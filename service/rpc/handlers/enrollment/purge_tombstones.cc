@@ -44,8 +44,10 @@ absl::Status PurgeTombstones(const Context& context, const wire::PurgeTombstones
   purge.waiter = &context.call;
   std::string scope = PageScope(request);
   if (!request.page_token().empty()) {
-    ASSIGN_OR_RETURN(purge.after_id,
-                     ReadPageToken(kPurgeTombstonesMethod, scope, request.page_token()));
+    ASSIGN_OR_RETURN(IdPlace place,
+                     ReadIdPlace(kPurgeTombstonesMethod, scope, request.page_token()));
+    purge.incarnation = place.incarnation;
+    purge.after_id = std::move(place.after_id);
   }
   if (purge.through > 0) {
     RETURN_IF_ERROR(HeedQueues(context, request, purge.through));
@@ -67,8 +69,8 @@ absl::Status PurgeTombstones(const Context& context, const wire::PurgeTombstones
         response.set_purged_tombstones(purged->tombstones);
         for (const std::string& id : purged->refused) response.add_refused_student_ids(id);
         if (purged->resume_after) {
-          response.set_next_page_token(
-              MakePageToken(kPurgeTombstonesMethod, scope, *purged->resume_after));
+          response.set_next_page_token(MakePageToken(
+              kPurgeTombstonesMethod, scope, IdPlace{purged->incarnation, *purged->resume_after}));
         }
         reply.Ok();
       });
