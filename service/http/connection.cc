@@ -549,10 +549,14 @@ class Connection final : private httplib::Server {
     for (size_t i = 1; i < kEnvelopeHeadBytes; ++i) {
       size = size << 8 | static_cast<unsigned char>(body[i]);
     }
-    if ((static_cast<unsigned char>(body[0]) & kCompressedFlag) != 0) {
+    if (static_cast<uint8_t>(body[0]) == kCompressedFlag) {
       return refuse("has a compressed message; send it as it is");
     }
-    if (body[0] != 0) return refuse("has a message with flags that a request does not have");
+    if (body[0] != 0) {
+      return refuse(
+          "does not begin with a byte of flags that is 0; four of the message's length "
+          "and the message follow it");
+    }
     if (size != body.size() - kEnvelopeHeadBytes) {
       return refuse("has " + std::to_string(body.size() - kEnvelopeHeadBytes) +
                     " bytes after a length of " + std::to_string(size) +
