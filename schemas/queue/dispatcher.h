@@ -108,8 +108,6 @@ using OperationPtr = std::shared_ptr<Operation>;
 
 // What is handed at once to a call, less the last message: its answer is a message of 4 MiB.
 inline constexpr size_t kHandedBytesMax = size_t{2} << 20;
-// What a message takes in an answer, without its payload and headers, at most.
-inline constexpr size_t kMessageRestBytes = size_t{2} << 10;
 
 // Who takes messages: a call, or a stream. All but `gone` are called by one thread at a time.
 class Consumer {
@@ -130,7 +128,7 @@ class Consumer {
   virtual void KeepRoom(size_t /*bytes*/) {}
   // How much of it the message takes.
   virtual size_t SizeOf(const Message& message) const {
-    return kMessageRestBytes + message.headers.size() + message.payload.size();
+    return message.headers.size() + message.payload.size();
   }
   // So many are under way to it; a suspect among them.
   virtual void Expect(int32_t messages, bool suspect) = 0;

@@ -23,6 +23,8 @@ using Steady = std::chrono::steady_clock::time_point;
 // A call that waits is answered a little before its deadline, so that the answer still arrives.
 constexpr microseconds kAnswerTime = std::chrono::milliseconds(50);
 
+// What a message takes in an answer, without its payload and headers, at most.
+constexpr size_t kMessageRestBytes = size_t{2} << 10;
 // Of headers with the limits of labels, and those of a death.
 constexpr size_t kHeadersBytesMax = size_t{16} << 10;
 // What is popped at once, less the last message: it cannot be given back, so it must fit into the
@@ -45,9 +47,8 @@ class Call final : public Consumer {
   }
   bool takes_suspect() const override { return true; }
   size_t SizeOf(const Message& message) const override {
-    const size_t payload = message.payload.size();
-    return Consumer::SizeOf(message) +
-           (request_.as_structs ? document::StructSize(message.payload) - payload : 0);
+    return kMessageRestBytes + message.headers.size() +
+           (request_.as_structs ? document::StructSize(message.payload) : message.payload.size());
   }
   size_t TakeRoom() override { return request_.pop ? kPoppedBytesMax : kHandedBytesMax; }
   void Expect(int32_t /*messages*/, bool /*suspect*/) override {
