@@ -102,7 +102,8 @@ void Transactions::Impl::CommitAtOnce(CommitRequest request, std::string fingerp
                                       CommitCallback done) {
   versioning::UnitRequest unit;
   const bool remembered = !request.request_id.empty();
-  unit.transaction_id = remembered ? std::move(request.request_id) : MakeId();
+  unit.transaction_id =
+      remembered ? std::move(request.request_id) : versioning::MakeForgottenId(entropy_);
   if (remembered) unit.request_fingerprint = std::move(fingerprint);
   unit.reads = std::move(request.reads);
   unit.joined = std::move(request.joined);

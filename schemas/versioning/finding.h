@@ -26,6 +26,7 @@ enum class FindingKind : uint8_t {
   kLedgerBroken = 13,
   kLedgerHeadMismatch = 14,
   kRequestMissing = 15,
+  kCollectionMissing = 16,
 };
 
 struct Finding {

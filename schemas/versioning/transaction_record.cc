@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/record_codec.h"
@@ -13,6 +14,8 @@ using store::Keyspace;
 
 constexpr std::string_view kRecordPrefix = "t";
 constexpr std::string_view kHintPrefix = "o";
+// What no request's id ends in, and no attempt's (schemas/transaction/attempt.h).
+constexpr std::string_view kForgottenEnd = "/0";
 
 absl::Status Corrupt() {
   return Error(ErrorReason::kRecordCorrupt, "transaction record")
@@ -197,6 +200,12 @@ absl::StatusOr<TransactionRecord> TransactionRecord::Decode(const store::Record&
 absl::StatusOr<TransactionRecord> TransactionRecord::DecodeWithoutData(std::string_view value) {
   return DecodeRecord(value, /*with_data=*/false);
 }
+
+std::string MakeForgottenId(Entropy& entropy) {
+  return absl::BytesToHexString(entropy.Bytes(16)).append(kForgottenEnd);
+}
+
+bool IsForgottenId(std::string_view id) { return id.ends_with(kForgottenEnd); }
 
 std::string TransactionKey(std::string_view id) { return Prefixed(kRecordPrefix, id); }
 

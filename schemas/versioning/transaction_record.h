@@ -94,6 +94,11 @@ struct TransactionRecord {
 // How long a finished transaction is remembered, and one that never became pending.
 inline constexpr UnixMicros kTransactionLifetime = UnixMicros{24} * 3600 * 1'000'000;
 
+// An id for a unit of one commit that is not remembered. No request can have such a one, so a
+// version that bears any other id has a record of its transaction.
+std::string MakeForgottenId(Entropy& entropy);
+bool IsForgottenId(std::string_view id);
+
 std::string TransactionKey(std::string_view id);
 std::string TransactionHintKey(std::string_view id);
 // Of every record and of every hint, in the order of ids.

@@ -161,6 +161,11 @@ absl::StatusOr<VerifyStep> Verification::Walk::Next() {
   at_.broken += std::count_if(
       step.findings.begin(), step.findings.end(),
       [](const Finding& finding) { return !finding.recoverable && !finding.repaired; });
+  // Only now: the ledger might have named it.
+  if (at_.stage == Stage::kDone && !query_.id.empty() && at_.documents == 0 && at_.broken == 0 &&
+      step.findings.empty()) {
+    return DocumentNotFound({query_.collection, query_.id});
+  }
   step.place = Place();
   step.documents = at_.documents;
   step.versions = at_.versions + (check_ ? check_->place().versions : 0);
@@ -195,8 +200,9 @@ VerifyPlace Verification::Walk::Place() const {
 absl::Status Verification::Walk::Pass(Time until, std::vector<Finding>& findings) {
   // Before the snapshot, which then holds all commits up to it.
   if (at_.stage == Stage::kLedger && !ledger_) {
-    ledger_.emplace(VerifyPlace::Ledger{.last = store_.LastPosition(), .before = store::kNoHash},
-                    query_.expect_head);
+    VerifyPlace::Ledger begin{.last = store_.LastPosition(), .next = at_.ledger_from, .before = {}};
+    if (begin.next == 0) begin.before = store::kNoHash;
+    ledger_.emplace(begin, query_.expect_head);
   }
   std::vector<Finding> to_repair;
   {
@@ -212,9 +218,7 @@ absl::Status Verification::Walk::Pass(Time until, std::vector<Finding>& findings
     if (at_.stage == Stage::kDocuments) {
       RETURN_IF_ERROR(CheckDocuments(context, budget, findings, to_repair));
     } else if (at_.stage == Stage::kLedger) {
-      // The entries' versions are looked for where all documents were checked.
-      const Collection* const collection = query_.id.empty() ? collection_.get() : nullptr;
-      RETURN_IF_ERROR(ledger_->Run(context, collection, budget, findings));
+      RETURN_IF_ERROR(ledger_->Run(context, {collection_.get(), query_.id}, budget, findings));
       if (ledger_->complete()) at_.stage = Stage::kDone;
     }
   }
@@ -288,8 +292,9 @@ absl::Status Verification::Walk::NextDocument(IdWalk& ids, std::vector<Finding>&
 
 absl::Status Verification::Walk::EndDocument() {
   if (!query_.id.empty()) {
-    if (!check_->place().seen) return DocumentNotFound({query_.collection, query_.id});
-    at_.stage = query_.expect_head ? Stage::kLedger : Stage::kDone;
+    at_.stage = capabilities_.commit_positions ? Stage::kLedger : Stage::kDone;
+    // An entry of a version above the head stands after the head's own.
+    at_.ledger_from = query_.expect_head ? 0 : check_->head_position();
     at_.ledger_entries = check_->place().ledger_entries;
   }
   at_.documents += check_->place().seen ? 1 : 0;

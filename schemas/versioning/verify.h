@@ -4,9 +4,11 @@
 // versions are many, in several: versions below the head never change. Of each it checks that
 // versions 1 to n are there, that contents hash to what their headers say (deltas replayed), that
 // the chain of hashes holds, that commit times never go back, that no record is without owner, that
-// request records name versions their requests made, and that the ledger has an entry for each
-// version. Last it walks the ledger, for entries whose version is not stored. What was trimmed from
-// the ledger is not missed; its running hash holds from there on.
+// request records name versions their requests made, that what a repeated request has to meet is
+// remembered, and that the ledger has an entry for each version. Last it walks the ledger, for
+// entries whose version is not stored, and for collections that are gone and that nobody deleted:
+// for one document from its newest version on, or, with an expected head, from the beginning. What
+// was trimmed from the ledger is not missed; its running hash holds from there on.
 //
 // It runs beside writers. On an engine without snapshots a document may seem broken because it
 // changed under the reader; there every suspect is read again, and only what is found again
@@ -35,7 +37,7 @@ namespace strata::versioning {
 
 struct VerifyQuery {
   std::string collection;
-  std::string id;  // empty: every document, and the ledger
+  std::string id;  // empty: every document
   bool repair = false;
   // What the ledger must lead to. With it the collection may be empty: then the ledger alone.
   std::optional<LedgerHead> expect_head{};
@@ -80,12 +82,16 @@ struct VerifyPlace {
     std::optional<Hash> before;
     bool head_passed = false;  // the expected head was held against the ledger
     int64_t entries = 0;
+    // The first entry of an incarnation that is not there and whose end is still to come; 0: none.
+    store::CommitPosition unended_since = 0;
   };
 
   int64_t incarnation = 0;  // of the collection; 0: before the first step
   Stage stage = Stage::kDocuments;
   std::string next_key;  // of the id after those that were checked
   std::optional<Document> document;
+  // Where the walk over the ledger begins; 0: at its beginning.
+  store::CommitPosition ledger_from = 0;
   std::optional<Ledger> ledger;
   // So far; of the document under way and the ledger see there.
   int64_t documents = 0;
@@ -117,9 +123,9 @@ class Verification {
 
   // Checks on for about 100 ms; `repair` waits for its commits here. After a step that is
   // `complete` there is none. COLLECTION_NOT_FOUND, DOCUMENT_NOT_FOUND (of one document, nothing is
-  // stored), INVALID_NAME, STORE_UNAVAILABLE; POSITION_TRIMMED for an expected head that the ledger
-  // was trimmed beyond. COLLECTION_NOT_FOUND too if the collection was made
-  // anew since the first step.
+  // stored and the ledger does not name it), INVALID_NAME, STORE_UNAVAILABLE; POSITION_TRIMMED for
+  // an expected head that the ledger was trimmed beyond. COLLECTION_NOT_FOUND too if the collection
+  // was made anew since the first step.
   absl::StatusOr<VerifyStep> Next();
 
  private:

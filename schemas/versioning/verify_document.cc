@@ -7,6 +7,7 @@
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/names.h"
 #include "schemas/versioning/newer.h"
+#include "schemas/versioning/transaction_record.h"
 #include "schemas/versioning/write_path.h"
 
 namespace strata::versioning {
@@ -49,6 +50,7 @@ absl::Status DocumentCheck::Run(const ReadContext& context, SnapshotBudget& budg
   head_unreadable_ = !read.ok();
   head_version_ = head != nullptr ? head->version.header.version : 0;
   head_stamp_ = head != nullptr ? head->stamp : 0;
+  head_position_ = head != nullptr ? head->version.position : 0;
   at_.seen |= head != nullptr;
   if (!at_.versions_checked) {
     LedgerLookup ledger(context, *collection_, at_.id);
@@ -108,29 +110,34 @@ absl::Status DocumentCheck::CheckVersion(const ReadContext& context, const Head*
   return absl::OkStatus();
 }
 
-// Whether the request that made a superseded version is remembered, while it has to be: without its
-// record a repeated call would take effect again.
+// Whether the request that made a version is remembered, while it has to be: without its record a
+// repeated call would take effect again. Of a single write the head remembers the last one itself.
 absl::Status DocumentCheck::CheckRemembered(const ReadContext& context, const Head* head,
                                             const VersionHeader& header, UnixMicros now,
                                             std::vector<Finding>& findings) const {
   // The engine drops the record in its own time.
   constexpr UnixMicros kMargin = 60'000'000;
-  const bool superseded = head != nullptr && header.version < head->version.header.version;
-  if (!superseded || header.request_id.empty() ||
-      header.commit_time + kRequestIdLifetime < now + kMargin) {
-    return absl::OkStatus();
-  }
-  const store::DocumentKey document{collection_->incarnation, at_.id};
-  const auto record =
-      context.reader.Get(Keyspace::kRequests, store::RequestKey(document, header.request_id));
-  if (IsCorrupt(record.status())) return absl::OkStatus();  // found with the request records
-  RETURN_IF_ERROR(record.status());
-  if (!*record) {
+  static_assert(kTransactionLifetime >= kRequestIdLifetime);
+  if (header.commit_time + kRequestIdLifetime < now + kMargin) return absl::OkStatus();
+  const auto miss = [&](Keyspace keyspace, const std::string& key,
+                        std::string_view record) -> absl::Status {
+    const auto found = context.reader.Get(keyspace, key);
+    if (IsCorrupt(found.status())) return absl::OkStatus();  // it is there
+    RETURN_IF_ERROR(found.status());
+    if (*found) return absl::OkStatus();
     findings.push_back({FindingKind::kRequestMissing, header.version,
-                        "the record of the request that made it is missing: a repeated call would "
-                        "take effect again"});
+                        "the record of the " + std::string(record) +
+                            " that made it is missing: a repeated call would take effect again"});
+    return absl::OkStatus();
+  };
+  if (!header.transaction_id.empty() && !IsForgottenId(header.transaction_id)) {
+    RETURN_IF_ERROR(
+        miss(Keyspace::kTransactions, TransactionKey(header.transaction_id), "transaction"));
   }
-  return absl::OkStatus();
+  const bool superseded = head != nullptr && header.version < head->version.header.version;
+  if (!superseded || header.request_id.empty()) return absl::OkStatus();
+  const store::DocumentKey document{collection_->incarnation, at_.id};
+  return miss(Keyspace::kRequests, store::RequestKey(document, header.request_id), "request");
 }
 
 // Judges a version by the one before it, and becomes what the next is judged by.

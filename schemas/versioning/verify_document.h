@@ -39,6 +39,8 @@ class DocumentCheck {
   bool complete() const { return complete_; }
   // The head that the last run saw: 0 for none.
   std::pair<int64_t, store::Stamp> head() const { return {head_version_, head_stamp_}; }
+  // Of that head's commit; 0: there is none, or it cannot be read.
+  store::CommitPosition head_position() const { return head_position_; }
 
  private:
   absl::Status RunVersions(const ReadContext& context, const Head* head, LedgerLookup& ledger,
@@ -63,6 +65,7 @@ class DocumentCheck {
   bool complete_ = false;
   int64_t head_version_ = 0;
   store::Stamp head_stamp_ = 0;
+  store::CommitPosition head_position_ = 0;
   bool head_unreadable_ = false;
 };
 

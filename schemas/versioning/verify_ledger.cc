@@ -5,6 +5,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/versioning/collection_record.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/names.h"
 
@@ -15,6 +16,18 @@ using store::Keyspace;
 
 // Documents whose greatest version the walk remembers.
 constexpr size_t kHeadsMax = 10'000;
+// Incarnations that it does not look for again.
+constexpr size_t kSettledMax = 100'000;
+
+// Whether the incarnation lives, or its tombstone says that it was deleted. A record that cannot be
+// read says neither.
+absl::StatusOr<bool> IsSettled(const store::Reader& reader, std::string_view collection,
+                               int64_t incarnation) {
+  const auto record = ReadCollectionRecord(reader, collection);
+  if (IsCorrupt(record.status())) return false;
+  RETURN_IF_ERROR(record.status());
+  return *record && (*record)->incarnation == incarnation;
+}
 
 // What the entry says otherwise than the version; empty: nothing.
 std::string_view Difference(const store::LedgerEntry& entry, const Collection& collection,
@@ -102,18 +115,21 @@ absl::Status LedgerLookup::Load(store::CommitPosition position) {
   return IsCorrupt(found) ? absl::OkStatus() : found;
 }
 
-absl::Status LedgerCheck::Run(const ReadContext& context, const Collection* collection,
+absl::Status LedgerCheck::Run(const ReadContext& context, const LedgerScope& scope,
                               SnapshotBudget& budget, std::vector<Finding>& findings) {
+  RETURN_IF_ERROR(Replay(context, scope, budget));
+  if (replay_next_ != 0) return absl::OkStatus();
   LedgerBlocks blocks(context.reader, place_.next);
   ASSIGN_OR_RETURN(const LedgerFloor floor, ReadLedgerFloor(context.reader));
   if (place_.next < floor.position) {
     RETURN_IF_ERROR(BeginAt(floor, findings));
-    return Run(context, collection, budget, findings);
+    return Run(context, scope, budget, findings);
   }
-  for (; blocks.Valid() && blocks.key() <= place_.last; blocks.Next()) {
+  // What is not there now may have been deleted since the walk began.
+  for (; blocks.Valid() && (blocks.key() <= place_.last || !unended_.empty()); blocks.Next()) {
     // The walk begins anew with what it could not read; of that there is a finding.
     if (!blocks.header() && blocks.key() < place_.next) continue;
-    RETURN_IF_ERROR(CheckBlock(context, collection, blocks, budget, findings));
+    RETURN_IF_ERROR(CheckBlock(context, scope, blocks, budget, findings));
     if (budget.used_up()) return absl::OkStatus();
   }
   RETURN_IF_ERROR(blocks.status());
@@ -121,7 +137,29 @@ absl::Status LedgerCheck::Run(const ReadContext& context, const Collection* coll
     findings.push_back(OfLedger(FindingKind::kLedgerHeadMismatch, expected_->position,
                                 "the ledger ends before the position of the expected head"));
   }
+  RETURN_IF_ERROR(NameUnended(context, findings));
   complete_ = true;
+  return absl::OkStatus();
+}
+
+// A walk that goes on elsewhere knows where the first of the incarnations that it has to wait for
+// was named, and looks at what lies between once more.
+absl::Status LedgerCheck::Replay(const ReadContext& context, const LedgerScope& scope,
+                                 SnapshotBudget& budget) {
+  if (replay_next_ == 0) return absl::OkStatus();
+  LedgerBlocks blocks(context.reader, replay_next_);
+  for (; blocks.Valid() && blocks.key() < place_.next; blocks.Next()) {
+    if (!blocks.header()) continue;  // a finding already
+    store::LedgerBlockReader entries(blocks.bytes());
+    while (entries.Next()) {
+      budget.Take();
+      RETURN_IF_ERROR(NoteIncarnation(context, scope, entries));
+    }
+    replay_next_ = blocks.header()->tail.last + 1;
+    if (budget.used_up()) return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(blocks.status());
+  replay_next_ = 0;
   return absl::OkStatus();
 }
 
@@ -136,7 +174,7 @@ absl::Status LedgerCheck::BeginAt(const LedgerFloor& floor, std::vector<Finding>
   return absl::OkStatus();
 }
 
-absl::Status LedgerCheck::CheckBlock(const ReadContext& context, const Collection* collection,
+absl::Status LedgerCheck::CheckBlock(const ReadContext& context, const LedgerScope& scope,
                                      const LedgerBlocks& blocks, SnapshotBudget& budget,
                                      std::vector<Finding>& findings) {
   budget.Take();
@@ -161,11 +199,13 @@ absl::Status LedgerCheck::CheckBlock(const ReadContext& context, const Collectio
   store::LedgerBlockReader entries(blocks.bytes());
   while (entries.Next()) {
     budget.Take();
-    if (collection == nullptr) {
+    RETURN_IF_ERROR(NoteIncarnation(context, scope, entries));
+    if (scope.collection == nullptr) {
       ++place_.entries;
-    } else if (entries.entry().incarnation == collection->incarnation) {
+    } else if (entries.entry().incarnation == scope.collection->incarnation) {
       ++place_.entries;
-      RETURN_IF_ERROR(CheckEntry(context, *collection, entries, findings));
+      if (!scope.id.empty() && entries.entry().id != scope.id) continue;
+      RETURN_IF_ERROR(CheckEntry(context, *scope.collection, entries, findings));
     }
   }
   if (entries.corrupt()) {
@@ -173,6 +213,59 @@ absl::Status LedgerCheck::CheckBlock(const ReadContext& context, const Collectio
                                 "entries of a block of the ledger cannot be read"));
   }
   place_.next = tail.last + 1;
+  place_.unended_since = 0;
+  for (const auto& [incarnation, unended] : unended_) {
+    if (place_.unended_since == 0 || unended.first < place_.unended_since) {
+      place_.unended_since = unended.first;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LedgerCheck::NoteIncarnation(const ReadContext& context, const LedgerScope& scope,
+                                          const store::LedgerBlockReader& entries) {
+  const store::LedgerEntryView& entry = entries.entry();
+  if (scope.collection != nullptr && entry.collection != scope.collection->name) {
+    return absl::OkStatus();
+  }
+  const int64_t incarnation = entry.incarnation;
+  if (!IsVersion(entry)) {
+    if (entry.kind != static_cast<uint8_t>(LedgerEvent::kCollectionDeleted)) {
+      return absl::OkStatus();
+    }
+    unended_.erase(incarnation);
+  } else {
+    // Without chain: the entry is of format 2, which did not tell of deletions.
+    if (entry.chain.empty() || settled_.contains(incarnation) || unended_.contains(incarnation)) {
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(const bool settled, IsSettled(context.reader, entry.collection, incarnation));
+    if (!settled) {
+      unended_.emplace(incarnation, Unended{std::string(entry.collection), entries.position()});
+      return absl::OkStatus();
+    }
+  }
+  if (settled_.size() >= kSettledMax) settled_.clear();
+  settled_.insert(incarnation);
+  return absl::OkStatus();
+}
+
+// Whatever is left at the ledger's end was not deleted. REQUIRES: the walk is there.
+absl::Status LedgerCheck::NameUnended(const ReadContext& context, std::vector<Finding>& findings) {
+  for (const auto& [incarnation, unended] : unended_) {
+    // Without snapshots it may have been looked for before it could be seen.
+    ASSIGN_OR_RETURN(const bool settled,
+                     IsSettled(context.reader, unended.collection, incarnation));
+    if (settled) continue;
+    std::string problem = "the ledger has versions of ";
+    problem += ValidateName("collection", unended.collection).ok()
+                   ? "collection \"" + unended.collection + "\""
+                   : "a collection whose name none can have";
+    problem += " (incarnation " + std::to_string(incarnation) +
+               ") and no deletion of it, and no such collection is stored";
+    findings.push_back(
+        OfLedger(FindingKind::kCollectionMissing, unended.first, std::move(problem)));
+  }
   return absl::OkStatus();
 }
 

@@ -5,7 +5,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -46,27 +48,43 @@ class LedgerLookup {
   std::map<int64_t, store::LedgerEntry> entries_;  // of that commit and this document, by version
 };
 
+// What a walk over the ledger is about.
+struct LedgerScope {
+  const Collection* collection = nullptr;  // null: no versions, but every collection
+  std::string_view id{};                   // empty: all documents of the collection
+};
+
 // The walk over the ledger: that its running hash holds from the floor to the last block, that it
-// leads to the head that was expected, and that the versions of its entries are stored. Not
-// thread-safe.
+// leads to the head that was expected, that the versions of its entries are stored, and that each
+// incarnation of which it has versions lives or was deleted. Not thread-safe.
 class LedgerCheck {
  public:
   LedgerCheck(const VerifyPlace::Ledger& place, const std::optional<LedgerHead>& expected)
-      : place_(place), expected_(expected) {}
+      : place_(place), expected_(expected), replay_next_(place.unended_since) {}
 
-  // Checks on until all was checked (then `complete`) or the budget is used up. Without a
-  // collection it looks at no versions. POSITION_TRIMMED if the floor is above the expected head.
-  absl::Status Run(const ReadContext& context, const Collection* collection, SnapshotBudget& budget,
+  // Checks on until all was checked (then `complete`) or the budget is used up. The scope is the
+  // same in every run. POSITION_TRIMMED if the floor is above the expected head.
+  absl::Status Run(const ReadContext& context, const LedgerScope& scope, SnapshotBudget& budget,
                    std::vector<Finding>& findings);
 
   bool complete() const { return complete_; }
   const VerifyPlace::Ledger& place() const { return place_; }
 
  private:
+  // An incarnation that is not there and whose end the walk has not come to.
+  struct Unended {
+    std::string collection;
+    store::CommitPosition first = 0;  // that names it
+  };
+
+  absl::Status Replay(const ReadContext& context, const LedgerScope& scope, SnapshotBudget& budget);
   absl::Status BeginAt(const LedgerFloor& floor, std::vector<Finding>& findings);
-  absl::Status CheckBlock(const ReadContext& context, const Collection* collection,
+  absl::Status CheckBlock(const ReadContext& context, const LedgerScope& scope,
                           const LedgerBlocks& blocks, SnapshotBudget& budget,
                           std::vector<Finding>& findings);
+  absl::Status NoteIncarnation(const ReadContext& context, const LedgerScope& scope,
+                               const store::LedgerBlockReader& entries);
+  absl::Status NameUnended(const ReadContext& context, std::vector<Finding>& findings);
   absl::Status CheckEntry(const ReadContext& context, const Collection& collection,
                           const store::LedgerBlockReader& entries, std::vector<Finding>& findings);
   void CheckHead(const store::LedgerTail& tail, std::vector<Finding>& findings);
@@ -76,6 +94,9 @@ class LedgerCheck {
   VerifyPlace::Ledger place_;
   const std::optional<LedgerHead> expected_;
   bool complete_ = false;
+  std::unordered_set<int64_t> settled_;  // incarnations that live, or were deleted
+  std::map<int64_t, Unended> unended_;
+  store::CommitPosition replay_next_ = 0;  // of the walk that makes `unended_` anew; 0: it is made
   // The greatest version of documents met lately: it only grows, so a look suffices until an entry
   // names a greater one.
   std::unordered_map<std::string, int64_t> heads_;

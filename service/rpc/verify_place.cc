@@ -119,6 +119,7 @@ void LedgerFields(Codec& codec, Ledger& ledger) {
   codec.Optional(ledger.before, [&](auto& hash) { codec.Hash(hash); });
   codec.Integer(ledger.head_passed, 0, 1);
   codec.Integer(ledger.entries, 0, kCountMax);
+  codec.Integer(ledger.unended_since, 0, kCountMax);
 }
 
 template <typename Codec, typename Place>
@@ -128,6 +129,7 @@ void PlaceFields(Codec& codec, Place& place) {
                 static_cast<int64_t>(VerifyPlace::Stage::kLedger));
   codec.Bytes(place.next_key);
   codec.Optional(place.document, [&](auto& document) { DocumentFields(codec, document); });
+  codec.Integer(place.ledger_from, 0, kCountMax);
   codec.Optional(place.ledger, [&](auto& ledger) { LedgerFields(codec, ledger); });
   codec.Integer(place.documents, 0, kCountMax);
   codec.Integer(place.versions, 0, kCountMax);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <future>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/ledger.h"
+#include "schemas/versioning/transaction_record.h"
 #include "tests/versioning/verify_world.h"
 
 namespace strata::versioning::testing {
@@ -54,11 +56,34 @@ class LedgerDamageTest : public ::testing::TestWithParam<engines::Engine> {
     EXPECT_THAT(world_->Create(Request("later"), Number(1)), IsOk());
   }
 
-  absl::StatusOr<Verified> Run(std::optional<LedgerHead> head, std::string_view collection) {
+  absl::StatusOr<Verified> Run(std::optional<LedgerHead> head, std::string_view collection,
+                               std::string_view id = "") {
     VerifyQuery query;
     query.collection = collection;
+    query.id = id;
     query.expect_head = head;
     return Verify(world_.engine(), world_->documents().collections(), world_.clock(), query);
+  }
+
+  void Commit(std::string transaction_id, std::string fingerprint, const std::string& id) {
+    UnitRequest unit;
+    unit.transaction_id = std::move(transaction_id);
+    unit.request_fingerprint = std::move(fingerprint);
+    unit.changes.push_back({Request(id), [](const CurrentState&) {
+                              return Mutation{VersionKind::kUpdated, Number(100)};
+                            }});
+    std::promise<absl::Status> answer;
+    world_->documents().Commit(std::move(unit),
+                               [&](const auto& result) { answer.set_value(result.status()); });
+    EXPECT_THAT(answer.get_future().get(), IsOk());
+  }
+
+  void DeleteCollection(std::string_view name) {
+    std::promise<absl::Status> answer;
+    world_->documents().collections().Delete(
+        {.name = std::string(name), .force = true},
+        [&](const auto& result) { answer.set_value(result.status()); });
+    EXPECT_THAT(answer.get_future().get(), IsOk());
   }
 
   std::vector<Block> Blocks() {
@@ -280,6 +305,93 @@ TEST_P(LedgerDamageTest, ARequestRecordIsMissedWhileItHasToBeThere) {
   EXPECT_EQ(verified->findings[0].kind, FindingKind::kRequestMissing);
   EXPECT_EQ(verified->findings[0].id, "b");
   EXPECT_EQ(verified->findings[0].version, 2);
+  world_.clock().Advance(std::chrono::hours(25));
+  verified = Run(std::nullopt, kCollection);
+  ASSERT_THAT(verified, IsOk());
+  EXPECT_THAT(verified->findings, IsEmpty());
+}
+
+// What a call did not look at it does not call whole.
+TEST_P(LedgerDamageTest, ADocumentThatLostItsNewestVersionIsNotWhole) {
+  Drop(Keyspace::kVersions, store::VersionKey(incarnation_, "b", 4));
+  for (const auto& head : {std::optional<LedgerHead>(), std::optional(head_)}) {
+    const auto verified = Run(head, kCollection, "b");
+    ASSERT_THAT(verified, IsOk());
+    ASSERT_THAT(verified->findings, SizeIs(1));
+    EXPECT_EQ(verified->findings[0].kind, FindingKind::kLedgerEntryOrphan);
+    EXPECT_EQ(verified->findings[0].version, 4);
+    const auto other = Run(head, kCollection, "a");
+    ASSERT_THAT(other, IsOk());
+    EXPECT_THAT(other->findings, IsEmpty());
+    EXPECT_EQ(other->last.ledger_entries, 4);
+  }
+}
+
+TEST_P(LedgerDamageTest, ADocumentThatLostAllItsRecordsIsNotUnknown) {
+  for (int64_t version = 1; version <= 4; ++version) {
+    Drop(Keyspace::kVersions, store::VersionKey(incarnation_, "c", version));
+    if (version == 4) continue;
+    const std::string request = version == 1 ? "create-c" : "c-" + std::to_string(version);
+    Drop(Keyspace::kRequests, store::RequestKey(incarnation_, "c", request));
+  }
+  for (const auto& head : {std::optional<LedgerHead>(), std::optional(head_)}) {
+    const auto verified = Run(head, kCollection, "c");
+    ASSERT_THAT(verified, IsOk());
+    ASSERT_THAT(verified->findings, SizeIs(4));
+    for (const Finding& finding : verified->findings) {
+      EXPECT_EQ(finding.kind, FindingKind::kLedgerEntryOrphan);
+      EXPECT_EQ(finding.id, "c");
+    }
+    EXPECT_EQ(verified->last.documents, 0);
+    EXPECT_THAT(Run(head, kCollection, "never"), HasReason(ErrorReason::kDocumentNotFound));
+  }
+}
+
+TEST_P(LedgerDamageTest, ACollectionWithoutItsRecordIsMissed) {
+  const auto is_missed = [&](const absl::StatusOr<Verified>& verified) {
+    ASSERT_THAT(verified, IsOk());
+    ASSERT_THAT(verified->findings, SizeIs(1));
+    EXPECT_EQ(verified->findings[0].kind, FindingKind::kCollectionMissing);
+    EXPECT_THAT(verified->findings[0].problem, ::testing::HasSubstr("\"things\""));
+    EXPECT_GT(verified->findings[0].position, 0);
+  };
+  Drop(Keyspace::kCollections, std::string(kCollection));
+  is_missed(Run(head_, ""));
+  // Nor does a namesake stand for it.
+  ASSERT_THAT(world_->Create(Request("other"), Number(1)), IsOk());
+  is_missed(Run(head_, ""));
+  is_missed(Run(head_, kCollection));
+  is_missed(Run(std::nullopt, kCollection));
+  is_missed(Run(head_, kCollection, "other"));
+}
+
+TEST_P(LedgerDamageTest, ACollectionThatWasDeletedIsNotMissed) {
+  DeleteCollection(kCollection);
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_THAT(world_->Create(Request("a"), Number(1)), IsOk());
+    if (round == 0) DeleteCollection(kCollection);
+  }
+  for (const std::string_view collection : {"", "things"}) {
+    const auto verified = Run(head_, collection);
+    ASSERT_THAT(verified, IsOk());
+    EXPECT_THAT(verified->findings, IsEmpty()) << collection;
+  }
+}
+
+TEST_P(LedgerDamageTest, ATransactionsRecordIsMissedWhileItHasToBeThere) {
+  Commit("pay-1", "fingerprint", "b");
+  Commit("0123456789abcdef0123456789abcdef/0", "", "c");
+  auto verified = Run(std::nullopt, kCollection);
+  ASSERT_THAT(verified, IsOk());
+  ASSERT_THAT(verified->findings, IsEmpty());
+  Drop(Keyspace::kTransactions, TransactionKey("pay-1"));
+  for (const std::string_view id : {"", "b"}) {
+    verified = Run(std::nullopt, kCollection, id);
+    ASSERT_THAT(verified, IsOk());
+    ASSERT_THAT(verified->findings, SizeIs(1));
+    EXPECT_EQ(verified->findings[0].kind, FindingKind::kRequestMissing);
+    EXPECT_EQ(verified->findings[0].version, 5);
+  }
   world_.clock().Advance(std::chrono::hours(25));
   verified = Run(std::nullopt, kCollection);
   ASSERT_THAT(verified, IsOk());

@@ -179,6 +179,43 @@ TEST_P(ResumeTest, WhereverARunIsCutTheRestIsFoundOnce) {
   }
 }
 
+// Of three that went before it, the middle one was not deleted but lost.
+TEST_P(ResumeTest, WhereverARunIsCutALostCollectionIsMissedOnce) {
+  if (GetParam().mode != Mode::kAtomic) GTEST_SKIP() << "no ledger tells of it";
+  const auto make = [&](int documents) {
+    for (int i = 0; i < documents; ++i) {
+      EXPECT_THAT(world->Create(Request("d" + std::to_string(i)), Number(i)), IsOk());
+    }
+  };
+  const auto remove = [&] {
+    std::promise<absl::Status> deleted;
+    world->documents().collections().Delete(
+        {.name = "things", .force = true},
+        [&](const auto& result) { deleted.set_value(result.status()); });
+    EXPECT_THAT(deleted.get_future().get(), IsOk());
+  };
+  make(5);
+  remove();
+  make(5);
+  Delete(Keyspace::kCollections, "things");
+  make(5);
+  remove();
+  make(5);
+  const HurriedClock clock;
+  ASSERT_OK_AND_ASSIGN(const Verified whole, Run(clock, kAll));
+  ASSERT_EQ(whole.findings.size(), 1u) << ::testing::PrintToString(whole.findings);
+  EXPECT_EQ(whole.findings[0].kind, FindingKind::kCollectionMissing);
+  Verification first(world->store(), world->documents().collections(), clock, kAll);
+  for (int cut = 1; cut < whole.steps; ++cut) {
+    SCOPED_TRACE(cut);
+    ASSERT_OK_AND_ASSIGN(const VerifyStep step, first.Next());
+    ASSERT_TRUE(step.findings.empty());
+    ASSERT_OK_AND_ASSIGN(const Verified rest, Run(clock, kAll, step.place));
+    EXPECT_EQ(Lines(rest.findings), Lines(whole.findings));
+    EXPECT_EQ(rest.last.ledger_entries, whole.last.ledger_entries);
+  }
+}
+
 TEST_P(ResumeTest, ACollectionThatWasMadeAnewIsNotTheOneThatWasVerified) {
   ASSERT_THAT(world->Create(Request(), Number(1)), IsOk());
   const HurriedClock clock;

@@ -35,7 +35,8 @@ inline std::string_view KindName(FindingKind kind) {
                                          "REQUEST_MISMATCH",
                                          "LEDGER_BROKEN",
                                          "LEDGER_HEAD_MISMATCH",
-                                         "REQUEST_MISSING"};
+                                         "REQUEST_MISSING",
+                                         "COLLECTION_MISSING"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -74,6 +74,7 @@ enum class FindingKind {
   kLedgerBroken = 13,
   kLedgerHeadMismatch = 14,
   kRequestMissing = 15,
+  kCollectionMissing = 16,
 };
 
 // One fault in the stored data.
