@@ -144,18 +144,31 @@ absl::StatusOr<Transaction> Transactions::Impl::Get(const std::string& id) const
 absl::StatusOr<std::vector<Transaction>> Transactions::Impl::List(const TransactionQuery& query,
                                                                   size_t most) const {
   const auto reader = store_.Snapshot();
-  store::Range range = versioning::TransactionRange();
-  if (!query.after_id.empty()) range.begin = versioning::TransactionKey(query.after_id) + '\0';
+  const bool by_hints = query.unfinished.has_value();
+  store::Range range =
+      by_hints ? versioning::TransactionHintRange() : versioning::TransactionRange();
+  if (!query.after_id.empty()) {
+    range.begin = by_hints ? versioning::TransactionHintKey(query.after_id)
+                           : versioning::TransactionKey(query.after_id);
+    range.begin += '\0';
+  }
   std::vector<Transaction> page;
   const auto cursor = reader->Scan(Keyspace::kTransactions, range);
   for (; cursor->Valid() && page.size() < most; cursor->Next()) {
     if (Stopped(query.stopped)) return StoppedError();
     Transaction found;
     found.id = versioning::TransactionIdOf(cursor->key());
-    ASSIGN_OR_RETURN(found.record, TransactionRecord::DecodeWithoutData(cursor->value()));
-    found.record.stamp = cursor->stamp();
-    found.record.position = cursor->position();
-    if (query.status && found.record.status != *query.status) continue;
+    store::Record record{std::string(cursor->value()), cursor->stamp(), cursor->position()};
+    if (by_hints) {
+      ASSIGN_OR_RETURN(std::optional<store::Record> hinted,
+                       reader->Get(Keyspace::kTransactions, versioning::TransactionKey(found.id)));
+      if (!hinted) continue;
+      record = *std::move(hinted);
+    }
+    ASSIGN_OR_RETURN(found.record, TransactionRecord::DecodeWithoutData(record.value));
+    found.record.stamp = record.stamp;
+    found.record.position = record.position;
+    if (by_hints && found.record.status != *query.unfinished) continue;
     if (two_phase_->HasExpired(found.record)) continue;
     page.push_back(std::move(found));
   }

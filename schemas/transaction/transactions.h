@@ -75,8 +75,9 @@ struct Transaction {
 using TransactionCallback = std::function<void(absl::StatusOr<Transaction>)>;
 
 struct TransactionQuery {
-  std::optional<TransactionStatus> status;
-  std::string after_id;
+  // Of those that are not finished, which are few: the walk passes no others. None: all.
+  std::optional<TransactionStatus> unfinished{};
+  std::string after_id{};
   StopCheck stopped = {};
 };
 

@@ -354,13 +354,13 @@ TEST_P(StatusTest, ListGivesPagesInTheOrderOfIds) {
   };
   EXPECT_EQ(ids({}, 10), "cmxz");
   EXPECT_EQ(ids({}, 2), "cm");
-  EXPECT_EQ(ids({.status = {}, .after_id = "m"}, 2), "xz");
-  EXPECT_EQ(ids({.status = TransactionStatus::kDone, .after_id = ""}, 10), "cxz");
-  EXPECT_EQ(ids({.status = TransactionStatus::kPending, .after_id = ""}, 10), "m");
+  EXPECT_EQ(ids({.after_id = "m"}, 2), "xz");
+  EXPECT_EQ(ids({.unfinished = TransactionStatus::kPending}, 10), "m");
+  EXPECT_EQ(ids({.unfinished = TransactionStatus::kPending, .after_id = "m"}, 10), "");
+  EXPECT_EQ(ids({.unfinished = TransactionStatus::kNew}, 10), "");
   // What it is to do may be much, and nobody asked for it.
   EXPECT_FALSE(process.transactions().Get("m")->record.data.empty());
-  const auto pending =
-      process.transactions().List({.status = TransactionStatus::kPending, .after_id = ""}, 1);
+  const auto pending = process.transactions().List({.unfinished = TransactionStatus::kPending}, 1);
   ASSERT_TRUE(pending.ok());
   EXPECT_TRUE(pending->front().record.data.empty());
 }

@@ -1,6 +1,7 @@
 // Transactions over the facade of documents, by as many processes as a test wants.
 #pragma once
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <optional>
@@ -45,7 +46,7 @@ class TransactingProcess {
   absl::StatusOr<Transaction> Cancel(const std::string& id, versioning::ChangeInfo change = {}) {
     std::promise<absl::StatusOr<Transaction>> answer;
     transactions_.Cancel(
-        id, std::move(change), Deadline::max(),
+        id, std::move(change), std::chrono::steady_clock::time_point::max(),
         [&](absl::StatusOr<Transaction> cancelled) { answer.set_value(std::move(cancelled)); });
     return answer.get_future().get();
   }
