@@ -68,17 +68,20 @@ std::optional<Lead> LeadOf(std::string_view key) {
   return Lead{hint->id, *hint, 0};
 }
 
-// The ranges of the index whose keys lead to messages in that state; of no state to all that are
-// not finished.
-std::vector<store::Range> RangesOf(int64_t incarnation, std::optional<State> state) {
-  const store::Range due = HintRange(incarnation, HintKind::kDue);
-  const store::Range dead = HintRange(incarnation, HintKind::kDead);
-  if (!state) return {due, AllMembers(incarnation), dead};
+// The ranges of the index, in order, whose keys lead to messages in that state, and hardly to
+// others: those that have ended by when they did, the others by what they are due at. Of no state:
+// to all that are not finished.
+std::vector<store::Range> RangesOf(int64_t incarnation, std::optional<State> state, UnixMicros now,
+                                   const HintTimes& ended = {}) {
+  if (!state) {
+    return {HintRange(incarnation, HintKind::kDue), AllMembers(incarnation),
+            HintRange(incarnation, HintKind::kDead)};
+  }
   switch (*state) {
     case State::kDead:
-      return {dead};
+      return {HintRange(incarnation, HintKind::kDead, ended)};
     case State::kFinished:
-      return {HintRange(incarnation, HintKind::kFinished)};
+      return {HintRange(incarnation, HintKind::kFinished, ended)};
     case State::kWaiting:
       return {AllMembers(incarnation)};
     case State::kScheduled:
@@ -86,7 +89,13 @@ std::vector<store::Range> RangesOf(int64_t incarnation, std::optional<State> sta
     case State::kReserved:
       break;
   }
-  return {due};
+  HintTimes due;
+  (*state == State::kReady ? due.before : due.from) = now + 1;
+  std::vector<store::Range> ranges;
+  for (int32_t priority = kPriorityMax; priority >= 0; --priority) {
+    ranges.push_back(DueRange(incarnation, priority, due));
+  }
+  return ranges;
 }
 
 absl::Status LoadPayload(const store::Reader& reader, const MessageId& id, Message& message) {
@@ -145,7 +154,7 @@ absl::StatusOr<MessagePage> ListMessages(const store::Reader& reader, const Queu
   MessagePage page;
   int64_t looked_at = 0;
   size_t bytes = 0;
-  for (store::Range range : RangesOf(queue.incarnation, query.state)) {
+  for (store::Range range : RangesOf(queue.incarnation, query.state, now)) {
     if (page.resume_after) break;
     if (!query.after.empty()) {
       if (query.after >= range.end) continue;
@@ -176,21 +185,19 @@ absl::StatusOr<MessagePage> ListMessages(const store::Reader& reader, const Queu
 }
 
 absl::StatusOr<FoundMessages> FindMessages(const store::Reader& reader, const QueueRecord& queue,
-                                           const std::vector<State>& states,
-                                           std::optional<UnixMicros> start,
-                                           std::optional<UnixMicros> end, UnixMicros now,
-                                           size_t most, UntrueHints& untrue) {
+                                           const std::vector<State>& states, const HintTimes& ended,
+                                           const StopCheck& stopped, UnixMicros now, size_t most,
+                                           UntrueHints& untrue) {
   FoundMessages found;
   size_t large = 0;
   for (const State state : states) {
-    for (const store::Range& range : RangesOf(queue.incarnation, state)) {
+    for (const store::Range& range : RangesOf(queue.incarnation, state, now, ended)) {
       if (found.more) return found;
       RETURN_IF_ERROR(Walk(reader, queue, range, now, untrue,
                            [&](std::string_view /*key*/, const MessageId& id,
                                const std::optional<Message>& message) -> absl::StatusOr<bool> {
+                             if (Stopped(stopped)) return StoppedError();
                              if (!message || message->StateAt(now) != state) return true;
-                             if (start && message->time < *start) return true;
-                             if (end && message->time >= *end) return true;
                              found.ids.push_back(id);
                              // Replayed, such a one is written again with what lies beside it.
                              if (message->payload_base && message->forget_time != 0) ++large;
@@ -230,7 +237,7 @@ absl::StatusOr<Watermark> ReadWatermark(const store::Reader& reader, const Queue
 
 absl::StatusOr<bool> HoldsMessages(const store::Reader& reader, const QueueRecord& queue,
                                    UnixMicros now, UntrueHints& untrue) {
-  for (const store::Range& range : RangesOf(queue.incarnation, std::nullopt)) {
+  for (const store::Range& range : RangesOf(queue.incarnation, std::nullopt, now)) {
     const auto cursor = reader.Scan(Keyspace::kQueueIndex, range);
     for (; cursor->Valid(); cursor->Next()) {
       const std::optional<Hint> hint = ParseHintKey(cursor->key());

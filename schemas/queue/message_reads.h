@@ -30,14 +30,14 @@ struct FoundMessages {
   std::vector<MessageId> ids;
   bool more = false;  // there may be more
 };
-// Up to `most` messages that are in one of the states, and ended in [start, end) where they are
+// Up to `most` messages that are in one of the states, and ended at these times where they are
 // FINISHED or DEAD; fewer where their payloads are so large that they had better not be written
-// again in one commit.
+// again in one commit. What it walks over without finding are RESERVED ones where SCHEDULED ones
+// are asked for, SCHEDULED where RESERVED are.
 absl::StatusOr<FoundMessages> FindMessages(const store::Reader& reader, const QueueRecord& queue,
-                                           const std::vector<State>& states,
-                                           std::optional<UnixMicros> start,
-                                           std::optional<UnixMicros> end, UnixMicros now,
-                                           size_t most, UntrueHints& untrue);
+                                           const std::vector<State>& states, const HintTimes& ended,
+                                           const StopCheck& stopped, UnixMicros now, size_t most,
+                                           UntrueHints& untrue);
 
 // As Queues::LowWatermark, of one queue.
 struct Watermark {

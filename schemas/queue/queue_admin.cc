@@ -20,6 +20,9 @@ using store::Keyspace;
 using store::WriteBatch;
 
 constexpr UnixMicros kQueueTombstoneKept = UnixMicros{24} * 3600 * 1'000'000;
+// With atomic batches nothing can come into a queue that is deleted. Then its tombstone tells other
+// servers, whose turns are some seconds apart, until another queue has the name.
+constexpr UnixMicros kQueueTombstoneTold = UnixMicros{60} * 1'000'000;
 // Of one turn of the sweeper.
 constexpr size_t kSweptAtOnce = 500;
 
@@ -101,9 +104,8 @@ absl::Status QueueAdmin::Admit() {
   // Other servers make and delete queues too.
   if (!count_ || *count_ >= queues_max_) {
     int64_t count = 0;
-    QueueCursor cursor(environment_->store, "");
+    QueueCursor cursor = QueueCursor::OfNames(environment_->store, "");
     for (; cursor.Valid(); cursor.Next()) {
-      if (cursor.former()) continue;
       ASSIGN_OR_RETURN(const QueueRecord queue, cursor.Decode());
       count += queue.delete_time ? 0 : 1;
     }
@@ -334,9 +336,16 @@ absl::StatusOr<bool> QueueAdmin::SweepQueue(const QueueRecord& queue) {
   return swept > 0;
 }
 
+// How long the tombstone is still needed, once nothing is left of the queue.
+UnixMicros QueueAdmin::KeptFor(const QueueRecord& tombstone, bool former) const {
+  UnixMicros kept = kQueueTombstoneKept;
+  if (environment_->capabilities.atomic_batches) kept = former ? 0 : kQueueTombstoneTold;
+  return *tombstone.delete_time + kept - environment_->clock.Now();
+}
+
 absl::StatusOr<bool> QueueAdmin::Sweep() {
   bool more = false;
-  QueueCursor cursor(environment_->store, "");
+  QueueCursor cursor = QueueCursor::OfAll(environment_->store);
   for (; cursor.Valid(); cursor.Next()) {
     ASSIGN_OR_RETURN(const QueueRecord queue, cursor.Decode());
     // What other servers have made of it.
@@ -349,8 +358,7 @@ absl::StatusOr<bool> QueueAdmin::Sweep() {
     ASSIGN_OR_RETURN(const bool schedules, SweepSchedules(queue));
     ASSIGN_OR_RETURN(const bool messages, SweepQueue(queue));
     more = more || schedules || messages;
-    const bool old = *queue.delete_time + kQueueTombstoneKept <= environment_->clock.Now();
-    if (schedules || messages || !old) continue;
+    if (schedules || messages || KeptFor(queue, cursor.former()) > 0) continue;
     WriteBatch batch;
     batch.DeleteIf(Keyspace::kQueues, std::string(cursor.key()), queue.stamp);
     Commit(std::move(batch));

@@ -51,6 +51,7 @@ class QueueAdmin : public std::enable_shared_from_this<QueueAdmin> {
   absl::Status Admit();
   absl::StatusOr<bool> SweepQueue(const QueueRecord& queue);
   absl::StatusOr<bool> SweepSchedules(const QueueRecord& queue);
+  UnixMicros KeptFor(const QueueRecord& tombstone, bool former) const;
   void Commit(store::WriteBatch batch);
 
   const QueueEnvironmentPtr environment_;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,17 +14,16 @@
 
 namespace strata::queue {
 
-// Those of former queues too (queue_keys.h), after `after_name` (empty: from the first). A schedule
-// holds a payload, and a queue many schedules: they are passed over by a seek. Not thread-safe; the
-// reader must outlive it.
+// A schedule holds a payload, and a queue many schedules: they are passed over by a seek. Not
+// thread-safe; the reader must outlive it.
 class QueueCursor {
  public:
-  QueueCursor(const store::Reader& reader, std::string_view after_name) : reader_(reader) {
-    store::Range range;
-    if (!after_name.empty()) range.begin = std::string(after_name) + '\0';
-    cursor_ = reader_.Scan(store::Keyspace::kQueues, range);
-    PassSchedules();
+  // One for each name after `after_name` (empty: from the first).
+  static QueueCursor OfNames(const store::Reader& reader, std::string_view after_name) {
+    return {reader, after_name.empty() ? FormerQueues().end : std::string(after_name) + '\0'};
   }
+  // Those of former queues too (queue_keys.h), which come first.
+  static QueueCursor OfAll(const store::Reader& reader) { return {reader, ""}; }
 
   bool Valid() const { return cursor_->Valid(); }
   void Next() {
@@ -42,6 +42,11 @@ class QueueCursor {
   }
 
  private:
+  QueueCursor(const store::Reader& reader, std::string begin) : reader_(reader) {
+    cursor_ = reader_.Scan(store::Keyspace::kQueues, {.begin = std::move(begin), .end = ""});
+    PassSchedules();
+  }
+
   void PassSchedules() {
     while (cursor_->Valid() && KindOfQueueKey(key()) == QueueKeyKind::kSchedule) {
       const std::string_view queue = key().substr(0, key().find('\0'));

@@ -1,5 +1,6 @@
 #include "schemas/queue/queue_keys.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "schemas/store/key_codec.h"
@@ -36,6 +37,18 @@ std::string Prefix(int64_t incarnation, char kind, size_t room = 0) {
 store::Range WithPrefix(std::string prefix) {
   std::string end = store::PrefixEnd(prefix);
   return {std::move(prefix), std::move(end)};
+}
+
+store::Range WithTimes(std::string prefix, const HintTimes& times) {
+  store::Range range{prefix, ""};
+  if (times.from) AppendNumber(static_cast<uint64_t>(*times.from), range.begin);
+  if (times.before) {
+    AppendNumber(static_cast<uint64_t>(*times.before), prefix);
+    range.end = std::max(std::move(prefix), range.begin);
+  } else {
+    range.end = store::PrefixEnd(prefix);
+  }
+  return range;
 }
 
 std::string KeyPrefix(int64_t incarnation, char kind, std::string_view ordering_key, size_t room) {
@@ -87,8 +100,8 @@ std::optional<Hint> ParseHintKey(std::string_view key) {
   return hint;
 }
 
-store::Range HintRange(int64_t incarnation, HintKind kind) {
-  return WithPrefix(Prefix(incarnation, static_cast<char>(kind)));
+store::Range HintRange(int64_t incarnation, HintKind kind, const HintTimes& times) {
+  return WithTimes(Prefix(incarnation, static_cast<char>(kind), kNumberBytes), times);
 }
 
 store::Range DueRange(int64_t incarnation, int32_t priority, std::string_view after_key) {
@@ -96,6 +109,12 @@ store::Range DueRange(int64_t incarnation, int32_t priority, std::string_view af
       WithPrefix(Prefix(incarnation, static_cast<char>(HintKind::kDue), 1) + Rank(priority));
   if (!after_key.empty()) range.begin = std::string(after_key) + '\0';
   return range;
+}
+
+store::Range DueRange(int64_t incarnation, int32_t priority, const HintTimes& times) {
+  std::string prefix = Prefix(incarnation, static_cast<char>(HintKind::kDue), 1 + kNumberBytes);
+  prefix += Rank(priority);
+  return WithTimes(std::move(prefix), times);
 }
 
 std::string DueBegin(int64_t incarnation, int32_t priority, UnixMicros due) {
@@ -172,6 +191,8 @@ std::string FormerQueueKey(std::string_view queue, int64_t incarnation) {
   AppendNumber(static_cast<uint64_t>(incarnation), key);
   return key;
 }
+
+store::Range FormerQueues() { return WithPrefix(std::string(1, '\0')); }
 
 std::string_view FormerNameOf(std::string_view key) {
   const std::string_view rest = key.substr(1);

@@ -52,10 +52,17 @@ std::string HintKey(int64_t incarnation, const Hint& hint);
 // Nothing if the bytes are no such key.
 std::optional<Hint> ParseHintKey(std::string_view key);
 
-// The hints of one kind with a number up to and including `through`; all of them without.
-store::Range HintRange(int64_t incarnation, HintKind kind);
+// From a time on, and before another; none: without that bound.
+struct HintTimes {
+  std::optional<UnixMicros> from{};
+  std::optional<UnixMicros> before{};
+};
+
+// The hints of one kind; with times, which are for kFinished and kDead, those of these.
+store::Range HintRange(int64_t incarnation, HintKind kind, const HintTimes& times = {});
 // Those of one priority whose key is after `after_key` (empty: from the first).
 store::Range DueRange(int64_t incarnation, int32_t priority, std::string_view after_key);
+store::Range DueRange(int64_t incarnation, int32_t priority, const HintTimes& times);
 // The first key of a due hint of that priority and time.
 std::string DueBegin(int64_t incarnation, int32_t priority, UnixMicros due);
 
@@ -85,6 +92,8 @@ std::string ScheduleKey(std::string_view queue, std::string_view schedule);
 // Every schedule of a queue after `after_schedule` (empty: from the first).
 store::Range ScheduleRange(std::string_view queue, std::string_view after_schedule);
 std::string FormerQueueKey(std::string_view queue, int64_t incarnation);
+// The keys of all tombstones of that kind.
+store::Range FormerQueues();
 // The name in such a key.
 std::string_view FormerNameOf(std::string_view key);
 

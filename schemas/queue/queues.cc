@@ -139,9 +139,8 @@ absl::StatusOr<QueueStatistics> Queues::Statistics(const std::string& name) {
 
 absl::StatusOr<std::vector<Queue>> Queues::List(const std::string& after_name, size_t most) const {
   std::vector<Queue> queues;
-  QueueCursor cursor(impl_->store(), after_name);
+  QueueCursor cursor = QueueCursor::OfNames(impl_->store(), after_name);
   for (; cursor.Valid() && queues.size() < most; cursor.Next()) {
-    if (cursor.former()) continue;
     ASSIGN_OR_RETURN(const QueueRecord queue, cursor.Decode());
     if (!queue.delete_time) queues.push_back(ToQueue(queue));
   }

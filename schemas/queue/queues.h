@@ -133,8 +133,8 @@ struct MoveRequest {
 
 struct MessageQuery {
   std::string queue;
-  std::optional<State> state;  // none: every message that is not finished
-  std::string after;           // opaque: resume_after of the page before; empty: from the first
+  std::optional<State> state{};  // none: every message that is not finished
+  std::string after{};           // opaque: resume_after of the page before; empty: from the first
   StopCheck stopped = {};
 };
 struct MessagePage {
@@ -150,12 +150,14 @@ struct ReplayRequest {
   std::optional<UnixMicros> end_time;    // exclusive
   std::string target_queue;              // empty: the same
   Deadline deadline = kNoDeadline;
+  StopCheck stopped = {};
 };
 struct PurgeRequest {
   std::string queue;
   std::vector<std::string> message_ids;
   std::vector<State> states;
   Deadline deadline = kNoDeadline;
+  StopCheck stopped = {};
 };
 struct Swept {
   int64_t messages = 0;  // replayed or purged

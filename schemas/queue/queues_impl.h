@@ -98,9 +98,8 @@ class Queues::Impl : public std::enable_shared_from_this<Impl> {
   }
   absl::StatusOr<FoundMessages> ToSweep(const std::string& queue,
                                         const std::vector<std::string>& ids,
-                                        const std::vector<State>& states,
-                                        std::optional<UnixMicros> start,
-                                        std::optional<UnixMicros> end);
+                                        const std::vector<State>& states, const HintTimes& ended,
+                                        const StopCheck& stopped);
 
   const QueuesOptions options_;
   QueueDirectory directory_;

@@ -41,8 +41,8 @@ absl::StatusOr<std::vector<MessageId>> ToMessageIds(const std::vector<std::strin
 absl::StatusOr<FoundMessages> Queues::Impl::ToSweep(const std::string& queue,
                                                     const std::vector<std::string>& ids,
                                                     const std::vector<State>& states,
-                                                    std::optional<UnixMicros> start,
-                                                    std::optional<UnixMicros> end) {
+                                                    const HintTimes& ended,
+                                                    const StopCheck& stopped) {
   if (!ids.empty()) {
     ASSIGN_OR_RETURN(std::vector<MessageId> named, ToMessageIds(ids));
     return FoundMessages{std::move(named)};
@@ -51,7 +51,7 @@ absl::StatusOr<FoundMessages> Queues::Impl::ToSweep(const std::string& queue,
   ASSIGN_OR_RETURN(const UnixMicros now, NowIn(queue));
   UntrueHints untrue;
   auto found =
-      FindMessages(environment_->store, *record, states, start, end, now, kSweptMax, untrue);
+      FindMessages(environment_->store, *record, states, ended, stopped, now, kSweptMax, untrue);
   Clean(queue, std::move(untrue));
   return found;
 }
@@ -72,8 +72,8 @@ void Queues::Impl::Replay(ReplayRequest request, SweptCallback done) {
     RETURN_IF_ERROR(directory_.Require(request.queue).status());
     // Before any message is looked for.
     RETURN_IF_ERROR(directory_.Require(target, "target_queue").status());
-    return ToSweep(request.queue, request.message_ids, request.states, request.start_time,
-                   request.end_time);
+    return ToSweep(request.queue, request.message_ids, request.states,
+                   {request.start_time, request.end_time}, request.stopped);
   };
   absl::StatusOr<FoundMessages> found = check();
   if (!found.ok()) return done(found.status());
@@ -101,7 +101,7 @@ void Queues::Impl::Purge(PurgeRequest request, SweptCallback done) {
     RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
     RETURN_IF_ERROR(CheckSwept(request.message_ids, request.states));
     RETURN_IF_ERROR(directory_.Require(request.queue).status());
-    return ToSweep(request.queue, request.message_ids, request.states, std::nullopt, std::nullopt);
+    return ToSweep(request.queue, request.message_ids, request.states, {}, request.stopped);
   };
   absl::StatusOr<FoundMessages> found = check();
   if (!found.ok()) return done(found.status());

@@ -97,6 +97,44 @@ TEST_P(Servers, CountTheQueuesThatOthersHaveDeleted) {
   EXPECT_THAT(counting.Create("jobs"), IsOk());
 }
 
+// With atomic batches nothing can come into a deleted queue any more, so what is left of many of
+// one name is the last one's tombstone, until other servers have heard of it.
+TEST_P(Servers, KeepTombstonesOfQueuesAsLongAsTheyAreNeeded) {
+  const auto records = [&] {
+    int count = 0;
+    for (auto cursor = world.engine().Scan(store::Keyspace::kQueues, {}); cursor->Valid();
+         cursor->Next()) {
+      ++count;
+    }
+    return count;
+  };
+  const auto pass = [&](std::chrono::microseconds time) {
+    world.clock().Advance(time);
+    for (int turn = 0; turn < 3; ++turn) {
+      world.clock().Advance(seconds(11));
+      queues.executor().RunDue();
+      ASSERT_THAT(queues.Pop("other"), IsOk());  // behind what the turn has written
+    }
+  };
+  queues->StartBackground();
+  ASSERT_THAT(queues.Create("other"), IsOk());
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_THAT(queues.Create("mails"), IsOk());
+    ASSERT_THAT(queues.Push("mails", Numbered(i)), IsOk());
+    ASSERT_THAT(queues.Delete("mails", /*force=*/true), IsOk());
+  }
+  const auto listed = queues->List("", 10);
+  ASSERT_THAT(listed, IsOk());
+  ASSERT_THAT(*listed, SizeIs(1));
+  EXPECT_EQ(listed->front().name, "other");
+  pass(seconds(0));
+  EXPECT_EQ(records(), GetParam().atomic() ? 2 : 6);
+  pass(std::chrono::minutes(2));
+  EXPECT_EQ(records(), GetParam().atomic() ? 1 : 6);
+  pass(std::chrono::hours(25));
+  EXPECT_EQ(records(), 1);
+}
+
 // One server over a store in which a test steps in, another one beside it.
 class ServersInARace : public ::testing::Test {
  protected:

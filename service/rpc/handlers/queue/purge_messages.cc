@@ -1,4 +1,5 @@
 #include "schemas/base/status_macros.h"
+#include "service/rpc/page.h"
 #include "service/rpc/queue_messages.h"
 
 namespace strata::rpc::queue_service {
@@ -12,6 +13,7 @@ absl::Status PurgeMessages(const Context& context, const wire::PurgeMessagesRequ
   ASSIGN_OR_RETURN(purge.states, ToStates(request.states()));
   RETURN_IF_ERROR(CheckEither(purge.message_ids, purge.states));
   purge.deadline = context.call.deadline();
+  purge.stopped = OnceClosed(context.call);
   context.services.queues.Purge(std::move(purge), AnswerSwept(std::move(reply)));
   return absl::OkStatus();
 }

@@ -1,4 +1,5 @@
 #include "schemas/base/status_macros.h"
+#include "service/rpc/page.h"
 #include "service/rpc/queue_messages.h"
 
 namespace strata::rpc::queue_service {
@@ -51,6 +52,7 @@ absl::Status Replay(const Context& context, const wire::ReplayRequest& request,
   RETURN_IF_ERROR(CheckEnded(replay.states));
   RETURN_IF_ERROR(FillTimes(request, replay));
   replay.deadline = context.call.deadline();
+  replay.stopped = OnceClosed(context.call);
   context.services.queues.Replay(std::move(replay), AnswerSwept(std::move(reply)));
   return absl::OkStatus();
 }
