@@ -76,6 +76,7 @@ constexpr ReasonAdvice kAdvice[] = {
     {"QUEUE_NOT_FOUND", "strata queue list shows the queues; strata queue create makes one."},
     {"QUEUE_EXISTS", "See it with strata queue get; strata queue update changes it."},
     {"QUEUE_NOT_EMPTY", "--force deletes it with all its messages; strata messages shows them."},
+    {"SUBSCRIPTION_LIMIT", "Delete unused subscriptions (strata subscriptions list)."},
     {"QUEUE_LIMIT", "Delete unused queues (strata queue list)."},
     {"MESSAGE_NOT_FOUND",
      "It was acknowledged, popped or purged, or never pushed. strata messages shows the queue's "

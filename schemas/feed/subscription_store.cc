@@ -78,6 +78,49 @@ void SubscriptionStore::Run(const std::shared_ptr<Task>& task) {
       });
 }
 
+void SubscriptionStore::RunCreations() {
+  std::shared_ptr<Task> next;
+  {
+    const std::lock_guard lock(mutex_);
+    if (creating_ || creations_.empty()) return;
+    creating_ = true;
+    next = std::move(creations_.front());
+    creations_.pop_front();
+  }
+  next->done = [self = shared_from_this(), done = std::move(next->done)](absl::Status status) {
+    done(std::move(status));
+    {
+      const std::lock_guard lock(self->mutex_);
+      self->creating_ = false;
+    }
+    self->workshop_->Later(
+        std::chrono::microseconds(0), [self] { self->RunCreations(); },
+        [self] { self->EndCreations(); });
+  };
+  Run(next);
+}
+
+void SubscriptionStore::EndCreations() {
+  std::deque<std::shared_ptr<Task>> left;
+  {
+    const std::lock_guard lock(mutex_);
+    left.swap(creations_);
+  }
+  for (const std::shared_ptr<Task>& task : left) task->done(Draining());
+}
+
+absl::Status SubscriptionStore::CheckRoom(const store::Reader& reader) const {
+  const int64_t most = workshop_->options.subscriptions_max;
+  int64_t count = 0;
+  const auto cursor = reader.Scan(Keyspace::kFeed, SubscriptionRange("", ""));
+  for (; cursor->Valid() && count < most; cursor->Next()) ++count;
+  RETURN_IF_ERROR(cursor->status());
+  if (count < most) return absl::OkStatus();
+  return Error(ErrorReason::kSubscriptionLimit,
+               "there are " + std::to_string(most) + " subscriptions already")
+      .With("limit", most);
+}
+
 absl::StatusOr<CommitPosition> SubscriptionStore::PositionOf(const Start& start) const {
   if (const auto* position = std::get_if<FromPosition>(&start)) {
     RETURN_IF_ERROR(CheckPosition(workshop_->store, "after_position", position->after));
@@ -100,6 +143,7 @@ absl::Status SubscriptionStore::PlanCreate(const Start& start, const store::Read
   ASSIGN_OR_RETURN(const std::optional<StoredSubscription> there,
                    ReadSubscription(reader, made.name));
   if (there) return SubscriptionExists(made.name);
+  RETURN_IF_ERROR(CheckRoom(reader));
   ASSIGN_OR_RETURN(const versioning::LedgerFloor floor, versioning::ReadLedgerFloor(reader));
   ASSIGN_OR_RETURN(const std::optional<store::Record> incarnations,
                    reader.Get(Keyspace::kFeed, kIncarnationsKey));
@@ -143,7 +187,11 @@ void SubscriptionStore::Create(CreateSubscription request,
     self->CleanUp();
     done(*made);
   };
-  Run(task);
+  {
+    const std::lock_guard lock(mutex_);
+    creations_.push_back(std::move(task));
+  }
+  RunCreations();
 }
 
 absl::StatusOr<Subscription> SubscriptionStore::Require(const store::Reader& reader,

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +59,9 @@ class SubscriptionStore : public std::enable_shared_from_this<SubscriptionStore>
   struct Asking;
 
   void Run(const std::shared_ptr<Task>& task);
+  void RunCreations();
+  void EndCreations();
+  absl::Status CheckRoom(const store::Reader& reader) const;
   absl::StatusOr<store::CommitPosition> PositionOf(const Start& start) const;
   absl::Status PlanCreate(const Start& start, const store::Reader& reader, Subscription& made,
                           store::WriteBatch& batch) const;
@@ -73,6 +78,11 @@ class SubscriptionStore : public std::enable_shared_from_this<SubscriptionStore>
   absl::StatusOr<bool> PlanCleanUp(const store::Reader& reader, store::WriteBatch& batch) const;
 
   const std::shared_ptr<ConsumerWorkshop> workshop_;
+
+  std::mutex mutex_;  // guards what follows
+  // One after the other: they all write the counter of incarnations.
+  std::deque<std::shared_ptr<Task>> creations_;
+  bool creating_ = false;
 };
 
 // UNSUPPORTED_BY_ENGINE without commit positions and atomic batches.

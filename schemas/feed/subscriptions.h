@@ -29,10 +29,12 @@
 
 namespace strata::feed {
 
+inline constexpr int64_t kSubscriptionsMax = 1'000;
 inline constexpr int64_t kConsumersMax = 1'000;
 
 struct SubscriptionsOptions {
-  int64_t consumers_max = kConsumersMax;  // of this process
+  int64_t subscriptions_max = kSubscriptionsMax;  // of the store, as far as this process sees
+  int64_t consumers_max = kConsumersMax;          // of this process
   int32_t parked_max = kParkedMax;
   // The maximum age of a consumer's stream, or up to a fifth less: then it ends with DRAINING. 0:
   // none.

@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "schemas/base/sha256.h"
@@ -206,6 +208,36 @@ TEST_P(SubscriptionsTest, ANameIsTakenUntilItIsDeletedAndNoIncarnationComesAgain
   const auto second = server->Create(Wanted("mail"));
   ASSERT_THAT(second, IsOk());
   EXPECT_GT(second->incarnation, first->incarnation);
+}
+
+// All of them write the counter of incarnations, and none is refused for it.
+TEST_P(SubscriptionsTest, ManyAreMadeAtOnce) {
+  constexpr int kAtOnce = 60;
+  std::vector<std::promise<absl::StatusOr<Subscription>>> answers(kAtOnce);
+  for (int i = 0; i < kAtOnce; ++i) {
+    auto& answer = answers[static_cast<size_t>(i)];
+    (*server)->Create(Wanted("s" + std::to_string(i)),
+                      [&answer](auto made) { answer.set_value(std::move(made)); });
+  }
+  std::set<int64_t> incarnations;
+  for (auto& answer : answers) {
+    const auto made = server->Await(answer.get_future());
+    ASSERT_THAT(made, IsOk());
+    incarnations.insert(made->incarnation);
+  }
+  EXPECT_EQ(incarnations.size(), size_t{kAtOnce});
+}
+
+TEST_P(SubscriptionsTest, ThereAreSoManyAtMost) {
+  SubscriptionsOptions options;
+  options.subscriptions_max = 2;
+  const auto limited = world.NewServer(2, options);
+  ASSERT_THAT(limited->Create(Wanted("a")), IsOk());
+  ASSERT_THAT(server->Create(Wanted("b")), IsOk());
+  EXPECT_THAT(limited->Create(Wanted("c")), HasReason(ErrorReason::kSubscriptionLimit));
+  EXPECT_THAT(limited->Create(Wanted("a")), HasReason(ErrorReason::kSubscriptionExists));
+  ASSERT_THAT(server->Delete("b"), IsOk());
+  EXPECT_THAT(limited->Create(Wanted("c")), IsOk());
 }
 
 TEST_P(SubscriptionsTest, TheyAreListedInTheOrderOfTheirNames) {

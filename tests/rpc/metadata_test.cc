@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "schemas/feed/subscriptions.h"
 #include "schemas/queue/queues.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/documents.h"
@@ -403,6 +404,10 @@ void Metadata::DriveFeed() {
   SawCall("FeedService/GetSubscription", mail);
   Must(server_->CreateSubscription(mail));
   SawCall("FeedService/CreateSubscription", mail);
+  for (int64_t i = 1; i < feed::kSubscriptionsMax; ++i) {
+    Must(server_->CreateSubscription(R"({"name": "s)" + std::to_string(i) + "\"}"));
+  }
+  SawCall("FeedService/CreateSubscription", R"({"name": "one too many"})");
   for (const char* const place : {"1", "9223372036854775807"}) {
     Watching watching(*server_, R"({"after_position": ")" + std::string(place) + "\"}");
     Saw(watching.AwaitEnd());
