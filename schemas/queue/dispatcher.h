@@ -69,6 +69,7 @@ struct QueueEnvironment {
   Entropy& entropy;
   Directory& directory;
   const int64_t timeline;
+  const StandingGrants* grants;  // null: everything is granted
   Doors doors;
   std::atomic<size_t> known_bytes = 0;  // of messages that dispatchers know
 };

@@ -48,6 +48,9 @@ absl::Status Dispatcher::FindQueues(Group& group) {
   group.dead_letters_return = false;
   const std::string& name = group.queue->settings.dead_letter_queue;
   if (name.empty()) return absl::OkStatus();
+  const StandingGrants* const grants = environment_->grants;
+  const std::string& owner = group.queue->settings.owner;
+  if (grants != nullptr && !grants->MayWriteQueue(owner, name)) return absl::OkStatus();
   // With atomic batches a check of its record says if another server has changed it.
   Directory& directory = environment_->directory;
   ASSIGN_OR_RETURN(group.dead_letter_queue,

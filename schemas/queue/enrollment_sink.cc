@@ -58,9 +58,21 @@ std::optional<int64_t> NumberOf(BsonReader& reader) {
   return number;
 }
 
-// INVALID_CONTENT, and what Enrollments refuses.
-absl::StatusOr<Asked> Parse(const MessageView& view, const EnrollmentSink& sink) {
+// Whom the message says that it is for; where it says nothing, who pushed it. ACT_FOR_DENIED.
+absl::StatusOr<std::string> OnBehalfOf(const Message& message, std::optional<std::string> named,
+                                       const EnrollmentSink& sink, const StandingGrants* grants) {
+  if (!named) return message.pusher;
+  if (*named != message.pusher && grants != nullptr) {
+    RETURN_IF_ERROR(grants->MayActFor(message.pusher, *named, sink.collection));
+  }
+  return *std::move(named);
+}
+
+// INVALID_CONTENT, ACT_FOR_DENIED, and what Enrollments refuses.
+absl::StatusOr<Asked> Parse(const MessageView& view, const EnrollmentSink& sink,
+                            const StandingGrants* grants) {
   Asked asked;
+  std::optional<std::string> on_behalf_of;
   asked.student.collection = sink.collection;
   asked.message.set = sink.set;
   asked.change.actor = "queue/" + view.queue;
@@ -87,14 +99,14 @@ absl::StatusOr<Asked> Parse(const MessageView& view, const EnrollmentSink& sink)
       sequence_number = number;
     } else if (name == "set") {
       if (!text) return Unfit("set has to be a string");
-      asked.message.set = *text;
+      if (*text != sink.set) return Unfit("set is the queue's to say: " + sink.set);
     } else if (name == "reason") {
       if (!text) return Unfit("reason has to be a string");
       asked.change.reason = *text;
     } else if (name == "actor" || name == "on_behalf_of") {
       // The queue is who acts; for whom, the message says.
       if (!text) return Unfit(name + " has to be a string");
-      asked.change.on_behalf_of = *text;
+      on_behalf_of = *text;
     } else {
       return Unfit("has the unknown member " + name);
     }
@@ -103,6 +115,8 @@ absl::StatusOr<Asked> Parse(const MessageView& view, const EnrollmentSink& sink)
   if (!has_operation) return Unfit("lacks operation");
   if (!sequence_number) return Unfit("lacks sequence_number");
   asked.message.sequence_number = *sequence_number;
+  ASSIGN_OR_RETURN(asked.change.on_behalf_of,
+                   OnBehalfOf(view.message, std::move(on_behalf_of), sink, grants));
   RETURN_IF_ERROR(enrollment::ValidateMessage(asked.student.id, asked.message));
   RETURN_IF_ERROR(versioning::ValidateChange(asked.change));
   return asked;
@@ -112,6 +126,7 @@ absl::StatusOr<Asked> Parse(const MessageView& view, const EnrollmentSink& sink)
 bool IsFinal(const absl::Status& status) {
   switch (ReasonOf(status).value_or(ErrorReason::kInternal)) {
     case ErrorReason::kInvalidContent:
+    case ErrorReason::kActForDenied:
     case ErrorReason::kInvalidName:
     case ErrorReason::kInvalidField:
     case ErrorReason::kEnrollmentShape:
@@ -151,13 +166,15 @@ constexpr ErrorReason kFault = ErrorReason::kFilterNotMatched;
 class EnrollmentSinks::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(Queues& queues, versioning::Documents& documents, enrollment::Enrollments& enrollments,
-       const store::Capabilities& capabilities, const document::Limits& limits, Executor& executor)
+       const store::Capabilities& capabilities, const document::Limits& limits, Executor& executor,
+       const StandingGrants* grants)
       : queues_(queues),
         documents_(documents),
         enrollments_(enrollments),
         atomic_(capabilities.atomic_batches),
         limits_(limits),
-        executor_(executor) {}
+        executor_(executor),
+        grants_(grants) {}
 
   void Close() {
     std::map<std::string, Served> served;
@@ -208,6 +225,7 @@ class EnrollmentSinks::Impl : public std::enable_shared_from_this<Impl> {
   const bool atomic_;
   const document::Limits limits_;
   Executor& executor_;
+  const StandingGrants* const grants_;
   Doors doors_;
 
   std::mutex mutex_;  // guards what follows
@@ -269,7 +287,13 @@ void EnrollmentSinks::Impl::Look() {
     const absl::StatusOr<std::vector<Queue>> page = queues_.List(after, kPage);
     if (!page.ok()) return;  // the next look finds them
     for (const Queue& queue : *page) {
-      if (queue.settings.enrollments) wanted.emplace(queue.name, *queue.settings.enrollments);
+      const std::optional<EnrollmentSink>& sink = queue.settings.enrollments;
+      if (!sink) continue;
+      if (grants_ != nullptr &&
+          !grants_->MayWriteCollection(queue.settings.owner, sink->collection)) {
+        continue;
+      }
+      wanted.emplace(queue.name, *sink);
     }
     if (page->size() < kPage) break;
     after = page->back().name;
@@ -322,7 +346,7 @@ void EnrollmentSinks::Impl::Forget(const std::string& queue, const Sink* sink) {
 }
 
 void EnrollmentSinks::Impl::Process(const std::shared_ptr<Sink>& sink, const MessageView& view) {
-  absl::StatusOr<Asked> asked = Parse(view, sink->settings());
+  absl::StatusOr<Asked> asked = Parse(view, sink->settings(), grants_);
   if (!asked.ok()) return End(view.token, asked.status());
   if (atomic_) {
     ApplyAndAcknowledge(sink, *std::move(asked), view.token);
@@ -403,9 +427,10 @@ void EnrollmentSinks::Impl::Die(const std::string& token, std::string reason) {
 EnrollmentSinks::EnrollmentSinks(Queues& queues, versioning::Documents& documents,
                                  enrollment::Enrollments& enrollments,
                                  const store::Capabilities& capabilities,
-                                 const document::Limits& limits, Executor& executor)
-    : impl_(
-          std::make_shared<Impl>(queues, documents, enrollments, capabilities, limits, executor)) {}
+                                 const document::Limits& limits, Executor& executor,
+                                 const StandingGrants* grants)
+    : impl_(std::make_shared<Impl>(queues, documents, enrollments, capabilities, limits, executor,
+                                   grants)) {}
 
 EnrollmentSinks::~EnrollmentSinks() { impl_->Close(); }
 

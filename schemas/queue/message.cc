@@ -88,6 +88,8 @@ absl::Status ReadMember(BsonReader& reader, const Bytes& record, Message& messag
   } else if (name == "request") {
     message.request = reader.Binary();
     if (message.request.size() != kRequestBytes) return Corrupt();
+  } else if (name == "pusher") {
+    message.pusher = reader.String();
   } else if (name == "payload_at") {
     message.payload_base = reader.Int64();
   } else if (name == "headers") {
@@ -131,8 +133,8 @@ State Message::StateAt(UnixMicros now) const {
 }
 
 std::string Message::Encode() const {
-  BsonBuilder builder(kMembersBytes + ordering_key.size() + reason.size() + headers.size() +
-                      payload.size());
+  BsonBuilder builder(kMembersBytes + ordering_key.size() + reason.size() + pusher.size() +
+                      headers.size() + payload.size());
   builder.Int64("queue", queue).Int32("stage", static_cast<int32_t>(stage)).Int64("time", time);
   if (hint_base != 0) builder.Int64("hint", hint_base);
   if (priority != 0) builder.Int32("priority", priority);
@@ -147,6 +149,7 @@ std::string Message::Encode() const {
   if (tries != 0) builder.Int32("tries", tries);
   if (!reason.empty()) builder.String("reason", reason);
   if (!request.empty()) builder.Binary("request", request);
+  if (!pusher.empty()) builder.String("pusher", pusher);
   if (payload_base) builder.Int64("payload_at", *payload_base);
   if (headers.size() > Content().size()) builder.Document("headers", headers.bytes());
   if (!payload_base && payload.size() > Content().size()) {

@@ -68,6 +68,7 @@ struct Message {
   int32_t tries = 0;           // and since it was pushed, moved or replayed
   std::string reason;          // why it was rolled back or died; empty: nobody said
   std::string request;         // fingerprint of its push; empty: that had no request id
+  std::string pusher;          // the principal whose payload it is; empty: not known
   document::Content headers;   // members are strings; see ToHeaders
   document::Content payload;   // empty unless read, where it lies beside
   std::optional<store::Stamp> payload_base;  // it lies beside, under that base

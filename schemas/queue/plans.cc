@@ -4,7 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/base/strings.h"
 #include "schemas/queue/queue_errors.h"
 
 namespace strata::queue {
@@ -141,7 +143,13 @@ absl::Status Die(Draft& draft, const Place& place, const MessageId& id, Message 
   if (place.dead_letter_queue == nullptr || (place.dead_letters_return && has_died)) {
     message.stage = Stage::kDead;
     message.time = place.now;
-    message.reason = reason.empty() ? std::string(cause) : std::move(reason);
+    if (!reason.empty()) {
+      message.reason = std::move(reason);
+    } else {
+      // What was said last stands behind.
+      message.reason = message.reason.empty() ? std::string(cause)
+                                              : absl::StrCat(ToAbsl(cause), ": ", message.reason);
+    }
     draft.Set(id, std::move(message));
     Apply(draft, place.queue.incarnation, std::move(leave));
     return absl::OkStatus();
@@ -298,6 +306,7 @@ absl::StatusOr<Pushed> PlanPush(Draft& draft, const Place& place, NewMessage pus
   message.push_time = place.now;
   message.expire_time = pushed.expire_time;
   message.request = std::move(pushed.request);
+  message.pusher = std::move(pushed.pusher);
   message.headers = std::move(pushed.headers);
   message.payload = std::move(pushed.payload);
   RETURN_IF_ERROR(Enter(draft, pushed.id, message));
@@ -363,6 +372,12 @@ absl::StatusOr<TokenResult> PlanRollback(Draft& draft, const Place& place, const
     RETURN_IF_ERROR(Die(draft, place, token.message, std::move(message), kDiedRefused, how.reason));
     return TokenResult{};
   }
+  const int32_t tries_max = place.queue.settings.max_tries;
+  if (!how.not_counted && tries_max != 0 && message.tries >= tries_max) {
+    message.reason = how.reason;
+    RETURN_IF_ERROR(Die(draft, place, token.message, std::move(message), kDiedOfTries, ""));
+    return TokenResult{};
+  }
   const UnixMicros delay =
       how.delay ? how.delay->count() : RetryDelay(place.queue.settings, message, how.jitter);
   message.stage = Stage::kOpen;
@@ -392,6 +407,7 @@ absl::StatusOr<TokenResult> PlanMove(Draft& draft, const Place& place, const Tok
   if (how.payload) {
     message.payload = *how.payload;
     message.payload_base.reset();
+    message.pusher = how.mover;
   }
   if (how.headers) message.headers = *how.headers;
   message.reason.clear();

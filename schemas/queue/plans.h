@@ -40,7 +40,8 @@ struct NewMessage {
   UnixMicros due = 0;
   UnixMicros expire_time = 0;  // 0: never
   std::string request;         // fingerprint; empty: no request id
-  bool drawn = false;          // its id was drawn for it: no message has that id yet
+  std::string pusher;
+  bool drawn = false;  // its id was drawn for it: no message has that id yet
 };
 
 // The context of a step. All outlive it.
@@ -132,6 +133,7 @@ absl::StatusOr<TokenResult> PlanExtend(Draft& draft, const Place& place, const T
 
 struct Move {
   std::optional<document::Content> payload;  // none: as it is
+  std::string mover;                         // whose the payload is
   std::optional<document::Content> headers;
   std::chrono::microseconds delay{0};
 };

@@ -106,6 +106,7 @@ std::string QueueRecord::Encode() const {
     builder.String("sink_set", settings.enrollments->set);
     builder.Int32("sink_flight", settings.enrollments->max_in_flight);
   }
+  if (!settings.owner.empty()) builder.String("owner", settings.owner);
   if (closing) builder.Bool("closing", true);
   if (delete_time) builder.Int64("deleted", *delete_time);
   return builder.Take();
@@ -150,6 +151,8 @@ absl::StatusOr<QueueRecord> QueueRecord::Decode(std::string_view name,
       sink().set = reader.String();
     } else if (member == "sink_flight") {
       sink().max_in_flight = static_cast<int32_t>(reader.Int64());
+    } else if (member == "owner") {
+      settings.owner = reader.String();
     } else if (member == "closing") {
       queue.closing = reader.Bool();
     } else if (member == "deleted") {

@@ -3,9 +3,10 @@
 //   queues record (key: name) =
 //     { incarnation: int64, created: int64, timeout, retry, retry_max: int64, tries: int32,
 //       dead_letter: string, history, lifetime: int64, paused: bool, sink: string (collection),
-//       sink_set: string, sink_flight: int32, closing: bool, deleted: int64 }
+//       sink_set: string, sink_flight: int32, owner: string, closing: bool, deleted: int64 }
 //   queues record (key: name 0x00 schedule) =
-//     { cron: string | every: int64, next: int64, queue: int64 (incarnation), message: document }
+//     { queue: int64 (incarnation), next: int64, every: int64 | cron: string, priority: int32,
+//       key: string, sequence: int64, pusher: string, headers, payload: document }
 //
 // Times in microseconds. Members that are 0, empty or false are left out. A deleted queue's record
 // stays for a while as a tombstone (queues.h).
@@ -51,6 +52,9 @@ struct QueueSettings {
   std::chrono::microseconds message_lifetime{0};   // 0: no limit
   bool paused = false;                             // nothing is handed out
   std::optional<EnrollmentSink> enrollments;
+  // Who answers for what the queue writes by itself: who changed the settings last. Empty: that
+  // principal was not known.
+  std::string owner;
 
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
 };

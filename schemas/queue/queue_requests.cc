@@ -146,6 +146,7 @@ absl::StatusOr<PreparedPush> Prepare(const QueueRecord& queue, const PushedMessa
   push.message.payload = message.payload;
   push.message.headers = ToContent(message.headers);
   push.message.priority = message.priority;
+  push.message.pusher = message.pusher;
   push.message.ordering_key = message.ordering_key;
   push.message.sequence_number = message.sequence_number;
   if (!message.request_id.empty()) {

@@ -25,6 +25,7 @@
 #include "schemas/document/content.h"
 #include "schemas/queue/message.h"
 #include "schemas/queue/queue_record.h"
+#include "schemas/queue/standing_grants.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/write_path.h"
 
@@ -85,6 +86,7 @@ struct PushedMessage {
   std::optional<UnixMicros> deliver_time;
   std::optional<UnixMicros> expire_time;
   std::string request_id;
+  std::string pusher;  // the principal; empty: not known
 };
 struct PushRequest {
   std::string queue;
@@ -128,6 +130,7 @@ struct MoveRequest {
   std::optional<document::Content> payload;
   std::optional<Headers> headers;
   std::chrono::microseconds delay{0};
+  std::string mover;  // the principal, whose the payload is from then on, if there is one here
   Deadline deadline = kNoDeadline;
 };
 
@@ -252,7 +255,8 @@ struct QueuesOptions {
   int64_t queues_max = kQueuesMaxDefault;
   int64_t waiting_max = 10'000;  // Reserve and Pop that wait, of all queues
   document::Limits payload_limits = {.bytes_max = kPayloadBytesMax};
-  int64_t timeline = 0;  // how often the store was restored
+  int64_t timeline = 0;                    // how often the store was restored
+  const StandingGrants* grants = nullptr;  // outlives the queues; null: everything is granted
 };
 
 // Thread-safe. Each callback comes once, on any thread, perhaps before the call returns, with no

@@ -248,7 +248,7 @@ void Queues::Impl::Move(MoveRequest request,
   };
   auto checked = check();
   if (!checked.ok()) return done(checked.status());
-  strata::queue::Move how{request.payload, std::nullopt, request.delay};
+  strata::queue::Move how{request.payload, request.mover, std::nullopt, request.delay};
   if (request.headers) how.headers = ToContent(*request.headers);
   const MessageId id = checked->first.message;
   const std::string target = request.queue;

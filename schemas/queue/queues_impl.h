@@ -35,6 +35,7 @@ class Queues::Impl : public std::enable_shared_from_this<Impl> {
                                           entropy,
                                           directory_,
                                           options.timeline,
+                                          options.grants,
                                           {},
                                           {}}),
         admin_(std::make_shared<QueueAdmin>(environment_, directory_, options.queues_max)),

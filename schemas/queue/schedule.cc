@@ -39,6 +39,7 @@ std::string ScheduleRecord::Encode() const {
   if (message.priority != 0) builder.Int32("priority", message.priority);
   if (!message.ordering_key.empty()) builder.String("key", message.ordering_key);
   if (message.sequence_number) builder.Int64("sequence", *message.sequence_number);
+  if (!message.pusher.empty()) builder.String("pusher", message.pusher);
   builder.Document("headers", ToContent(message.headers).bytes());
   builder.Document("payload", message.payload.bytes());
   return builder.Take();
@@ -70,6 +71,8 @@ absl::StatusOr<ScheduleRecord> ScheduleRecord::Decode(std::string_view key,
       schedule.message.ordering_key = reader.String();
     } else if (name == "sequence") {
       schedule.message.sequence_number = reader.Int64();
+    } else if (name == "pusher") {
+      schedule.message.pusher = reader.String();
     } else if (name == "headers") {
       const std::string_view headers = reader.Document();
       if (reader.corrupt()) return CorruptSchedule();

@@ -35,8 +35,11 @@ absl::StatusOr<std::optional<ScheduleRecord>> ReadSchedule(const store::Reader& 
 // One schedule fires, unless another server was first.
 class FireOperation final : public Operation {
  public:
-  FireOperation(const store::Store& store, std::string key, int64_t incarnation)
-      : store_(store), key_(std::move(key)), incarnation_(incarnation) {}
+  FireOperation(const QueueEnvironment& environment, std::string key, int64_t incarnation)
+      : store_(environment.store),
+        grants_(environment.grants),
+        key_(std::move(key)),
+        incarnation_(incarnation) {}
 
   size_t steps() const override { return 1; }
   bool background() const override { return true; }
@@ -47,6 +50,13 @@ class FireOperation final : public Operation {
     const Schedule& schedule = stored->schedule;
     const std::optional<Firing> firing = FiringAt(schedule, place.now);
     if (!firing) return absl::OkStatus();
+    ScheduleRecord fired = *stored;
+    fired.schedule.next_time = firing->next_time;
+    if (grants_ != nullptr && !grants_->MayWriteQueue(schedule.message.pusher, schedule.queue)) {
+      // It passes, as it would with nobody there.
+      draft.Join(Keyspace::kQueues, key_, fired.Encode(), stored->stamp);
+      return absl::OkStatus();
+    }
     PreparedPush push;
     NewMessage& message = push.message;
     const std::string request = schedule.name + '\0' + std::to_string(firing->time);
@@ -57,9 +67,8 @@ class FireOperation final : public Operation {
     message.priority = schedule.message.priority;
     message.ordering_key = schedule.message.ordering_key;
     message.sequence_number = schedule.message.sequence_number;
+    message.pusher = schedule.message.pusher;
     ASSIGN_OR_RETURN(const Pushed pushed, PlanPush(draft, place, AtTime(push, place)));
-    ScheduleRecord fired = *stored;
-    fired.schedule.next_time = firing->next_time;
     // False where it stands twice in a batch: then it is the same time, and the same message.
     const bool joined = draft.Join(Keyspace::kQueues, key_, fired.Encode(), stored->stamp);
     fired_ = joined && !pushed.replayed;
@@ -74,6 +83,7 @@ class FireOperation final : public Operation {
   static constexpr size_t kRequestBytes = 8;
 
   const store::Store& store_;
+  const StandingGrants* const grants_;
   const std::string key_;
   const int64_t incarnation_;
   bool fired_ = false;
@@ -232,8 +242,7 @@ absl::StatusOr<UnixMicros> Schedules::Fire(UnixMicros look_again) {
     if (const std::optional<Firing> firing = FiringAt(schedule, now)) {
       next = std::min(next, firing->next_time);
     }
-    (*dispatcher)
-        ->Do(std::make_shared<FireOperation>(environment_->store, key, record->incarnation));
+    (*dispatcher)->Do(std::make_shared<FireOperation>(*environment_, key, record->incarnation));
   }
   if (const std::optional<UnixMicros> first = agenda_.NextTime(now)) {
     next = std::min(next, *first);

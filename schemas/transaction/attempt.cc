@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <system_error>
 
+#include "absl/strings/escaping.h"
+#include "schemas/base/sha256.h"
+
 namespace strata::transaction {
 namespace {
 
@@ -15,6 +18,17 @@ size_t DigitsOf(std::string_view id) { return id.find_last_not_of("0123456789") 
 bool EndsInNumber(std::string_view id) {
   const size_t digits = DigitsOf(id);
   return digits > 0 && digits < id.size() && id[digits - 1] == '/';
+}
+
+std::string IdOf(std::string_view id, std::string_view principal) {
+  if (principal.empty()) return std::string(id);
+  constexpr size_t kDigestBytes = 8;
+  const Hash digest = Sha256().Update(principal).Finish();
+  Attempt attempt = Attempt::Of(id);
+  attempt.first_id += '@';
+  attempt.first_id += absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest.data()), kDigestBytes));
+  return attempt.id();
 }
 
 Attempt Attempt::Of(std::string_view id) {

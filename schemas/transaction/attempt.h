@@ -1,5 +1,5 @@
 // Attempts: a request in two phases makes one transaction after the other, until one does not lose
-// its place. Internal to this folder.
+// its place. Internal to this folder, but for IdOf.
 #pragma once
 
 #include <string>
@@ -22,6 +22,10 @@ struct Attempt {
   }
   Attempt Next() const { return {first_id, number + 1}; }
 };
+
+// The id of a transaction that a principal asked for under `id`, which may be that of an attempt:
+// request ids of two principals are two. Without a principal the id itself.
+std::string IdOf(std::string_view id, std::string_view principal);
 
 // Whether the id ends as those of second and further attempts do.
 bool EndsInNumber(std::string_view id);

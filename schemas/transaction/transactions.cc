@@ -87,6 +87,7 @@ void Transactions::Impl::Commit(CommitRequest request, CommitCallback done) {
                                                                  : TransactionMode::kTwoPhase);
   absl::Status valid = CheckCommit(request, mode);
   if (!valid.ok()) return done(std::move(valid));
+  if (!request.request_id.empty()) request.request_id = IdOf(request.request_id, request.principal);
   // A unit without an id is not remembered, so nothing is ever compared with it.
   const bool remembered = mode == TransactionMode::kTwoPhase || !request.request_id.empty();
   std::string fingerprint = remembered ? FingerprintOf(request) : "";

@@ -37,6 +37,7 @@ struct CommitRequest {
   std::optional<TransactionMode> mode;  // none: one commit where the engine can, else two phases
   versioning::ChangeInfo change;
   std::string request_id;  // empty: none
+  std::string principal;   // whose request id it is; empty: it is not known who calls
   int max_attempts = 16;
   bool validate_only = false;
   // All as of a WriteRequest; the content is that of the write of this index, which it is asked for
@@ -48,7 +49,7 @@ struct CommitRequest {
 };
 
 struct Committed {
-  std::string transaction_id;
+  std::string transaction_id;  // IdOf the request id (attempt.h), or one that the server made
   std::vector<versioning::WriteResult> results;  // in the order of the writes
   std::string joined_answer;                     // as of a UnitResult
   store::CommitPosition position = 0;

@@ -28,7 +28,8 @@ absl::Status Validate(const AuditQuery& query) {
     RETURN_IF_ERROR(ValidateName("id", query.id));
   }
   RETURN_IF_ERROR(ValidateRequestId(query.request_id));
-  return ValidateTransactionId(query.transaction_id);
+  for (const std::string& id : query.transaction_ids) RETURN_IF_ERROR(ValidateTransactionId(id));
+  return absl::OkStatus();
 }
 
 bool IsAskedFor(const AuditQuery& query, const store::LedgerEntryView& entry) {
@@ -39,7 +40,11 @@ bool IsAskedFor(const AuditQuery& query, const store::LedgerEntryView& entry) {
 bool IsAskedFor(const AuditQuery& query, const VersionHeader& header) {
   if (!query.actor.empty() && header.change.actor != query.actor) return false;
   if (!query.request_id.empty() && header.request_id != query.request_id) return false;
-  if (!query.transaction_id.empty() && header.transaction_id != query.transaction_id) return false;
+  const std::vector<std::string>& transactions = query.transaction_ids;
+  if (!transactions.empty() && std::find(transactions.begin(), transactions.end(),
+                                         header.transaction_id) == transactions.end()) {
+    return false;
+  }
   if (query.start_time && header.commit_time < *query.start_time) return false;
   if (query.end_time && header.commit_time >= *query.end_time) return false;
   return query.kinds.empty() ||

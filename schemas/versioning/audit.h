@@ -36,7 +36,7 @@ struct AuditQuery {
   std::optional<UnixMicros> start_time;
   std::optional<UnixMicros> end_time;  // exclusive
   std::string request_id;              // empty: all
-  std::string transaction_id;          // empty: all
+  std::vector<std::string> transaction_ids;  // empty: all
   LedgerPlace resume_at;
   bool newest_first = false;
   bool include_changes = false;

@@ -244,6 +244,35 @@ constexpr std::chrono::seconds kGiveBackPatience{5};
 // For callers over HTTP to hear how their calls ended.
 constexpr std::chrono::milliseconds kHttpEndPatience{500};
 
+// By the policy in use. What was ordered while no principal was known goes on until somebody orders
+// it anew; a name that nobody is known to have pushed is nobody's to use.
+class QueueGrants final : public queue::StandingGrants {
+ public:
+  explicit QueueGrants(security::Access& access) : access_(access) {}
+
+  bool MayWriteCollection(const std::string& principal,
+                          std::string_view collection) const override {
+    return MayWrite(principal, {security::ResourceKind::kCollection, collection});
+  }
+  bool MayWriteQueue(const std::string& principal, std::string_view queue) const override {
+    return MayWrite(principal, {security::ResourceKind::kQueue, queue});
+  }
+  absl::Status MayActFor(const std::string& principal, std::string_view name,
+                         std::string_view collection) const override {
+    return access_.AuthorizeActingFor({principal, ""},
+                                      {security::ResourceKind::kCollection, collection}, name,
+                                      "on_behalf_of", "a queue");
+  }
+
+ private:
+  bool MayWrite(const std::string& principal, const security::Resource& resource) const {
+    return principal.empty() ||
+           access_.Permits({principal, ""}, security::Permission::kWrite, resource);
+  }
+
+  security::Access& access_;
+};
+
 // In the order of making; each is used by those below it. The executors come first because work
 // that the store finishes late may still schedule more, which a stopped executor drops. There are
 // three so that nothing that takes long holds up what somebody waits for: scans, verification and
@@ -264,6 +293,7 @@ struct Server::Parts {
   const ServerOptions options;
   observability::ClockWatch clock_watch;
   security::Access access;
+  const QueueGrants queue_grants{access};
   SecurityFiles security_files;
   ThreadPool executor;
   ThreadPool prompt;
@@ -344,9 +374,11 @@ absl::Status Server::Parts::Serve() {
                         subscriptions_options);
   floor_holders.Add(
       [this](const store::Reader& reader) { return subscriptions->LowestPlace(reader); });
-  queues.emplace(*store, *options.clock, *options.entropy, prompt);
+  queue::QueuesOptions queues_options;
+  queues_options.grants = &queue_grants;
+  queues.emplace(*store, *options.clock, *options.entropy, prompt, queues_options);
   enrollment_sinks.emplace(*queues, *documents, *enrollments, store->capabilities(),
-                           documents->limits(), executor);
+                           documents->limits(), executor, &queue_grants);
   const std::vector<std::string> names = rpc::ServiceNames(options.reflection);
   health.emplace(names);
   reflection.emplace(names);
@@ -465,6 +497,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   open.directory = options.data;
   open.clock = options.clock;
   open.values = options.engine_options;
+  if (!options.security.tokens.empty() || !options.security.tls_client_ca.empty()) {
+    open.features.emplace(engines::kPrincipalsFeature);
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<store::Store> store, engines::OpenEngine(options.engine, open));
   if (options.single_record) {
     store = std::make_unique<store::SingleRecordStore>(std::move(store));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,10 +50,15 @@ using OptionValues = std::map<std::string, std::string, std::less<>>;
 std::string ValueOf(const OptionValues& values, const EngineOption& option);
 int64_t NumberOf(const OptionValues& values, const EngineOption& option);
 
+// Records of queues, schedules and messages say whose they are.
+inline constexpr std::string_view kPrincipalsFeature = "principals";
+
 struct OpenOptions {
   std::string directory;                  // where the engine keeps its files; ignored by memory
   const Clock* clock = &Clock::System();  // for the expiry of records; outlives the store
   OptionValues values{};                  // of the engine's own options
+  // Forms of records that may be written; a directory with one is refused by builds without it.
+  std::set<std::string, std::less<>> features{};
   // For directories of an older format; none: they are refused.
   LedgerEntryConverter convert_ledger_entry{};
 };

@@ -325,7 +325,7 @@ TEST_P(CursorsTest, WhatIsRefusedStaysRefused) {
   audit.request_id = "a b";
   expect([&] { return documents.Audit(audit); }, ErrorReason::kInvalidField);
   audit = AuditQuery();
-  audit.transaction_id = "a b";
+  audit.transaction_ids = {"a b"};
   expect([&] { return documents.Audit(audit); }, ErrorReason::kInvalidField);
   ASSERT_THAT(world->Create(Request("b"), Number(1)), IsOk());
   expect([&] { return documents.History(history); }, ErrorReason::kDocumentNotFound);

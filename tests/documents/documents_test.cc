@@ -417,7 +417,7 @@ TEST_P(DocumentsTest, AnAuditOfATransactionTellsAllOfItAndNothingElse) {
     AuditQuery query;
     query.collection = "things";
     query.id = id;
-    query.transaction_id = transaction_id;
+    query.transaction_ids = {transaction_id};
     std::vector<std::string> found;
     std::vector<store::CommitPosition> positions;
     AuditCursor cursor = world->documents().Audit(query);

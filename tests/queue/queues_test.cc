@@ -1,6 +1,9 @@
 // Queues as their callers see them, over every kind of engine.
 #include "schemas/queue/queues.h"
 
+#include <set>
+#include <string>
+
 #include "tests/queue/queues_world.h"
 
 namespace strata::queue::testing {
@@ -182,13 +185,42 @@ TEST_P(CallsOfQueues, TriesThatAreUsedUpEndInTheDeadLetterQueue) {
     ASSERT_THAT(*reserved, SizeIs(1));
     ASSERT_THAT(queues.Rollback(reserved->front().token, seconds(0)), IsOk());
   }
-  EXPECT_THAT(NumbersOf(queues.Reserve("mails")), IsEmpty());
+  // The roll back that used the last one up, so that nothing has to ask for it first.
+  EXPECT_EQ(queues->Statistics("mails")->ready, 0);
   const auto dead = queues.Reserve("dead");
   EXPECT_THAT(NumbersOf(dead), ElementsAre("1"));
   const auto headers = ToHeaders(dead->front().message.headers);
   EXPECT_EQ(headers->at("dead_letter_queue"), "mails");
   EXPECT_EQ(headers->at("dead_letter_reason"), "TRIES");
   EXPECT_EQ(headers->at("dead_letter_tries"), "2");
+}
+
+TEST_P(CallsOfQueues, OneThatDiesInItsOwnQueueSaysWhyAndWhatWasSaidLast) {
+  QueueSettings settings;
+  settings.max_tries = 1;
+  ASSERT_THAT(queues.Create("mails", settings), IsOk());
+  const auto reserve = [&](int number) {
+    EXPECT_THAT(queues.Push("mails", Numbered(number)), IsOk());
+    return queues.Reserve("mails")->front().token;
+  };
+  RollbackRequest rollback;
+  rollback.tokens = {reserve(1)};
+  rollback.reason = "no ink";
+  ASSERT_THAT(queues.Rollback(rollback), IsOk());
+  // One that was not tried, one that nothing was said of, and one whose reservation ran out.
+  rollback.tokens = {reserve(2)};
+  rollback.not_counted = true;
+  rollback.delay = std::chrono::hours(1);
+  ASSERT_THAT(queues.Rollback(rollback), IsOk());
+  ASSERT_THAT(queues.Rollback(reserve(3)), IsOk());
+  reserve(4);
+  world.clock().Advance(std::chrono::minutes(1));
+  EXPECT_THAT(NumbersOf(queues.Reserve("mails")), IsEmpty());
+  const auto listed = queues->ListMessages({.queue = "mails", .state = State::kDead}, 10);
+  ASSERT_THAT(listed, IsOk());
+  std::multiset<std::string> reasons;
+  for (const MessageView& view : listed->messages) reasons.insert(view.message.reason);
+  EXPECT_THAT(reasons, ElementsAre("TRIES", "TRIES", "TRIES: no ink"));
 }
 
 TEST_P(CallsOfQueues, ARefusedMessageKeepsWhatWasSaidOfItBesideTheCause) {

@@ -275,6 +275,12 @@ class ScheduledCalls {
     witness_.releasing.insert({parsed.message, parsed.delivery});
   }
 
+  // Of a message that was handed out as often as its queue tries it.
+  bool IsLastTry(const Message& message) const {
+    const int32_t tries_max = witness_.SettingsOfIncarnation(message.queue).max_tries;
+    return tries_max != 0 && message.tries >= tries_max;
+  }
+
   void Rollback(ScheduledQueues& queues, const std::string& token) {
     RollbackRequest request;
     request.tokens = {token};
@@ -286,12 +292,12 @@ class ScheduledCalls {
     Releases(token);
     const UnixMicros earliest = timed ? clock_.Now() + delay : 0;
     queues->Rollback(request, [this, token, earliest, dead = request.dead,
-                               from = witness_.changes().size()](
+                               counted = !request.not_counted, from = witness_.changes().size()](
                                   const QueueProcess::Results& results) {
       CheckTaken("a roll back", "release", token, results.front(), from, [&](const Change& change) {
         if (!options_.single) return !StillHeld(change);
         if (!change.after) return false;
-        if (dead) {
+        if (dead || (counted && IsLastTry(*change.before))) {
           return change.after->stage == Stage::kDead || change.after->queue != change.before->queue;
         }
         return change.after->stage == Stage::kOpen && change.after->time >= earliest;

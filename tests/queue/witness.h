@@ -70,6 +70,9 @@ class Witness {
   const QueueSettings& SettingsOf(const std::string& name) const {
     return queues_.at(IncarnationOf(name)).settings;
   }
+  const QueueSettings& SettingsOfIncarnation(int64_t incarnation) const {
+    return queues_.at(incarnation).settings;
+  }
   bool IsThere(int64_t incarnation) const {
     const auto queue = queues_.find(incarnation);
     return queue != queues_.end() && !queue->second.delete_time &&

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "schemas/queue/message.h"
+#include "schemas/transaction/attempt.h"
 #include "service/rpc/registry.h"
 #include "service/security/permission.h"
 #include "strata/v1/enrollment_service.pb.h"
@@ -129,12 +130,12 @@ constexpr Asked kAsked[] = {
                                 "patch": {"operations": [{"path": "/n", "increment": 1}]}}}]})"},
     {"strata.v1.TransactionService/Read", Permission::kRead,
      R"({"documents": [{"collection": "$C", "id": "a"}]})"},
-    {"strata.v1.TransactionService/GetTransaction", Permission::kRead, R"({"id": "of-$C"})",
+    {"strata.v1.TransactionService/GetTransaction", Permission::kRead, R"({"id": "of-$C$P"})",
      kTransaction},
     {"strata.v1.TransactionService/ListTransactions", Permission::kPrincipal, "{}"},
-    {"strata.v1.TransactionService/CancelTransaction", Permission::kWrite, R"({"id": "of-$C"})",
+    {"strata.v1.TransactionService/CancelTransaction", Permission::kWrite, R"({"id": "of-$C$P"})",
      kTransaction},
-    {"strata.v1.TransactionService/ResumeTransaction", Permission::kWrite, R"({"id": "of-$C"})",
+    {"strata.v1.TransactionService/ResumeTransaction", Permission::kWrite, R"({"id": "of-$C$P"})",
      kTransaction},
     {"strata.v1.LeaseService/Acquire", Permission::kWrite, R"({"name": "$C", "holder": "owner"})",
      kLease},
@@ -329,9 +330,11 @@ std::string For(std::string_view collection, std::string_view json,
   const int64_t incarnation = found == incarnations.end() ? 99'999 : found->second;  // of none
   const std::string text =
       Replaced(Replaced(std::string(json), "$C", collection), "$I", std::to_string(incarnation));
+  // What the server puts after the request ids of the owner.
+  const std::string with_owner = Replaced(text, "$P", transaction::IdOf("", "spiffe://test/owner"));
   // Of a message that there is not. What names no queue is no token.
   const queue::Token token{std::string(collection), queue::MessageId(), 1, 0};
-  return Replaced(text, "$T", token.ToText());
+  return Replaced(with_owner, "$T", token.ToText());
 }
 
 // How one call ended.
@@ -429,6 +432,8 @@ class AccessMatrix : public testing::Test {
            R"({"collection": "$C", "id": "gone", "content": {"json": {}}})");
       Fill(collection, "strata.v1.TransactionService/Commit",
            R"({"request_id": "of-$C", "writes": [{"update": {"collection": "$C", "id": "a",
+               "patch": {"operations": [{"path": "/t", "set": 1}]}}}]})",
+           R"({"request_id": "of-$C$P", "writes": [{"update": {"collection": "$C", "id": "a",
                "patch": {"operations": [{"path": "/t", "set": 1}]}}}]})");
     }
   }
@@ -444,11 +449,13 @@ class AccessMatrix : public testing::Test {
     return response.subscription().incarnation();
   }
 
-  // On either side.
-  void Fill(std::string_view collection, std::string_view method, std::string_view json) {
-    const std::string request = For(collection, json);
-    for (const Answered& answered : {CallAnything(guarded_.Connect(OfOwner()), method, request),
-                                     CallAnything(open_.channel(), method, request)}) {
+  // On either side; on the open one with `open_json`, if there is one.
+  void Fill(std::string_view collection, std::string_view method, std::string_view json,
+            std::string_view open_json = "") {
+    const std::string of_guarded = For(collection, json);
+    const std::string of_open = For(collection, open_json.empty() ? json : open_json);
+    for (const Answered& answered : {CallAnything(guarded_.Connect(OfOwner()), method, of_guarded),
+                                     CallAnything(open_.channel(), method, of_open)}) {
       ASSERT_TRUE(answered.status.ok()) << method << ": " << answered.status.error_message();
     }
   }

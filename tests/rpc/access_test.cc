@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "strata/v1/collection_service.grpc.pb.h"
 #include "strata/v1/document_service.pb.h"
 #include "strata/v1/enrollment_service.grpc.pb.h"
+#include "strata/v1/transaction_service.pb.h"
 #include "tests/rpc/secured_server.h"
 #include "tests/rpc/test_server.h"
 
@@ -248,6 +250,61 @@ TEST_F(AccessTest, ListsLeaveOutWhatMayNotBeReadAndTheirTokensDoNotNameIt) {
           .CallFor<v1::ListCollectionsResponse>("strata.v1.CollectionService/ListCollections", "{}")
           .response.collections_size(),
       0);
+}
+
+// Nor is a request id of one principal ever in the way of another's.
+TEST_F(AccessTest, RequestIdsOfTwoPrincipalsAreTwo) {
+  const auto commit = [](const User& user, const std::string& collection, const char* mode) {
+    return user.CallFor<v1::CommitResponse>(
+        "strata.v1.TransactionService/Commit",
+        R"({"request_id": "pay-1", "mode": "TRANSACTION_MODE_)" + std::string(mode) +
+            R"(", "writes": [{"update": {"collection": ")" + collection +
+            R"(", "id": "1", "allow_missing": true,
+            "patch": {"operations": [{"path": "/n", "increment": 1}]}}}]})");
+  };
+  const auto find = [](const User& user, const std::string& id) {
+    return user.CallFor<v1::GetTransactionResponse>("strata.v1.TransactionService/GetTransaction",
+                                                    R"({"id": ")" + id + R"("})");
+  };
+  for (const char* const mode : {"ONE_COMMIT", "TWO_PHASE"}) {
+    SCOPED_TRACE(mode);
+    SecuredServer server(kGrants, {"writer", "gateway"});
+    const User owner(server, server.Uri("spiffe://test/owner"));
+    const User writer(server, "writer");
+    const User gateway(server, "gateway");
+    const auto first = commit(owner, "secret", mode);
+    ASSERT_TRUE(first.ok()) << first.status.error_message();
+    EXPECT_EQ(find(writer, "pay-1").status.error_code(), grpc::StatusCode::NOT_FOUND);
+    const auto second = commit(writer, "books", mode);
+    ASSERT_TRUE(second.ok()) << second.status.error_message();
+    EXPECT_FALSE(second.response.replayed());
+    EXPECT_NE(second.response.transaction_id(), first.response.transaction_id());
+    // Each finds its own, by either id; the other's only where it may read.
+    for (const auto& [user, mine, other] :
+         {std::tuple(&owner, &first, &second), std::tuple(&writer, &second, &first)}) {
+      const std::string& id = mine->response.transaction_id();
+      EXPECT_THAT(id, testing::StartsWith("pay-1@"));
+      EXPECT_EQ(find(*user, "pay-1").response.transaction().id(), id);
+      EXPECT_EQ(find(*user, id).response.transaction().id(), id);
+      EXPECT_EQ(find(*user, other->response.transaction_id()).ok(), user == &owner);
+    }
+    // Neither of them is the gateway's own: by that id it finds what it may read.
+    EXPECT_EQ(find(gateway, "pay-1").response.transaction().id(), second.response.transaction_id());
+    EXPECT_TRUE(find(gateway, second.response.transaction_id()).ok());
+    for (const auto& [id, transaction] : {std::pair(std::string("pay-1"), &first),
+                                          std::pair(second.response.transaction_id(), &second)}) {
+      const auto audit = owner.CallFor<v1::AuditResponse>("strata.v1.DocumentService/Audit",
+                                                          R"({"transaction_id": ")" + id + R"("})");
+      ASSERT_TRUE(audit.ok()) << audit.status.error_message();
+      ASSERT_EQ(audit.response.entries_size(), 1);
+      EXPECT_EQ(audit.response.entries(0).version().transaction_id(),
+                transaction->response.transaction_id());
+    }
+    // Repeated, each is answered with its own.
+    const auto again = commit(writer, "books", mode);
+    EXPECT_TRUE(again.response.replayed());
+    EXPECT_EQ(again.response.transaction_id(), second.response.transaction_id());
+  }
 }
 
 TEST_F(AccessTest, WhatIsDeniedLooksTheSameWhetherOrNotItIsThere) {

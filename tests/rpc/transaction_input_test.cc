@@ -442,7 +442,7 @@ TEST_P(TransactionInput, OfReadsAndIdsIsRefusedByName) {
       {"{}", kField, "id", "must be", "GetTransaction"},
       {R"({"id": "a\u0000b"})", kField, "id", "printable ASCII", "GetTransaction"},
       {R"({"id": "z\u00fcrich"})", kField, "id", "printable ASCII", "ResumeTransaction"},
-      {R"({"id": ")" + std::string(145, 'x') + R"("})", kField, "id", "1 to 144 bytes",
+      {R"({"id": ")" + std::string(158, 'x') + R"("})", kField, "id", "1 to 157 bytes",
        "CancelTransaction"},
       {R"({"id": ")" + std::string(144, 'x') + R"("})", ErrorReason::kTransactionNotFound, "",
        "no such transaction", "CancelTransaction"},

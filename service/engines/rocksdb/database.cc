@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& o
       new Database(std::move(directory), std::move(files), *options.clock));
   ASSIGN_OR_RETURN(database->durable_, ReadOrMakeBeacon(database->files(), options.directory));
   RETURN_IF_ERROR(database->OpenFiles(options));
-  ASSIGN_OR_RETURN(const Format format, database->ReadFormat());
+  ASSIGN_OR_RETURN(Format format, database->ReadFormat());
   ASSIGN_OR_RETURN(database->recovered_position_, database->RecoverPosition());
   // A log file that is gone leaves nothing to stumble over.
   RETURN_IF_ERROR(database->CheckReached(database->recovered_position_));
@@ -76,6 +76,12 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& o
   if (format.number != kFormatNumber) {
     RETURN_IF_ERROR(
         Migrate(database->db(), database->keyspaces(), format, options.convert_ledger_entry));
+    format.number = kFormatNumber;
+  }
+  const size_t features = format.features.size();
+  format.features.insert(options.features.begin(), options.features.end());
+  if (format.features.size() != features) {
+    RETURN_IF_ERROR(WriteFormat(database->db(), format));
   }
   ASSIGN_OR_RETURN(database->recovered_ledger_,
                    ReadLedgerTail(database->db(), database->keyspace(Keyspace::kLedger)));

@@ -65,6 +65,7 @@ absl::StatusOr<std::unique_ptr<store::Store>> Open(const OpenOptions& options) {
     engine_options.disk_reserve_bytes = MibOf(options, kDiskReserveMib);
   }
   engine_options.ballast_bytes = MibOf(options, kBallastMib);
+  engine_options.features = options.features;
   engine_options.convert_ledger_entry = options.convert_ledger_entry;
   return rocks::RocksDbStore::Open(engine_options);
 }

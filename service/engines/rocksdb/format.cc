@@ -155,10 +155,9 @@ absl::Status CheckReadable(const Format& format) {
     return UnknownFormat("format " + std::to_string(format.number) + ", and this one reads " +
                          std::to_string(kOldest) + " to " + std::to_string(kFormatNumber));
   }
-  // This build knows no feature yet.
-  if (!format.features.empty()) {
-    return UnknownFormat("the feature " + *format.features.begin() +
-                         ", which this one does not know");
+  for (const std::string& feature : format.features) {
+    if (feature == kPrincipalsFeature) continue;
+    return UnknownFormat("the feature " + feature + ", which this one does not know");
   }
   return absl::OkStatus();
 }
@@ -179,6 +178,10 @@ absl::Status Migrate(rocksdb::DB& database, const KeyspaceHandles& keyspaces, co
   }
   Format format = from;
   format.number = kFormatNumber;
+  return WriteFormat(database, format);
+}
+
+absl::Status WriteFormat(rocksdb::DB& database, const Format& format) {
   const rocksdb::Status status = database.Put(DurableWrite(), ToSlice(kFormatKey), format.ToText());
   return status.ok() ? absl::OkStatus() : Translate(status, "writing the database's format");
 }

@@ -10,6 +10,7 @@
 // keyspace.h), and stays. A number that is higher and a feature or a keyspace that is unknown are
 // refused by name.
 //
+//   principals                 records of queues, schedules and messages may say whose they are
 //   transactions (keyspace)    units and transactions that are remembered; where there is none, no
 //                              version bears a transaction's mark either
 //   feed (keyspace)            where there is none, the ledger was never trimmed and has entries of
@@ -54,6 +55,9 @@ absl::Status CheckReadable(const Format& format);
 // From 2 to 3: the ledger's records, one an entry and BSON, become blocks; `convert` reads them.
 absl::Status Migrate(rocksdb::DB& database, const KeyspaceHandles& keyspaces, const Format& from,
                      const LedgerEntryConverter& convert);
+
+// Durably. STORE_UNAVAILABLE.
+absl::Status WriteFormat(rocksdb::DB& database, const Format& format);
 
 // The newest position that the ledger vouches for, whatever the format, and where the next block
 // goes on. RECORD_CORRUPT.

@@ -21,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -69,7 +70,8 @@ struct RocksDbOptions {
   std::shared_ptr<rocksdb::FileSystem> file_system;
   DiskSpaceSource disk_space;
 
-  LedgerEntryConverter convert_ledger_entry;  // engines.h
+  std::set<std::string, std::less<>> features{};  // as OpenOptions'
+  LedgerEntryConverter convert_ledger_entry;      // engines.h
 };
 
 // Has every capability of the port but blocking reads. Its records' stamps are their positions. Not

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "schemas/base/status_macros.h"
+#include "schemas/transaction/attempt.h"
 #include "service/rpc/page.h"
 #include "service/rpc/page_token.h"
 
@@ -48,13 +49,20 @@ absl::Status FillPlace(const wire::AuditRequest& request, versioning::AuditQuery
   return absl::OkStatus();
 }
 
-absl::StatusOr<versioning::AuditQuery> ToQuery(const wire::AuditRequest& request) {
+absl::StatusOr<versioning::AuditQuery> ToQuery(const wire::AuditRequest& request,
+                                               std::string_view principal) {
   versioning::AuditQuery query;
   query.collection = request.collection();
   query.id = request.id();
   query.actor = request.actor();
   query.request_id = request.request_id();
-  query.transaction_id = request.transaction_id();
+  if (!request.transaction_id().empty()) {
+    query.transaction_ids = {request.transaction_id()};
+    // The caller's own transaction of that request id.
+    if (!principal.empty() && versioning::ValidateRequestId(request.transaction_id()).ok()) {
+      query.transaction_ids.push_back(transaction::IdOf(request.transaction_id(), principal));
+    }
+  }
   query.newest_first = request.newest_first();
   query.include_changes = request.include_changes();
   RETURN_IF_ERROR(FillFilter(request, query));
@@ -85,7 +93,8 @@ void FillEntry(const versioning::AuditRow& row, wire::AuditEntry& entry) {
 absl::Status Audit(const Context& context, const wire::AuditRequest& request,
                    wire::AuditResponse& response) {
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
-  ASSIGN_OR_RETURN(versioning::AuditQuery query, ToQuery(request));
+  ASSIGN_OR_RETURN(versioning::AuditQuery query,
+                   ToQuery(request, context.call.info().identity->principal));
   query.stopped = OnceClosed(context.call);
   versioning::AuditCursor rows = context.services.documents.Audit(std::move(query));
   const auto fill = [&](wire::AuditEntry& entry) { FillEntry(rows.row(), entry); };

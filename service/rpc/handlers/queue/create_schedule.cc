@@ -34,6 +34,7 @@ absl::StatusOr<queue::Schedule> ToSchedule(const wire::CreateScheduleRequest& re
 absl::Status CreateSchedule(const Context& context, const wire::CreateScheduleRequest& request,
                             Reply<wire::CreateScheduleResponse> reply) {
   ASSIGN_OR_RETURN(queue::Schedule schedule, ToSchedule(request));
+  schedule.message.pusher = context.call.info().identity->principal;
   context.services.queues.CreateSchedule(
       std::move(schedule), context.call.deadline(),
       [reply = std::move(reply),

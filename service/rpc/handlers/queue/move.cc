@@ -29,6 +29,7 @@ absl::StatusOr<queue::MoveRequest> ToMove(const wire::MoveRequest& request) {
 absl::Status Move(const Context& context, const wire::MoveRequest& request,
                   Reply<wire::MoveResponse> reply) {
   ASSIGN_OR_RETURN(queue::MoveRequest move, ToMove(request));
+  move.mover = context.call.info().identity->principal;
   move.deadline = context.call.deadline();
   context.services.queues.Move(
       std::move(move), [reply = std::move(reply), encoding = request.encoding()](

@@ -5,7 +5,8 @@ namespace strata::rpc::queue_service {
 
 namespace {
 
-absl::StatusOr<queue::PushRequest> ToPush(const wire::PushRequest& request) {
+absl::StatusOr<queue::PushRequest> ToPush(const wire::PushRequest& request,
+                                          const std::string& principal) {
   RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue()));
   if (request.messages().empty()) {
     return FieldError("messages", "is required: 1 to 100 messages");
@@ -19,6 +20,7 @@ absl::StatusOr<queue::PushRequest> ToPush(const wire::PushRequest& request) {
   for (int i = 0; i < request.messages_size(); ++i) {
     ASSIGN_OR_RETURN(queue::PushedMessage message,
                      ToPushedMessage("messages[" + std::to_string(i) + "]", request.messages(i)));
+    message.pusher = principal;
     push.messages.push_back(std::move(message));
   }
   return push;
@@ -28,7 +30,8 @@ absl::StatusOr<queue::PushRequest> ToPush(const wire::PushRequest& request) {
 
 absl::Status Push(const Context& context, const wire::PushRequest& request,
                   Reply<wire::PushResponse> reply) {
-  ASSIGN_OR_RETURN(queue::PushRequest push, ToPush(request));
+  ASSIGN_OR_RETURN(queue::PushRequest push,
+                   ToPush(request, context.call.info().identity->principal));
   push.deadline = context.call.deadline();
   context.services.queues.Push(
       std::move(push),

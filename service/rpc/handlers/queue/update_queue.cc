@@ -35,6 +35,7 @@ absl::Status UpdateQueue(const Context& context, const wire::UpdateQueueRequest&
                     identity = context.call.info().identity,
                     peer = std::string(context.call.info().peer)](queue::QueueSettings& settings) {
     RETURN_IF_ERROR(change(settings));
+    settings.owner = identity->principal;
     return access.Authorize(*identity, DemandsOf(settings), peer);
   };
   context.services.queues.Update(request.name(), std::move(permitted), context.call.deadline(),

@@ -32,7 +32,7 @@ absl::Status CancelTransaction(const Context& context,
                    FindPermitted(context, security::Permission::kWrite, request.id()));
   ASSIGN_OR_RETURN(versioning::ChangeInfo change, ToChange(context, request.change(), found));
   RETURN_IF_ERROR(versioning::ValidateChange(change));
-  context.services.transactions.Cancel(request.id(), std::move(change), context.call.deadline(),
+  context.services.transactions.Cancel(found.id, std::move(change), context.call.deadline(),
                                        AnswerTransaction(std::move(reply)));
   return absl::OkStatus();
 }

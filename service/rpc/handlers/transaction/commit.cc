@@ -169,7 +169,8 @@ absl::Status AuthorizeHeldReads(const wire::CommitRequest& request, const Contex
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<queue::Queues::UnitPush>> ToPushes(const wire::CommitRequest& request) {
+absl::StatusOr<std::vector<queue::Queues::UnitPush>> ToPushes(const wire::CommitRequest& request,
+                                                              const std::string& principal) {
   std::vector<queue::Queues::UnitPush> made;
   made.reserve(static_cast<size_t>(request.pushes_size()));
   for (int i = 0; i < request.pushes_size(); ++i) {
@@ -177,6 +178,7 @@ absl::StatusOr<std::vector<queue::Queues::UnitPush>> ToPushes(const wire::Commit
     RETURN_IF_ERROR(versioning::ValidateName(field + ".queue", request.pushes(i).queue()));
     ASSIGN_OR_RETURN(queue::PushedMessage message,
                      ToPushedMessage(field + ".message", request.pushes(i).message()));
+    message.pusher = principal;
     made.push_back({request.pushes(i).queue(), std::move(message)});
   }
   return made;
@@ -216,7 +218,8 @@ absl::StatusOr<StepsPtr> JoinSteps(const wire::CommitRequest& request, const Con
                  "is in two phases")
         .With("capability", "atomic_batches");
   }
-  ASSIGN_OR_RETURN(std::vector<queue::Queues::UnitPush> pushes, ToPushes(request));
+  ASSIGN_OR_RETURN(std::vector<queue::Queues::UnitPush> pushes,
+                   ToPushes(request, context.call.info().identity->principal));
   std::vector<std::string> tokens(request.acknowledge().begin(), request.acknowledge().end());
   if (!request.request_id().empty()) commit.joined_fingerprint = FingerprintOf(tokens, pushes);
   ASSIGN_OR_RETURN(StepsPtr steps,
@@ -247,6 +250,7 @@ absl::StatusOr<transaction::CommitRequest> ToCommit(const wire::CommitRequest& r
   ASSIGN_OR_RETURN(made.change, ToChangeInfo(request.change(), collection, context.services.access,
                                              context.call.info()));
   made.request_id = request.request_id();
+  made.principal = context.call.info().identity->principal;
   made.validate_only = request.validate_only();
   made.deadline = context.call.deadline();
   made.waiter = &context.call;

@@ -2,22 +2,42 @@
 #include "service/rpc/handlers/transaction/permitted.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/transaction/attempt.h"
 #include "schemas/transaction/transaction_errors.h"
 
 namespace strata::rpc::transaction_service {
 namespace {
 
-// A request id, and what is put behind it when a transaction begins again.
-constexpr size_t kIdBytesMax = versioning::kRequestIdBytesMax + 16;
-
 absl::Status CheckId(std::string_view id) {
   const bool printable =
       std::all_of(id.begin(), id.end(), [](char byte) { return byte > 0x20 && byte < 0x7F; });
-  if (!id.empty() && printable && id.size() <= kIdBytesMax) return absl::OkStatus();
-  return FieldError("id", "must be a transaction's: 1 to " + std::to_string(kIdBytesMax) +
+  if (!id.empty() && printable && id.size() <= versioning::kTransactionIdBytesMax) {
+    return absl::OkStatus();
+  }
+  return FieldError("id", "must be a transaction's: 1 to " +
+                              std::to_string(versioning::kTransactionIdBytesMax) +
                               " bytes of printable ASCII without spaces");
+}
+
+// Callers that have used one request id, of whose transactions the first are looked at.
+constexpr size_t kOthersMax = 100;
+
+absl::StatusOr<transaction::Transaction> FindOfOthers(const Context& context,
+                                                      security::Permission permission,
+                                                      const std::string& id) {
+  const transaction::Transactions& transactions = context.services.transactions;
+  const std::string prefix = id + "@";
+  ASSIGN_OR_RETURN(const std::vector<transaction::Transaction> page,
+                   transactions.List({.after_id = prefix}, kOthersMax));
+  for (const transaction::Transaction& each : page) {
+    if (!each.id.starts_with(prefix)) break;
+    if (Permits(context, permission, each)) return transactions.Get(each.id);
+  }
+  return transaction::TransactionNotFound(id);
 }
 
 }  // namespace
@@ -40,9 +60,15 @@ absl::StatusOr<transaction::Transaction> FindPermitted(const Context& context,
                                                        security::Permission permission,
                                                        const std::string& id) {
   RETURN_IF_ERROR(CheckId(id));
-  ASSIGN_OR_RETURN(transaction::Transaction found, context.services.transactions.Get(id));
-  if (!Permits(context, permission, found)) return transaction::TransactionNotFound(id);
-  return found;
+  const transaction::Transactions& transactions = context.services.transactions;
+  const std::string& principal = context.call.info().identity->principal;
+  for (const std::string& each : {transaction::IdOf(id, principal), id}) {
+    absl::StatusOr<transaction::Transaction> found = transactions.Get(each);
+    if (found.ok() && Permits(context, permission, *found)) return found;
+    if (!found.ok() && ReasonOf(found.status()) != ErrorReason::kTransactionNotFound) return found;
+    if (principal.empty()) break;
+  }
+  return FindOfOthers(context, permission, id);
 }
 
 void FillTransaction(const transaction::Transaction& transaction, wire::Transaction& filled) {

@@ -6,8 +6,9 @@ namespace strata::rpc::transaction_service {
 absl::Status ResumeTransaction(const Context& context,
                                const wire::ResumeTransactionRequest& request,
                                Reply<wire::ResumeTransactionResponse> reply) {
-  RETURN_IF_ERROR(FindPermitted(context, security::Permission::kWrite, request.id()).status());
-  context.services.transactions.Resume(request.id(), AnswerTransaction(std::move(reply)));
+  ASSIGN_OR_RETURN(const transaction::Transaction found,
+                   FindPermitted(context, security::Permission::kWrite, request.id()));
+  context.services.transactions.Resume(found.id, AnswerTransaction(std::move(reply)));
   return absl::OkStatus();
 }
 
