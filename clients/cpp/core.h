@@ -64,12 +64,13 @@ class Core {
   }
 
   // The same without waiting, with `prepare` such as &v1::DocumentService::Stub::PrepareAsyncGet.
-  // `convert` makes the result of how the call ended, and of the response.
+  // `convert` makes the result of the request, of how the call ended, and of the response.
   template <typename Result, typename Stub, typename Request, typename Response>
   std::future<absl::StatusOr<Result>> CallAsync(
       std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (Stub::*prepare)(
           grpc::ClientContext*, const Request&, grpc::CompletionQueue*),
-      CallKind kind, Request request, absl::StatusOr<Result> (*convert)(absl::Status, Response&)) {
+      CallKind kind, Request request,
+      absl::StatusOr<Result> (*convert)(const Request&, absl::Status, Response&)) {
     auto* const call = new AsyncCall<Result, Stub, Request, Response>(*this, prepare, kind,
                                                                       std::move(request), convert);
     std::future<absl::StatusOr<Result>> future = call->future();
@@ -140,7 +141,7 @@ class Core::AsyncCall : public Core::Pending {
  public:
   using Prepare = std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (Stub::*)(
       grpc::ClientContext*, const Request&, grpc::CompletionQueue*);
-  using Convert = absl::StatusOr<Result> (*)(absl::Status, Response&);
+  using Convert = absl::StatusOr<Result> (*)(const Request&, absl::Status, Response&);
 
   AsyncCall(Core& core, Prepare prepare, CallKind kind, Request request, Convert convert)
       : core_(core),
@@ -196,7 +197,7 @@ class Core::AsyncCall : public Core::Pending {
   }
 
   void End(absl::Status status) {
-    promise_.set_value(convert_(std::move(status), response_));
+    promise_.set_value(convert_(request_, std::move(status), response_));
     core_.Remove(this);
     delete this;
   }

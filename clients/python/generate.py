@@ -22,7 +22,7 @@ WELL_KNOWN = {".google.protobuf.Timestamp": "Optional[datetime]", ".google.proto
               ".google.protobuf.Struct": "Any", ".google.protobuf.Value": "Any", ".google.protobuf.ListValue": "Any",
               ".strata.v1.Content": "Any"}
 # What client.py calls and aio.py awaits.
-AWAITED = re.compile(r"(?<!def )\bself\.(_run|_call|_write|close|_connection\.call|_connection\.close)\(")
+AWAITED = re.compile(r"(?<!def )\bself\.(_run|_call|_write|_write_to|close|_connection\.call|_connection\.close)\(")
 # Whose contents have the type of their collection.
 GENERIC = {"Document", "Version"}
 

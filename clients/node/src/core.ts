@@ -200,6 +200,11 @@ export interface CallDetails extends CallOptions {
   wait?: number | undefined;
 }
 
+interface PagesOptions extends CallOptions {
+  /** A collection need not exist: the first write makes it. Without one there is nothing to list. */
+  emptyWithoutCollection?: boolean;
+}
+
 type Stream = grpc.ClientReadableStream<any> | grpc.ClientDuplexStream<any, any>;
 
 export class Core {
@@ -339,10 +344,17 @@ export class Core {
   }
 
   /** Pages of a listing, asked for when they are needed. `items` names the member of the answer that holds them. */
-  async *pages<T>(method: DescMethod, request: object, items: string, options: CallOptions = {}): AsyncGenerator<T, void, undefined> {
+  async *pages<T>(method: DescMethod, request: object, items: string, options: PagesOptions = {}): AsyncGenerator<T, void, undefined> {
     const message = messageOf(method.input, request) as any;
     for (;;) {
-      const response = await this.call(method, message, { kind: kReads, signal: options.signal });
+      let response;
+      try {
+        response = await this.call(method, message, { kind: kReads, signal: options.signal });
+      } catch (error) {
+        // A collection that vanishes on the way cuts the listing short.
+        if (options.emptyWithoutCollection && message.pageToken === "" && error instanceof classes.COLLECTION_NOT_FOUND) return;
+        throw error;
+      }
       const page = this.plain<any>(method.output, response);
       yield* page[items];
       if (page.nextPageToken === "") return;

@@ -3,6 +3,7 @@ import { type CallOptions, type Core, isServiceError, kReads, kWrites, partError
 import { type ChangeOptions, changeOf, guarded } from "./documents.js";
 import { failure, written } from "./duplex.js";
 import { type Refusal, type StrataError, isRetryablePart } from "./errors.js";
+import { CollectionNotFound } from "./gen/reasons.js";
 import { EnrollmentService } from "./gen/strata/v1/enrollment_service_pb.js";
 import type {
   ApplyResponse,
@@ -77,7 +78,12 @@ export class Enrollments {
     options: { collection?: string; set?: string; includeTombstones?: boolean } & CallOptions = {},
   ): Promise<GetEnrollmentsResponse> {
     const { signal, ...rest } = options;
-    return this.core.plainCall(rpc.getEnrollments, { studentId, ...rest }, { kind: kReads, signal });
+    try {
+      return await this.core.plainCall(rpc.getEnrollments, { studentId, ...rest }, { kind: kReads, signal });
+    } catch (error) {
+      if (!(error instanceof CollectionNotFound)) throw error;
+      return { enrollments: [], version: 0n };
+    }
   }
 
   roster(
@@ -85,7 +91,7 @@ export class Enrollments {
     options: Omit<ListRosterRequestInit, "className" | "pageToken"> & CallOptions = {},
   ): AsyncGenerator<RosterEntry, void, undefined> {
     const { signal, ...rest } = options;
-    return this.core.pages(rpc.listRoster, { className, ...rest }, "students", { signal });
+    return this.core.pages(rpc.listRoster, { className, ...rest }, "students", { signal, emptyWithoutCollection: true });
   }
 
   /**

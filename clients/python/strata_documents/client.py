@@ -10,7 +10,7 @@ from .core import Settings, new_request_id
 from .driver import Connection, Tls
 from .errors import StrataError
 from .operations import REQUESTS, BatchGetAnswer, Change, Written
-from .reasons import DocumentDeleted, DocumentNotFound
+from .reasons import CollectionNotFound
 
 T = TypeVar("T")
 Content = Dict[str, Any]
@@ -132,6 +132,13 @@ class Collection(_Part, Generic[T]):
             answer = self._connection.call(kind.method, kind.make(self._settings, members, collection=self.name))
         return operations.written(self._of, answer, name)
 
+    def _write_to(self, name: str, members: Dict[str, Any]) -> Any:
+        """The same of a document that has to be there."""
+        try:
+            return self._write(name, members)
+        except CollectionNotFound as error:
+            raise operations.no_document(error, self.name, members["id"]) from None
+
     def create(self, id: Optional[str], content: T, *, actor: Optional[str] = None, on_behalf_of: Optional[str] = None,
                reason: Optional[str] = None, labels: Optional[Dict[str, str]] = None, request_id: Optional[str] = None,
                validate_only: bool = False, omit_content: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
@@ -140,15 +147,14 @@ class Collection(_Part, Generic[T]):
 
     def get(self, id: str, *, version: Optional[int] = None, at_time: Optional[When] = None, at_position: Optional[int] = None,
             fields: Iterable[str] = ()) -> Optional[types.Document[T]]:
-        """None: it was never written, or is deleted."""
+        """None: it was never written, or is deleted. Asked for at a version, time or position, what is not there is an error."""
         given = locals()
         kind = REQUESTS["Get"]
         encoded = kind.encode(self._settings, self._part, given)
         request = encoded[0] if encoded is not None else kind.make(self._settings, given, collection=self.name)
         try:
             answer = self._connection.call(kind.method, request)
-        except (DocumentNotFound, DocumentDeleted):
-            # Of what is asked for at a version or time, its absence is an error.
+        except operations.MISSING:
             if version is not None or at_time is not None or at_position is not None:
                 raise
             return None
@@ -165,7 +171,7 @@ class Collection(_Part, Generic[T]):
                validate_only: bool = False, omit_content: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
         if replace is None and merge is None and operations == ():
             raise ValueError("an update needs replace, merge or operations")
-        return self._write("Update", locals())
+        return self._write_to("Update", locals())
 
     def modify(self, id: str, fn: Callable[[Optional[T]], Optional[T]], reason: Optional[str] = None, *, actor: Optional[str] = None,
                on_behalf_of: Optional[str] = None, labels: Optional[Dict[str, str]] = None,
@@ -180,7 +186,7 @@ class Collection(_Part, Generic[T]):
                newer: Optional[Tuple[str, int]] = None, max_attempts: Optional[int] = None, actor: Optional[str] = None,
                on_behalf_of: Optional[str] = None, reason: Optional[str] = None, labels: Optional[Dict[str, str]] = None,
                request_id: Optional[str] = None, validate_only: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
-        return self._write("Delete", locals())
+        return self._write_to("Delete", locals())
 
     def restore(self, id: str, version: int, *, if_version: Optional[int] = None, if_exists: Optional[bool] = None,
                 if_matches: Optional[Content] = None, keep_unchanged: bool = False, max_attempts: Optional[int] = None,
@@ -188,7 +194,7 @@ class Collection(_Part, Generic[T]):
                 labels: Optional[Dict[str, str]] = None, request_id: Optional[str] = None, validate_only: bool = False,
                 omit_content: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
         """Makes the content of `version` the newest."""
-        return self._write("Restore", locals())
+        return self._write_to("Restore", locals())
 
     def history(self, id: str, *, oldest_first: bool = False, from_version: Optional[int] = None, from_time: Optional[When] = None,
                 to_version: Optional[int] = None, to_time: Optional[When] = None, include_content: bool = False,
@@ -255,7 +261,11 @@ class Enrollments(_Part):
 
     def get(self, student_id: str, *, collection: Optional[str] = None, set: Optional[str] = None,
             include_tombstones: bool = False) -> types.GetEnrollmentsResponse:
-        return self._call("GetEnrollments", locals())
+        members = locals()
+        try:
+            return self._call("GetEnrollments", members)
+        except CollectionNotFound:
+            return types.GetEnrollmentsResponse()
 
     def roster(self, class_name: str, *, collection: Optional[str] = None, set: Optional[str] = None, at_time: Optional[When] = None,
                page_size: Optional[int] = None) -> Iterator[types.RosterEntry]:

@@ -315,11 +315,26 @@ def value(answer: Any, field: Optional[str]) -> Any:
 
 # Documents.
 
+# The document is not there. A collection need not exist: the first write makes it.
+MISSING = (reasons.DocumentNotFound, reasons.DocumentDeleted, reasons.CollectionNotFound)
+
+
+def no_document(error: StrataError, collection: str, id: str) -> StrataError:
+    """The error for a document that has to be there, where not even its collection is."""
+    return reasons.DocumentNotFound("no such document", code=error.code, reason="DOCUMENT_NOT_FOUND",
+                                    metadata={"collection": collection, "id": id}, outcome_unknown=error.outcome_unknown,
+                                    request_id=error.request_id)
+
+
 def batch_get(settings: Settings, of: Any, collection: str, members: Dict[str, Any]) -> Operation:
     found: BatchGetAnswer[Any] = BatchGetAnswer([], [])
     while True:
         request = REQUESTS["BatchGet"].make(settings, members, collection=collection)
-        answer = yield from settings.call("BatchGet", request)
+        try:
+            answer = yield from settings.call("BatchGet", request)
+        except reasons.CollectionNotFound:
+            found.missing_ids += request.ids
+            return found
         found.documents += [document(of, each) for each in answer.documents]
         found.missing_ids += answer.missing_ids
         if not answer.remaining_ids:
@@ -335,10 +350,9 @@ def modify(settings: Settings, of: Any, collection: str, id: str, function: Call
         try:
             answer = yield from settings.call("Get", messages.METHODS["Get"].request(collection=collection, id=id, encoding=2))
             found = document(of, answer.document)
-        except reasons.DocumentDeleted as error:
-            found.version = int(error.metadata["version"])
-        except (reasons.DocumentNotFound, reasons.CollectionNotFound):
-            pass
+        except MISSING as error:
+            # That of the deletion.
+            found.version = int(error.metadata.get("version", 0))
         content = yield Invoke(function, found.content)
         if content is None:
             # As it was read, whatever the function has done to it.
@@ -365,11 +379,23 @@ def pages(settings: Settings, name: str, items: str, members: Dict[str, Any], co
     """Gives the items of page after page, each asked for when it is needed."""
     request = REQUESTS[name].make(settings, members, **fields)
     while True:
-        answer = yield from settings.call(name, request)
+        try:
+            answer = yield from settings.call(name, request)
+        except reasons.CollectionNotFound as error:
+            if name in _OF_A_DOCUMENT:
+                raise no_document(error, request.collection, request.id) from None
+            # One that vanishes on the way cuts the listing short.
+            if name in _OF_A_COLLECTION and not request.page_token:
+                return
+            raise
         yield Items([convert(item) for item in getattr(answer, items)])
         if not answer.next_page_token:
             return
         request.page_token = answer.next_page_token
+
+
+_OF_A_DOCUMENT = ("History", "Diff")
+_OF_A_COLLECTION = ("List", "ListRoster")
 
 
 def versions(settings: Settings, of: Any, collection: str, members: Dict[str, Any]) -> Operation:
