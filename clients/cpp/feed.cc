@@ -44,23 +44,19 @@ class Watch::Body {
   std::optional<WatchItem> Next() {
     while (items_.empty()) {
       if (!status_.ok() || cancelled()) return std::nullopt;
-      // What the message before told is true once all of it has been given.
-      resume_position_ = next_resume_position_;
-      snapshot_ = next_snapshot_;
+      reached_ = next_;
       if (!Read()) return std::nullopt;
     }
     WatchItem item = std::move(items_.front());
     items_.pop_front();
-    if (items_.empty()) {
-      resume_position_ = next_resume_position_;
-      snapshot_ = next_snapshot_;
-    }
+    if (items_.empty()) reached_ = next_;
     return item;
   }
 
   const absl::Status& status() const { return status_; }
-  std::optional<int64_t> resume_position() const { return resume_position_; }
-  std::optional<Snapshot> snapshot() const { return snapshot_; }
+  std::optional<int64_t> resume_position() const { return reached_.resume_position; }
+  std::optional<int64_t> last_position() const { return reached_.last_position; }
+  std::optional<Snapshot> snapshot() const { return reached_.snapshot; }
 
   void Cancel() {
     const std::lock_guard lock(mutex_);
@@ -70,6 +66,12 @@ class Watch::Body {
   }
 
  private:
+  struct Progress {
+    std::optional<int64_t> resume_position;
+    std::optional<int64_t> last_position;
+    std::optional<Snapshot> snapshot;
+  };
+
   bool cancelled() {
     const std::lock_guard lock(mutex_);
     return cancelled_;
@@ -135,13 +137,14 @@ class Watch::Body {
     if (response.has_snapshot()) {
       absl::StatusOr<Snapshot> snapshot = ReadMessage<Snapshot>(response.snapshot());
       if (!snapshot.ok()) return Fail(snapshot.status());
-      next_snapshot_ = *snapshot;
+      next_.snapshot = *snapshot;
       *request_.mutable_snapshot() = response.snapshot();
     }
+    next_.last_position = response.last_position();
     // Zero is a place like others: before the first commit of a store.
     const bool copying = response.has_snapshot() && !response.snapshot().complete();
     if (!copying) {
-      next_resume_position_ = response.resume_position();
+      next_.resume_position = response.resume_position();
       request_.set_after_position(response.resume_position());
     }
     return true;
@@ -159,10 +162,9 @@ class Watch::Body {
   std::deque<WatchItem> items_;
   std::optional<Place> last_;
   std::optional<std::pair<std::string, std::string>> last_document_;
-  std::optional<int64_t> next_resume_position_;
-  std::optional<int64_t> resume_position_;
-  std::optional<Snapshot> next_snapshot_;
-  std::optional<Snapshot> snapshot_;
+  // What the last message says is true once all of its items have been given.
+  Progress next_;
+  Progress reached_;
   std::unique_ptr<grpc::ClientReader<v1::WatchResponse>> stream_;
 
   std::mutex mutex_;  // guards what follows, but for its use by the reading thread
@@ -179,6 +181,10 @@ Watch::~Watch() = default;
 std::optional<WatchItem> Watch::Next() { return body_->Next(); }
 absl::Status Watch::status() const { return body_->status(); }
 std::optional<int64_t> Watch::resume_position() const { return body_->resume_position(); }
+std::optional<int64_t> Watch::last_position() const { return body_->last_position(); }
+bool Watch::caught_up() const {
+  return resume_position().has_value() && resume_position() >= last_position();
+}
 std::optional<Snapshot> Watch::snapshot() const { return body_->snapshot(); }
 void Watch::Cancel() { body_->Cancel(); }
 

@@ -226,6 +226,34 @@ test("a watch gives what happens, and ends when it is told to", async () => {
   assert.deepEqual((await take(client.watch({ collections: ["watched"], snapshot: {} }), 1)).map(({ document }) => document.content), [{ n: 2 }]);
 });
 
+test("a watch says where another goes on", async () => {
+  const commits = client.collection("commits");
+  const { commitPosition: begin } = await commits.create("before", {});
+  const { commitPosition } = await client.transaction().create("commits", "a", {}).create("commits", "b", {}).create("commits", "c", {}).commit();
+  // A watcher that dies again and again: the commit comes again until all of it was given.
+  const seen = [];
+  let saved = begin;
+  for (const count of [1, 2, 3]) {
+    const watch = commits.watch({ afterPosition: saved });
+    seen.push(...(await take(watch, count)).map(({ event }) => event.id));
+    saved = watch.resumePosition;
+  }
+  assert.deepEqual(seen, ["a", "a", "b", "a", "b", "c"]);
+  assert.ok(saved >= commitPosition);
+  // Other collections' commits move it on, without events; and it can be closed while it waits.
+  const watch = commits.watch({ afterPosition: begin, bookmarkInterval: 1000 });
+  const ids = [];
+  for await (const { event } of watch) {
+    assert.equal(watch.caughtUp, event.id === "c");
+    if (ids.push(event.id) === 3) {
+      await client.collection("commits-else").create("d", {});
+      setTimeout(() => watch.close(), 2500);
+    }
+  }
+  assert.deepEqual(ids, ["a", "b", "c"]);
+  assert.ok(watch.resumePosition > commitPosition && watch.caughtUp);
+});
+
 test("a subscription delivers until it is acknowledged; what failed comes again, and nothing behind it before", async () => {
   const source = client.collection("source");
   await client.subscriptions.create("s", { collections: ["source"], partitions: 1, backoffFirst: 100, backoffMax: 100 });

@@ -87,9 +87,12 @@ class Client(_Part):
     def watch(self, *, collections: Iterable[str] = (), id_prefix: Optional[str] = None, kinds: Iterable[str] = (),
               filter: Optional[Content] = None, include_content: bool = False, include_before: bool = False, include_changes: bool = False,
               bookmark_interval: Optional[Span] = None, after_position: Optional[int] = None, start_time: Optional[When] = None,
-              snapshot: Union[None, Content, types.Snapshot] = None) -> Iterator[Union[types.Event, types.Document[Any]]]:
-        """Follows every change, over broken connections too. With a `snapshot` ({}: from the first document) gives documents first."""
-        return self._iterate(operations.watch(self._settings, _given(locals())))
+              snapshot: Union[None, Content, types.Snapshot] = None) -> "Watch":
+        """Follows every change, over broken connections too. With a `snapshot` ({}: from the first document) gives documents first.
+
+        To go on after a restart, save the watch's `resume_position`, not `event.position`.
+        """
+        return Watch(self._connection, _given(locals()))
 
     def feed(self) -> types.GetFeedResponse:
         return self._call("GetFeed", {})
@@ -219,8 +222,9 @@ class Collection(_Part, Generic[T]):
     def watch(self, *, id_prefix: Optional[str] = None, kinds: Iterable[str] = (), filter: Optional[Content] = None,
               include_content: bool = False, include_before: bool = False, include_changes: bool = False,
               bookmark_interval: Optional[Span] = None, after_position: Optional[int] = None, start_time: Optional[When] = None,
-              snapshot: Union[None, Content, types.Snapshot] = None) -> Iterator[Union[types.Event, types.Document[Any]]]:
-        return self._iterate(operations.watch(self._settings, dict(_given(locals()), collections=[self.name])))
+              snapshot: Union[None, Content, types.Snapshot] = None) -> "Watch":
+        """Follows the changes of this collection: see Client.watch."""
+        return Watch(self._connection, dict(_given(locals()), collections=[self.name]))
 
 
 class Collections(_Part):
@@ -473,6 +477,57 @@ class Transaction(_Part):
         request = operations.commit(self._settings, self._request, self._request_id, locals())
         answer = self._connection.call(messages.METHODS["Commit"], request)
         return messages.plain(answer)
+
+
+class Watch(_Part, Iterator[Union[types.Event, types.Document[Any]]]):
+    """The changes as they happen: iterate it. Nothing comes twice and nothing is missed, as long as no pause is longer than retry_for."""
+
+    def __init__(self, connection: Connection, members: Dict[str, Any]) -> None:
+        super().__init__(connection)
+        self._watching = operations.Watching(self._settings, members)
+        self._items = self._iterate(self._watching.steps())
+
+    @property
+    def resume_position(self) -> Optional[int]:
+        """Save this, not `event.position`, once an item is done with, and begin the next watch with it as `after_position`.
+
+        All items of commits up to this one were given. A commit of several documents has several events with one position: a watch that
+        begins after it misses those that were not given yet. It moves on without events too, where a filter lets none through. None: nothing
+        is known yet, or a copy is under way.
+        """
+        return self._watching.resume_position
+
+    @property
+    def snapshot(self) -> Optional[types.Snapshot]:
+        """Of a copy: its progress, with which another watch goes on as long as there is no `resume_position`."""
+        return self._watching.snapshot
+
+    @property
+    def last_position(self) -> Optional[int]:
+        """The last commit of the store when the server said so last."""
+        return self._watching.last_position
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all commits up to `last_position` were given."""
+        reached, last = self.resume_position, self.last_position
+        return reached is not None and last is not None and reached >= last
+
+    def __iter__(self) -> "Watch":
+        return self
+
+    def __next__(self) -> Union[types.Event, types.Document[Any]]:
+        return self._items.__next__()
+
+    def __enter__(self) -> "Watch":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the iteration, another thread's or task's too."""
+        self._run(self._watching.close())
 
 
 class Consumer(_Part):

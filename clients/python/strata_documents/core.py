@@ -73,15 +73,6 @@ class Read:
         self.stream = stream
 
 
-class Close:
-    """Gives a stream up before its end."""
-
-    __slots__ = ("stream",)
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-
 class OpenDuplex:
     """A stream both ways; the outcome has send, finish and cancel, which do not wait."""
 

@@ -210,8 +210,6 @@ class Connection:
             return stopped.wait(step.seconds)
         if kind is core.Invoke:
             return step.function(step.argument)
-        if kind is core.Close:
-            return step.stream.cancel()
         if kind is core.Take:
             return step.duplex.take(step.patience)
         assert kind is core.Next

@@ -469,44 +469,72 @@ def push_one(settings: Settings, queue: str, message: Dict[str, Any]) -> Operati
 
 # Streams.
 
-def watch(settings: Settings, members: Dict[str, Any]) -> Operation:
-    """Gives events, and documents of the copy that `snapshot` asks for; after a break from where it stood."""
-    method = messages.METHODS["Watch"]
-    request = messages.fill(method.request(encoding=2), members)
-    attempts = Attempts(settings.retry_for, False, True)
-    position, index = -1, -1
-    stream: Any = None
-    while True:
+class Watching:
+    """A watch, and what of it has been given."""
+
+    def __init__(self, settings: Settings, members: Dict[str, Any]) -> None:
+        self._settings = settings
+        self._method = messages.METHODS["Watch"]
+        self._request = messages.fill(self._method.request(encoding=2), members)
+        self._stream: Any = None
+        self._closed = False
+        self.resume_position: Optional[int] = None
+        self.last_position: Optional[int] = None
+        self.snapshot: Optional[types.Snapshot] = None
+
+    def steps(self) -> Operation:
+        """Gives events, and documents of the copy that `snapshot` asks for; after a break from where it stood."""
+        attempts = Attempts(self._settings.retry_for, False, True)
+        last = (-1, -1)
         try:
-            if stream is None:
-                stream = yield Open(method, request)
-            answer = yield Read(stream)
-            if answer is None:
-                raise Failure("UNAVAILABLE", "the stream ended", ())
-        except Failure as failure:
-            stream = None
-            attempts.broke()
-            pause = attempts.failed(failure)
-            yield Sleep(pause)
-            continue
-        attempts.settled()
-        items: List[Any] = [messages.plain(each) for each in answer.documents]
-        for each in answer.events:
-            # A commit in pieces: the resume position lags, and items already given come again.
-            if (each.position, each.index) > (position, index):
-                position, index = each.position, each.index
-                items.append(messages.plain(each))
+            while not self._closed:
+                try:
+                    if self._stream is None:
+                        self._stream = yield Open(self._method, self._request)
+                        # It may have been closed meanwhile.
+                        continue
+                    answer = yield Read(self._stream)
+                    if answer is None:
+                        raise Failure("UNAVAILABLE", "the stream ended", ())
+                except Failure as failure:
+                    self._stream = None
+                    if self._closed:
+                        return
+                    attempts.broke()
+                    yield Sleep(attempts.failed(failure))
+                    continue
+                attempts.settled()
+                items: List[Any] = [messages.plain(each) for each in answer.documents]
+                for each in answer.events:
+                    # A commit in pieces: the resume position lags, and items already given come again.
+                    if (each.position, each.index) > last:
+                        last = each.position, each.index
+                        items.append(messages.plain(each))
+                if len(items) > 1:
+                    yield Items(items[:-1])
+                self._reached(answer)
+                yield Items(items[-1:])
+        finally:
+            if self._stream is not None:
+                self._stream.cancel()
+
+    def _reached(self, answer: Any) -> None:
+        """The answer's last item is about to be given."""
+        self.last_position = answer.last_position
+        if answer.HasField("snapshot"):
+            self.snapshot = messages.plain(answer.snapshot)
         if answer.HasField("snapshot") and not answer.snapshot.complete:
-            request.snapshot.CopyFrom(answer.snapshot)
+            self._request.snapshot.CopyFrom(answer.snapshot)
         else:
             # Zero is a place like others: before the first commit of a store.
-            request.after_position = answer.resume_position
-        if items:
-            try:
-                yield Items(items)
-            except GeneratorExit:
-                stream.cancel()
-                raise
+            self.resume_position = self._request.after_position = answer.resume_position
+
+    def close(self) -> Operation:
+        self._closed = True
+        stream = self._stream
+        if stream is not None:
+            stream.cancel()
+        yield from ()
 
 
 def verify(settings: Settings, members: Dict[str, Any]) -> Operation:

@@ -123,7 +123,7 @@ async def items(iterator, take):
                     found.append(await iterator.__anext__())
                 except StopAsyncIteration:
                     break
-            await iterator.aclose()
+            await (iterator.aclose() if hasattr(iterator, "aclose") else iterator.close())
         else:
             iterator = iter(iterator)
             found.extend(itertools.islice(iterator, take)) if take is None else [found.append(next(iterator)) for _ in range(take)]

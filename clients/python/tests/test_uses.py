@@ -200,6 +200,73 @@ print(len(mine), len(set(theirs)), len(mine & set(theirs)))
         done = self.documents.modify("d", lambda content: content.update(n=2))
         self.assertEqual((False, {"n": 1}), (done.changed, done.document.content))
 
+    def test_a_watch_says_where_to_go_on(self):
+        name = self.documents.name
+        begin = self.documents.create("before", {}).commit_position
+        transaction = self.client.transaction()
+        for id in ("a", "b", "c"):
+            transaction.create(name, id, {})
+        position = transaction.commit().commit_position
+        # A watcher that dies again and again: the commit comes again until all of it was given.
+        seen, saved = [], begin
+        for count in (1, 2, 3):
+            watch = self.client.watch(collections=[name], after_position=saved)
+            seen += [next(watch).id for _ in range(count)]
+            saved = watch.resume_position
+            watch.close()
+        self.assertEqual(["a", "a", "b", "a", "b", "c"], seen)
+        self.assertGreaterEqual(saved, position)
+        with self.client.watch(collections=[name], after_position=begin, bookmark_interval=1) as watch:
+            for event in watch:
+                self.assertEqual(position, event.position)
+                if event.id == "c":
+                    self.assertGreaterEqual(watch.resume_position, position)
+                    break
+                self.assertEqual((begin, False), (watch.resume_position, watch.caught_up))
+            # Other collections' commits move it on, without events.
+            self.client.collection(f"{name}-else").create("d", {})
+            threading.Timer(2.5, watch.close).start()
+            self.assertEqual([], list(watch))
+            self.assertGreater(watch.resume_position, position)
+            self.assertTrue(watch.caught_up)
+
+    def test_a_copy_goes_on_from_its_snapshot(self):
+        for id in ("a", "b", "c"):
+            self.documents.create(id, {})
+        with self.documents.watch(snapshot={}) as watch:
+            self.assertEqual(["a", "b", "c"], [next(watch).id for _ in range(3)])
+            taken = watch.snapshot
+            self.assertFalse(watch.caught_up and watch.resume_position is None)
+        self.documents.create("d", {})
+        with self.documents.watch(snapshot=taken) as watch:
+            self.assertEqual("d", next(watch).id)
+            self.assertIsNotNone(watch.resume_position)
+
+    def test_a_watch_of_asyncio_says_where_to_go_on_too(self):
+        async def work():
+            async with aio.Client(self.server.target) as client:
+                documents = client.collection(self.documents.name)
+                for id in ("a", "b"):
+                    await documents.create(id, {})
+                ids = []
+                async with documents.watch(after_position=0) as watch:
+                    async for event in watch:
+                        ids.append(event.id)
+                        if event.id == "b":
+                            self.assertTrue(watch.caught_up)
+                            break
+                    self.assertEqual(["a", "b"], ids)
+                    waiting = asyncio.ensure_future(watch.__anext__())
+                    await asyncio.sleep(0.1)
+                    # Another task ends it.
+                    await watch.close()
+                    with self.assertRaises(StopAsyncIteration):
+                        await asyncio.wait_for(waiting, 20)
+                async with documents.watch() as watch:
+                    with self.assertRaises(asyncio.TimeoutError):
+                        await asyncio.wait_for(watch.__anext__(), 0.2)
+        asyncio.run(work())
+
     def test_a_distant_server_is_reached(self):
         network = SlowNetwork(self.server.target, 0.3)
         self.addCleanup(network.close)
