@@ -2,7 +2,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { randomUUID } from "node:crypto";
 
-import type { Plain } from "./content.js";
+import { type Plain, encode } from "./content.js";
 import { type CallOptions, type Core, kReads, kWrites, pauseBefore } from "./core.js";
 import { kNotFound } from "./errors.js";
 import { messageOf } from "./messages.js";
@@ -148,6 +148,14 @@ function withoutCollection(error: unknown, collection: string, id: string): unkn
   return new DocumentNotFound(refusal, error.outcomeUnknown, error.requestId);
 }
 
+function differ(content: unknown, read: unknown): boolean {
+  try {
+    return Buffer.compare(encode(content), encode(read)) !== 0;
+  } catch {
+    return true; // what was read can be written
+  }
+}
+
 /** The documents of one collection, which need not exist: the first write makes it. */
 export class Collection<T = any> {
   constructor(
@@ -217,7 +225,7 @@ export class Collection<T = any> {
   /**
    * Reads, calls `fn` with the content (undefined: missing or deleted), and writes its answer. If another writer was faster, it begins
    * again, so that `fn` may be called several times. undefined writes nothing; then `changed` is false and `document` is the one that
-   * was read.
+   * was read. A TypeError if the content was changed in place and nothing is returned.
    */
   async modify(
     id: string,
@@ -231,10 +239,16 @@ export class Collection<T = any> {
     const started = performance.now();
     for (let conflicts = 0; ; conflicts++) {
       const { read, version } = await this.current(id, options.signal);
-      const content = await fn(read().content);
+      const document = read();
+      const content = await fn(document.content);
       if (content === undefined) {
-        // As it was read, whatever the function has done to it.
-        return { document: read(), attempts: 0, changed: false, replayed: false, stale: false, commitPosition: 0n };
+        if (document.content !== undefined && differ(document.content, read().content)) {
+          throw new TypeError(
+            `the function of modify changed the content of "${id}" in place and returned nothing: ` +
+              "it has to return the content that is to be written, or leave what it was given as it is",
+          );
+        }
+        return { document, attempts: 0, changed: false, replayed: false, stale: false, commitPosition: 0n };
       }
       try {
         return await this.update(id, { replace: content }, { ...options, ifVersion: version, allowMissing: true });

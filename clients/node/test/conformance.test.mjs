@@ -125,6 +125,11 @@ function modifierOf(text, documents, id) {
   };
   if (kind === "increment") return increment;
   if (kind === "nothing") return () => undefined;
+  if (kind === "in_place") {
+    return (content) => {
+      content.set(name, content.get(name) + 1);
+    };
+  }
   if (kind === "throw") {
     return () => {
       throw new Error("thrown by fn");

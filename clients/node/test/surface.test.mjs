@@ -57,13 +57,22 @@ test("whoever prints a client does not print its token", async () => {
   secret.close();
 });
 
-test("what modify leaves is as it was read", async () => {
+test("what modify changes in place has to be returned", async () => {
   const documents = client.collection("left");
   await documents.create("d", { n: 1 });
-  const done = await documents.modify("d", (content) => {
-    content.n = 2;
-  });
-  assert.deepEqual([done.changed, done.document.content], [false, { n: 1 }]);
+  const changes = [
+    (content) => {
+      content.n = 2;
+    },
+    async (content) => {
+      content.n = () => 2;
+    },
+  ];
+  for (const change of changes) {
+    await assert.rejects(documents.modify("d", change), { name: "TypeError", message: /changed the content of "d" in place and returned nothing/ });
+  }
+  const done = await documents.modify("d", () => undefined);
+  assert.deepEqual([done.changed, done.document.content, done.document.version], [false, { n: 1 }, 1n]);
   await assert.rejects(documents.update("d"), /a change needs replace, merge or operations/);
   await assert.rejects(documents.modify("d"), /modify needs a function/);
 });

@@ -181,7 +181,7 @@ class Collection(_Part, Generic[T]):
                lease: Optional[types.LeaseToken] = None) -> Written[T]:
         """Reads, calls `fn` with the content (None: missing), and writes its result. If another writer was faster, it begins again.
 
-        With None returned nothing is written. `fn` may be called several times.
+        With None returned nothing is written; TypeError if the content was changed in place then. `fn` may be called several times.
         """
         return self._run(operations.modify(self._settings, self._of, self.name, id, fn, _given(locals(), "id", "fn")))
 

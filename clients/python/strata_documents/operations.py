@@ -355,8 +355,10 @@ def modify(settings: Settings, of: Any, collection: str, id: str, function: Call
             found.version = int(error.metadata.get("version", 0))
         content = yield Invoke(function, found.content)
         if content is None:
-            # As it was read, whatever the function has done to it.
-            return Written(found if found.content is None else document(of, answer.document))
+            if found.content is not None and _differ(found.content, document(of, answer.document).content):
+                raise TypeError(f"the function of modify changed the content of {id!r} in place and returned nothing: "
+                                "it has to return the content that is to be written, or leave what it was given as it is")
+            return Written(found)
         try:
             request = REQUESTS["Update"].make(settings, dict(members, replace=content, if_version=found.version),
                                               collection=collection, id=id, allow_missing=True)
@@ -370,6 +372,14 @@ def modify(settings: Settings, of: Any, collection: str, id: str, function: Call
                 raise
         if pause:
             yield Sleep(pause)
+
+
+def _differ(content: Any, read: Any) -> bool:
+    try:
+        return encode(content) != encode(read)
+    except InvalidValue:
+        # What was read can be written.
+        return True
 
 
 # Listings.

@@ -151,6 +151,9 @@ class Player:
         def fn(content):
             if what == "nothing":
                 return None
+            if what == "in_place":
+                content[member] += 1
+                return None
             if what == "throw":
                 raise KeyError("thrown")
             if what == "conflict_once" and next(times) == 0:

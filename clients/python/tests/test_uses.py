@@ -1,6 +1,7 @@
 """What users do besides what is meant: closed and forked clients, several event loops, wrong arguments, slow networks, imports anew."""
 
 import asyncio
+import dataclasses
 import importlib
 import os
 import queue
@@ -194,11 +195,28 @@ print(len(mine), len(set(theirs)), len(mine & set(theirs)))
             thread.join()
         self.assertEqual(160, self.documents.get("d").content["n"])
 
-    def test_what_modify_leaves_is_as_it_was_read(self):
+    def test_what_modify_changes_in_place_has_to_be_returned(self):
+        @dataclasses.dataclass(eq=False)
+        class Book:
+            n: int
+
         self.documents.create("d", {"n": 1})
-        # Changed in place and not returned: nothing is written, and nothing else is said.
-        done = self.documents.modify("d", lambda content: content.update(n=2))
-        self.assertEqual((False, {"n": 1}), (done.changed, done.document.content))
+        books = self.client.collection(self.documents.name, of=Book)
+        for documents, change in ((self.documents, lambda content: content.update(n=2)), (books, lambda book: setattr(book, "n", 2)),
+                                  (self.documents, lambda content: content.update(n={1, 2}))):
+            with self.assertRaisesRegex(TypeError, "changed the content of 'd' in place and returned nothing"):
+                documents.modify("d", change)
+        done = books.modify("d", lambda book: None)
+        self.assertEqual((False, 1), (done.changed, done.document.content.n))
+        self.assertEqual(1, self.documents.get("d").version)
+
+        async def work():
+            async with aio.Client(self.server.target) as client:
+                async def change(content):
+                    content["n"] = 2
+                with self.assertRaisesRegex(TypeError, "in place"):
+                    await client.collection(self.documents.name).modify("d", change)
+        asyncio.run(work())
 
     def test_a_watch_says_where_to_go_on(self):
         name = self.documents.name
