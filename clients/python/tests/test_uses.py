@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import datetime
 import importlib
 import os
 import queue
@@ -304,13 +305,21 @@ print(len(mine), len(set(theirs)), len(mine & set(theirs)))
             sys.modules.update(kept)
 
     def test_arguments_that_mean_nothing_are_named(self):
-        documents = self.documents
+        documents, now = self.documents, datetime.datetime.now(datetime.timezone.utc)
         for wrong, kind, said in (
                 (lambda: documents.get(5), TypeError, "^id cannot be 5"),
                 (lambda: documents.get("d", version="1"), TypeError, "^version cannot be '1'"),
                 (lambda: documents.get("d", version=1 << 70), ValueError, "^version cannot be 1180591620717411303424"),
                 (lambda: documents.get("d", fields="/a"), TypeError, "^fields cannot be '/a': it is a list"),
                 (lambda: documents.get("d", at_time="now"), InvalidValue, "^/at_time: is no datetime"),
+                (lambda: documents.get("d", version=1, at_position=10), ValueError, "^at_position cannot go together with version"),
+                (lambda: documents.get("d", at_time=now, version=1), ValueError, "^at_time cannot go together with version"),
+                (lambda: documents.history("d", from_version=1, from_time=now).__next__(), ValueError, "^from_time cannot go together with"),
+                (lambda: documents.history("d", to_version=1, to_time=now).__next__(), ValueError, "^to_time cannot go together with"),
+                (lambda: self.client.watch(after_position=1, start_time=now), ValueError, "^start_time cannot go together with after_position"),
+                (lambda: documents.watch(start_time=now, snapshot={}), ValueError, "^snapshot cannot go together with start_time"),
+                (lambda: self.client.subscriptions.create("s", after_position=1, start_time=now), ValueError, "^start_time cannot go together"),
+                (lambda: self.client.queues.schedules.create("q", "s", cron="* * * * *", every=60), ValueError, "^every cannot go together"),
                 (lambda: documents.update("d"), ValueError, "needs replace, merge or operations"),
                 (lambda: documents.update("d", replace={}, merge={}), ValueError, "replace goes without merge"),
                 (lambda: documents.update("d", operations=increment("/n", 1)), TypeError, "^operations cannot be .*: it is a list"),
