@@ -299,6 +299,14 @@ test("transactions: all or nothing", async () => {
   assert.equal((await client.transactions.get("rent-1")).status, "DONE");
 });
 
+test("what belongs to a whole transaction is refused in a part", () => {
+  for (const options of [{ requestId: "r" }, { validateOnly: true }, { maxAttempts: 2 }, { omitContent: true }]) {
+    const message = new RegExp(`^${Object.keys(options)[0]} belongs to the whole transaction`);
+    assert.throws(() => client.transaction().create("c", "d", {}, options), { name: "TypeError", message });
+    assert.throws(() => client.transaction().delete("c", "d", options), { name: "TypeError", message });
+  }
+});
+
 test("a signal ends a call", async () => {
   await client.queues.create("empty");
   const begun = performance.now();
