@@ -29,7 +29,7 @@ struct Place {
 class Watch::Body {
  public:
   Body(std::shared_ptr<Core> core, const WatchOptions& options)
-      : core_(std::move(core)), attempts_(kReads, core_->retry_ms()) {
+      : core_(std::move(core)), attempts_(kReads) {
     status_ = FillRequest(*core_, options, request_);
     // Zero is a place too, which a writer of messages takes for unset.
     if (options.after_position.has_value()) request_.set_after_position(*options.after_position);
@@ -82,6 +82,7 @@ class Watch::Body {
     if (stream_ == nullptr) Open();
     v1::WatchResponse response;
     if (stream_->Read(&response)) {
+      core_->Connected();
       attempts_.Succeeded();
       return Take(response);
     }
@@ -90,7 +91,7 @@ class Watch::Body {
     if (cancelled()) return false;
     Refusal refusal = RefusalOf(status);
     if (status.ok()) refusal.code = grpc::StatusCode::UNAVAILABLE;
-    const auto next = attempts_.Failed(std::move(refusal));
+    const auto next = core_->AfterFailure(attempts_, std::move(refusal));
     if (!next.has_value()) {
       status_ = attempts_.status("");
       return false;

@@ -1,6 +1,8 @@
 // Each part of the surface once against a server, and what has no case in clients/conformance: leases that are held, receivers and
 // consumers over a restart, back pressure, cancelling.
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { inspect } from "node:util";
 
@@ -305,6 +307,48 @@ test("what belongs to a whole transaction is refused in a part", () => {
     assert.throws(() => client.transaction().create("c", "d", {}, options), { name: "TypeError", message });
     assert.throws(() => client.transaction().delete("c", "d", options), { name: "TypeError", message });
   }
+});
+
+test("where no server is a call ends soon, and did nothing", { timeout: 60_000 }, async () => {
+  const sockets = [];
+  // It takes connections, and says nothing.
+  const silent = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
+  const closed = createServer().listen(0, "127.0.0.1");
+  await Promise.all([once(silent, "listening"), once(closed, "listening")]);
+  const refusing = `127.0.0.1:${closed.address().port}`;
+  closed.close();
+  const calls = [
+    (nowhere) => nowhere.collection("c").create("d", {}),
+    (nowhere) => all(nowhere.watch()),
+    (nowhere) => all(nowhere.queues.receive("q")),
+  ];
+  const cases = [[refusing, {}, 3000], [refusing, { connectTimeout: 500 }, 500], [`127.0.0.1:${silent.address().port}`, { connectTimeout: 1000 }, 1000]];
+  for (const [target, options, patience] of cases) {
+    for (const call of patience === 3000 ? calls.slice(0, 1) : calls) {
+      const nowhere = new Client({ target, ...options });
+      const begun = performance.now();
+      const error = await call(nowhere).catch((thrown) => thrown);
+      const took = performance.now() - begun;
+      assert.deepEqual([error.code, error.reason, error.outcomeUnknown], ["UNAVAILABLE", "", false], String(error));
+      assert.ok(error.message.includes(`no connection to ${target}: is stratad running there?`), error.message);
+      assert.ok(took > patience / 4 && took < patience + 3000, `${took} ms`);
+      nowhere.close();
+    }
+  }
+  for (const socket of sockets) socket.destroy();
+  silent.close();
+});
+
+test("a connection that stood once is waited for", async () => {
+  const other = await Server.start();
+  const lasting = new Client({ target: other.target, retryFor: 2000, connectTimeout: 100 });
+  await lasting.serverInfo();
+  await other.stop("SIGKILL");
+  const begun = performance.now();
+  const error = await lasting.serverInfo().catch((thrown) => thrown);
+  assert.ok(performance.now() - begun > 400);
+  assert.ok(!error.message.includes("is stratad running"), error.message);
+  lasting.close();
 });
 
 test("a signal ends a call", async () => {

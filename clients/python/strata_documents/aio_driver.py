@@ -10,11 +10,7 @@ import grpc.aio
 
 from . import core, messages
 from .core import Failure
-from .driver import Tls, channel_arguments
-
-
-def failure_of(error: Any) -> Failure:
-    return Failure(error.code().name, error.details() or "", error.trailing_metadata())
+from .driver import Tls, channel_arguments, failure_of
 
 
 def is_cancelled() -> bool:
@@ -117,7 +113,7 @@ class Connection:
     """A channel, and the driver of operations over it."""
 
     def __init__(self, target: str, tls: Union[None, bool, Tls], token: Optional[str], settings: core.Settings) -> None:
-        address, credentials, options, self._metadata = channel_arguments(target, tls, token)
+        address, credentials, options, self._metadata = channel_arguments(target, tls, token, settings.connect_timeout)
         self.settings = settings
         # Opened by the first call: a channel belongs to an event loop, and a client may be made before there is one, or outlive one.
         self._open = ((lambda: grpc.aio.insecure_channel(address, options)) if credentials is None
@@ -142,7 +138,9 @@ class Connection:
         timeout = timeout or self.settings.timeout
         try:
             stub = self._unary(method, request)
-            return await stub(request, timeout=timeout, metadata=self._metadata)
+            answer = await stub(request, timeout=timeout, metadata=self._metadata)
+            self.settings.connected = True
+            return answer
         except Failure as error:
             failure = error
         except (grpc.RpcError, grpc.aio.UsageError, asyncio.CancelledError) as error:

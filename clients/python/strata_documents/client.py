@@ -44,12 +44,13 @@ class Client(_Part):
 
     `target` is "host:port", "host" (port 50051) or "[v6]:port". `tls`: None, True (the system's authorities) or Tls(files). A token goes
     without TLS to this machine only. `actor` is that of each write that names none. `timeout` bounds one attempt, `retry_for` the time
-    from a call's first attempt to the begin of its last one, both in seconds.
+    from a call's first attempt to the begin of its last one, `connect_timeout` that time as long as no connection ever stood, and how long
+    connecting may take; all in seconds.
     """
 
     def __init__(self, target: str = "127.0.0.1:50051", *, tls: Union[None, bool, Tls] = None, token: Optional[str] = None,
-                 actor: Optional[str] = None, timeout: float = 30.0, retry_for: float = 30.0) -> None:
-        super().__init__(Connection(target, tls, token, Settings(timeout, retry_for, actor)))
+                 actor: Optional[str] = None, timeout: float = 30.0, retry_for: float = 30.0, connect_timeout: float = 3.0) -> None:
+        super().__init__(Connection(target, tls, token, Settings(timeout, retry_for, actor, connect_timeout, target)))
         self._target = target
         self.collections = Collections(self._connection)
         self.enrollments = Enrollments(self._connection)

@@ -494,7 +494,7 @@ class Watching:
 
     def steps(self) -> Operation:
         """Gives events, and documents of the copy that `snapshot` asks for; after a break from where it stood."""
-        attempts = Attempts(self._settings.retry_for, False, True)
+        attempts = Attempts(self._settings, False, True)
         last = (-1, -1)
         try:
             while not self._closed:
@@ -550,7 +550,7 @@ class Watching:
 def verify(settings: Settings, members: Dict[str, Any]) -> Operation:
     method = messages.METHODS["Verify"]
     request = messages.fill(method.request(), members)
-    attempts = Attempts(settings.retry_for, bool(members.get("repair")), True)
+    attempts = Attempts(settings, bool(members.get("repair")), True)
     stream = None
     while True:
         try:
@@ -589,7 +589,7 @@ class _Sent:
 def apply(settings: Settings, iterator: Any) -> Operation:
     """Sends what the iterator gives and gives the answers in its order; after a break sends again what was not answered."""
     method = messages.METHODS["Apply"]
-    attempts = Attempts(settings.retry_for, True, True)
+    attempts = Attempts(settings, True, True)
     waiting: Deque[_Sent] = collections.deque()
     # Of the stream that is open: what it has not answered, and why another has to ask again, if so.
     on_their_way: Deque[_Sent] = collections.deque()
@@ -718,7 +718,7 @@ class Session:
             self.opened()
 
     def steps(self) -> Operation:
-        attempts = Attempts(self._settings.retry_for, False, True)
+        attempts = Attempts(self._settings, False, True)
         while not self.closed:
             try:
                 if self._duplex is None:
@@ -759,7 +759,7 @@ class Session:
                 return
             self.closed = True
             self.lost()
-        attempts = Attempts(self._settings.retry_for, False, True)
+        attempts = Attempts(self._settings, False, True)
         end = time.monotonic() + CLOSE_PATIENCE
         finished = False
         while time.monotonic() < end:

@@ -286,6 +286,54 @@ print(len(mine), len(set(theirs)), len(mine & set(theirs)))
                         await asyncio.wait_for(watch.__anext__(), 0.2)
         asyncio.run(work())
 
+    def assertNoServer(self, target, error, began, patience):
+        self.assertEqual(("UNAVAILABLE", None, False), (error.code, error.reason, error.outcome_unknown), error)
+        self.assertIn(f"no connection to {target}: is stratad running there?", error.message)
+        self.assertTrue(patience / 4 < time.monotonic() - began < patience + 4, time.monotonic() - began)
+
+    def test_where_no_server_is_a_call_ends_soon_and_did_nothing(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            refusing = f"127.0.0.1:{listener.getsockname()[1]}"
+        # It takes connections, and says nothing.
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        for target, patience, options in ((refusing, 0.5, {"connect_timeout": 0.5}),
+                                          (f"127.0.0.1:{silent.getsockname()[1]}", 1, {"connect_timeout": 1})):
+            for call in (lambda client: client.collection("c").create("d", {}), lambda client: client.queues.pop("q"),
+                         lambda client: next(client.watch())):
+                with Client(target, **options) as client:
+                    began = time.monotonic()
+                    with self.assertRaises(StrataError) as raised:
+                        call(client)
+                    # A call that is not repeated ends at once.
+                    self.assertNoServer(target, raised.exception, began, 0 if "queues" in call.__code__.co_names else patience)
+
+            async def work():
+                async with aio.Client(target, **options) as client:
+                    began = time.monotonic()
+                    with self.assertRaises(StrataError) as raised:
+                        await client.collection("c").create("d", {})
+                    self.assertNoServer(target, raised.exception, began, patience)
+            asyncio.run(work())
+
+        with Client(refusing) as client:
+            began = time.monotonic()
+            with self.assertRaises(StrataError) as raised:
+                client.collection("c").get("d")
+            self.assertNoServer(refusing, raised.exception, began, 3)
+
+    def test_a_connection_that_stood_once_is_waited_for(self):
+        server = testing.Server()
+        self.addCleanup(server.close)
+        with Client(server.target, retry_for=2, connect_timeout=0.1) as client:
+            client.server_info()
+            server.kill()
+            began = time.monotonic()
+            with self.assertRaises(StrataError) as raised:
+                client.server_info()
+            self.assertGreater(time.monotonic() - began, 0.4)
+            self.assertNotIn("is stratad running", raised.exception.message)
+
     def test_a_distant_server_is_reached(self):
         network = SlowNetwork(self.server.target, 0.3)
         self.addCleanup(network.close)
