@@ -142,6 +142,11 @@ function writeMessage(desc: DescMessage): Write {
       return listOf;
     case "strata.v1.Content":
       return contentOf;
+    case "strata.v1.LeaseToken": {
+      const write = writerOf(desc);
+      // Of a Lease its name and token: its position is where it stands, that of a token moves it.
+      return (value, at) => write(value instanceof Object && "holder" in value ? { name: value.name, token: value.token } : value, at);
+    }
     default: {
       const typeName = desc.typeName;
       writerOf(desc);

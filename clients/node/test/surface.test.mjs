@@ -2,11 +2,11 @@
 // consumers over a restart, back pressure, cancelling.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { inspect } from "node:util";
 
-import { AbortError, Client, CollectionExists, LeaseHeld, StrataError, Time, VersionConflict, classes, increment } from "strata-documents";
+import { AbortError, Client, CollectionExists, LeaseHeld, LeaseLost, StrataError, Time, VersionConflict, classes, increment } from "strata-documents";
 import { Server } from "strata-documents/testing";
 
 import { LastingServer, sleep } from "./servers.mjs";
@@ -189,11 +189,53 @@ test("leases: held while the work runs, fenced, lost", async () => {
   const next = await leases.acquire("job", "w2", { ttl: 60_000 });
   assert.ok(next.token > seen);
   await leases.release("job", next.token);
-  await leases.hold("job", "w3", async (held) => {
+  const lose = async (held) => {
     await leases.release("job", held.lease.token);
     await new Promise((resolve) => held.signal.addEventListener("abort", resolve, { once: true }));
-  }, { ttl: 1000 });
+    return "done";
+  };
+  await assert.rejects(leases.hold("job", "w3", lose, { ttl: 1000 }), LeaseLost);
+  const told = [];
+  assert.equal(await leases.hold("job", "w3", lose, { ttl: 1000, onLost: (error) => told.push(error) }), "done");
+  assert.ok(told.length === 1 && told[0] instanceof LeaseLost);
   assert.ok((await all(leases.list({ prefix: "jo" }))).length === 1);
+});
+
+test("leases: lost in time where the network is cut, and left at once", async () => {
+  let cut = false;
+  const sockets = [];
+  const [host, port] = server.target.split(":");
+  const network = createServer((near) => {
+    const far = connect(Number(port), host);
+    sockets.push(near, far);
+    // What is sent after the cut is taken in, and never arrives.
+    near.on("data", (data) => cut || far.write(data)).on("error", () => {});
+    far.on("data", (data) => cut || near.write(data)).on("error", () => {});
+  }).listen(0, "127.0.0.1");
+  await once(network, "listening");
+  const client = new Client({ target: `127.0.0.1:${network.address().port}` });
+  let began;
+  const lost = client.leases.hold("cut", "one", async (held) => {
+    await sleep(1500);
+    assert.ok(!held.signal.aborted);
+    cut = true;
+    began = performance.now();
+    await once(held.signal, "abort");
+    assert.ok(performance.now() - began < 1500);
+  }, { ttl: 1000 });
+  await assert.rejects(lost, { name: "LeaseLost", message: /could not be renewed in time/ });
+  assert.ok(performance.now() - began < 2000);
+  cut = false;
+  await client.leases.hold("left", "one", async (held) => {
+    await client.collection("jobs").create("b", {}, { lease: held.lease });
+    cut = true;
+    await sleep(2500);
+    began = performance.now();
+  }, { ttl: 6000 });
+  assert.ok(performance.now() - began < 4500);
+  client.close();
+  for (const socket of sockets) socket.destroy();
+  network.close();
 });
 
 test("queues: pushed, reserved, given back, finished, received, scheduled", async () => {

@@ -16,6 +16,7 @@ T = TypeVar("T")
 Content = Dict[str, Any]
 When = datetime
 Span = Union[timedelta, float]
+Lease = Union[types.LeaseToken, types.Lease]
 
 
 def _given(members: Dict[str, Any], *left_out: str) -> Dict[str, Any]:
@@ -145,7 +146,7 @@ class Collection(_Part, Generic[T]):
 
     def create(self, id: Optional[str], content: T, *, actor: Optional[str] = None, on_behalf_of: Optional[str] = None,
                reason: Optional[str] = None, labels: Optional[Dict[str, str]] = None, request_id: Optional[str] = None,
-               validate_only: bool = False, omit_content: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
+               validate_only: bool = False, omit_content: bool = False, lease: Optional[Lease] = None) -> Written[T]:
         """Raises DocumentExists. Without an id the server makes one, `document.id` of the answer."""
         return self._write("Create", locals())
 
@@ -172,14 +173,14 @@ class Collection(_Part, Generic[T]):
                newer: Optional[Tuple[str, int]] = None, allow_missing: bool = False, keep_unchanged: bool = False,
                max_attempts: Optional[int] = None, actor: Optional[str] = None, on_behalf_of: Optional[str] = None,
                reason: Optional[str] = None, labels: Optional[Dict[str, str]] = None, request_id: Optional[str] = None,
-               validate_only: bool = False, omit_content: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
+               validate_only: bool = False, omit_content: bool = False, lease: Optional[Lease] = None) -> Written[T]:
         if replace is None and merge is None and operations == ():
             raise ValueError("an update needs replace, merge or operations")
         return self._write_to("Update", locals())
 
     def modify(self, id: str, fn: Callable[[Optional[T]], Optional[T]], reason: Optional[str] = None, *, actor: Optional[str] = None,
                on_behalf_of: Optional[str] = None, labels: Optional[Dict[str, str]] = None,
-               lease: Optional[types.LeaseToken] = None) -> Written[T]:
+               lease: Optional[Lease] = None) -> Written[T]:
         """Reads, calls `fn` with the content (None: missing), and writes its result. If another writer was faster, it begins again.
 
         With None returned nothing is written; TypeError if the content was changed in place then. `fn` may be called several times.
@@ -189,14 +190,14 @@ class Collection(_Part, Generic[T]):
     def delete(self, id: str, *, if_version: Optional[int] = None, if_exists: Optional[bool] = None, if_matches: Optional[Content] = None,
                newer: Optional[Tuple[str, int]] = None, max_attempts: Optional[int] = None, actor: Optional[str] = None,
                on_behalf_of: Optional[str] = None, reason: Optional[str] = None, labels: Optional[Dict[str, str]] = None,
-               request_id: Optional[str] = None, validate_only: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
+               request_id: Optional[str] = None, validate_only: bool = False, lease: Optional[Lease] = None) -> Written[T]:
         return self._write_to("Delete", locals())
 
     def restore(self, id: str, version: int, *, if_version: Optional[int] = None, if_exists: Optional[bool] = None,
                 if_matches: Optional[Content] = None, keep_unchanged: bool = False, max_attempts: Optional[int] = None,
                 actor: Optional[str] = None, on_behalf_of: Optional[str] = None, reason: Optional[str] = None,
                 labels: Optional[Dict[str, str]] = None, request_id: Optional[str] = None, validate_only: bool = False,
-                omit_content: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
+                omit_content: bool = False, lease: Optional[Lease] = None) -> Written[T]:
         """Makes the content of `version` the newest."""
         return self._write_to("Restore", locals())
 
@@ -339,9 +340,13 @@ class Leases(_Part):
         return self._iterate(operations.pages(self._settings, "ListLeases", "leases", locals()))
 
     def hold(self, name: str, holder: str, *, ttl: Optional[Span] = None, metadata: Optional[Dict[str, str]] = None,
-             wait: Optional[Span] = None) -> Hold:
-        """Acquires at the begin of a `with`, renews three times a ttl, and releases at its end."""
-        return Hold(self._connection, _given(locals()))
+             wait: Optional[Span] = None, on_lost: Optional[Callable[[StrataError], Any]] = None) -> Hold:
+        """Acquires at the begin of a `with`, renews three times a ttl, and releases at its end.
+
+        Raises LeaseLost at the end if it was lost, unless another exception is on its way. With `on_lost` it calls that as soon as the lease
+        is lost (synchronously: in another thread), with the error, and raises nothing.
+        """
+        return Hold(self._connection, _given(locals(), "on_lost"), on_lost)
 
 
 class Queues(_Part):
@@ -474,7 +479,7 @@ class Transaction(_Part):
     def commit(self, *, mode: Optional[str] = None, actor: Optional[str] = None, on_behalf_of: Optional[str] = None,
                reason: Optional[str] = None, labels: Optional[Dict[str, str]] = None, request_id: Optional[str] = None,
                max_attempts: Optional[int] = None, validate_only: bool = False, omit_content: bool = False,
-               lease: Optional[types.LeaseToken] = None) -> types.CommitResponse:
+               lease: Optional[Lease] = None) -> types.CommitResponse:
         request = operations.commit(self._settings, self._request, self._request_id, locals())
         answer = self._connection.call(messages.METHODS["Commit"], request)
         return messages.plain(answer)
@@ -599,13 +604,21 @@ class Receiver(_Part):
 
 
 class Hold(_Part):
-    """A lease for the time of a `with`: `lease` is as it was renewed last, `lost` the error that ended it, if one did."""
+    """A lease for the time of a `with`."""
 
-    def __init__(self, connection: Connection, members: Dict[str, Any]) -> None:
+    def __init__(self, connection: Connection, members: Dict[str, Any], on_lost: Optional[Callable[[StrataError], Any]]) -> None:
         super().__init__(connection)
-        self._members = members
-        self.lease = types.Lease()
-        self.lost: Optional[StrataError] = None
+        self._held = operations.Held(self._settings, members, on_lost)
+
+    @property
+    def lease(self) -> types.Lease:
+        """As it was renewed last."""
+        return self._held.lease
+
+    @property
+    def lost(self) -> Optional[StrataError]:
+        """The error that ended it: another holder has it, or it could not be renewed in time. None: it is held."""
+        return self._held.lost
 
     @property
     def token(self) -> types.LeaseToken:
@@ -613,15 +626,13 @@ class Hold(_Part):
         return types.LeaseToken(name=self.lease.name, token=self.lease.token)
 
     def __enter__(self) -> "Hold":
-        members = dict(self._members)
-        self.lease = self._call("Acquire", members, "lease", members.get("wait"))
-        self._renewal = self._connection.background(operations.renewing(self._settings, self, members.get("ttl")))
+        self._run(self._held.acquire())
+        self._renewal = self._connection.background(self._held.renewing())
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, kind: Any, *_: Any) -> None:
         self._run(self._renewal.stop())
-        if self.lost is None:
-            self._call("Release", {"name": self.lease.name, "token": self.lease.token})
+        self._run(self._held.leave(kind is not None))
 
 
 class Transactions(_Part):

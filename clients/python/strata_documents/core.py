@@ -4,6 +4,7 @@ An operation is a generator. It yields what it wants done (Call, Sleep, Invoke, 
 Failure is thrown into it; the synchronous client and the one of asyncio differ only in how they do that.
 """
 
+import copy
 import datetime
 import ipaddress
 import os
@@ -18,6 +19,7 @@ PAUSE_FIRST = 0.1
 PAUSE_MAX = 5.0
 PAUSE_MODIFY_MAX = 0.1
 CLOSE_PATIENCE = 10.0
+RELEASE_PATIENCE = 3.0
 APPLY_WINDOW = 1000
 
 _STATUS = messages.message("google.rpc.Status")
@@ -253,6 +255,12 @@ class Settings:
         self.timeout, self.retry_for, self.actor, self.connect_timeout, self.target = timeout, retry_for, actor, connect_timeout, target
         # Whether a connection ever stood.
         self.connected = False
+
+    def once(self, timeout: float) -> "Settings":
+        """Those of a call that is not repeated and ends in that time."""
+        settings = copy.copy(self)
+        settings.timeout, settings.retry_for = max(0.001, min(self.timeout, timeout)), 0
+        return settings
 
     def patience(self, failure: Failure) -> float:
         """How long after a call's first attempt the next one may begin. A server that never was there is waited for less than one that restarts."""

@@ -131,15 +131,15 @@ class Background:
     def __init__(self, connection: "Connection", operation: core.Operation) -> None:
         self._connection, self._operation = connection, operation
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._work, daemon=True).start()
 
     def _work(self) -> None:
         self._connection.run(self._operation, self._stopped)
 
     def stop(self) -> core.Operation:
+        """A call that is under way is not waited for: nothing comes of its answer."""
         self._stopped.set()
-        yield core.Invoke(lambda _: self._thread.join(), None)
+        yield from ()
 
 
 class Connection:

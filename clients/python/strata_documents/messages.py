@@ -411,7 +411,15 @@ def _set_content(target: Any, value: Any) -> None:
     target.bson = bson.encode(value)
 
 
+def _set_lease(target: Any, value: Any) -> None:
+    if isinstance(value, types.Lease):
+        # Its position is where it stands; that of a token moves it.
+        value = {"name": value.name, "token": value.token}
+    fill(target, members(value))
+
+
 _FROM_PLAIN: Dict[str, Setter] = {
+    "strata.v1.LeaseToken": _set_lease,
     "google.protobuf.Timestamp": set_time, "google.protobuf.Duration": set_duration, "google.protobuf.Struct": set_struct,
     "google.protobuf.FieldMask": lambda target, value: target.paths.extend(_list(value, "a mask")), "strata.v1.Content": _set_content,
 }

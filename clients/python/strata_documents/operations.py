@@ -12,7 +12,7 @@ from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Tuple
 
 from . import messages, reasons, types
 from .bson import encode
-from .core import (APPLY_WINDOW, CLOSE_PATIENCE, NOTHING, PAUSE_FIRST, PAUSE_MODIFY_MAX, Attempts, Failure, Invoke, Items, Next, Open,
+from .core import (APPLY_WINDOW, CLOSE_PATIENCE, NOTHING, PAUSE_FIRST, PAUSE_MODIFY_MAX, RELEASE_PATIENCE, Attempts, Failure, Invoke, Items, Next, Open,
                    OpenDuplex, Operation, Read, Settings, Sleep, Take, failure_of_part, new_request_id, pause_before)
 from .errors import InvalidValue, StrataError
 
@@ -1055,15 +1055,88 @@ def _log_refusal(message: types.QueueMessage, error: StrataError) -> None:
         "what was said of message %s of queue %s was refused: %s", message.message_id, message.queue, error)
 
 
-def renewing(settings: Settings, hold: Any, ttl: Any) -> Operation:
-    """Renews a lease three times a ttl, until it is lost."""
-    while True:
-        yield Sleep(hold.lease.ttl.total_seconds() / 3)
-        try:
-            hold.lease = yield from call(settings, "Renew", {"name": hold.lease.name, "token": hold.lease.token, "ttl": ttl}, "lease")
-        except StrataError as error:
-            hold.lost = error
+class Held:
+    """A lease that is renewed until it is left, or lost. Its ttl counts from when the request was sent: the server's counts from later."""
+
+    def __init__(self, settings: Settings, members: Dict[str, Any], on_lost: Optional[Callable[[StrataError], Any]]) -> None:
+        self._settings, self._members, self._on_lost = settings, members, on_lost
+        self._lock = threading.Lock()
+        self._valid_until = 0.0
+        self._lost: Optional[StrataError] = None
+        self._over = False
+        self.lease = types.Lease()
+
+    @property
+    def lost(self) -> Optional[StrataError]:
+        if self._lost is None and not self._over and time.monotonic() >= self._valid_until:
+            return self._not_renewed()
+        return self._lost
+
+    def _not_renewed(self) -> StrataError:
+        return reasons.LeaseLost(f"lease {self.lease.name} could not be renewed in time", code="FAILED_PRECONDITION", reason="LEASE_LOST",
+                                 metadata={"lease": self.lease.name})
+
+    def acquire(self) -> Operation:
+        wait = self._members.get("wait")
+        sent = time.monotonic()
+        request = REQUESTS["Acquire"].make(self._settings, self._members)
+        answer = yield from self._settings.call("Acquire", request, waiting(self._settings, wait))
+        self.lease = messages.plain(answer.lease)
+        if wait is not None:
+            # It was granted at a time that this side does not know; a renewal says from when it counts at least.
+            sent = time.monotonic()
+            yield from self._renew(self._settings)
+        self._valid_until = sent + self.lease.ttl.total_seconds()
+
+    def _renew(self, settings: Settings) -> Operation:
+        members = {"name": self.lease.name, "token": self.lease.token, "ttl": self._members.get("ttl")}
+        self.lease = yield from call(settings, "Renew", members, "lease")
+
+    def renewing(self) -> Operation:
+        """Renews it three times a ttl; what fails is tried again as long as the lease is valid."""
+        failures = 0
+        while True:
+            pause = pause_before(failures) if failures else self.lease.ttl.total_seconds() / 3
+            yield Sleep(max(0.0, min(pause, self._valid_until - time.monotonic())))
+            sent = time.monotonic()
+            left = self._valid_until - sent
+            if left < 0.001:
+                break
+            try:
+                yield from self._renew(self._settings.once(left))
+            except StrataError as error:
+                failures += 1
+                if isinstance(error, reasons.LeaseLost):
+                    return (yield from self._lose(error))
+                continue
+            failures = 0
+            self._valid_until = sent + self.lease.ttl.total_seconds()
+        yield from self._lose(self._not_renewed())
+
+    def _lose(self, error: StrataError) -> Operation:
+        with self._lock:
+            if self._over:
+                return
+            self._over, self._lost = True, error
+        if self._on_lost is not None:
+            yield Invoke(self._on_lost, error)
+
+    def leave(self, failed: bool) -> Operation:
+        """Gives it back. `failed`: an exception is on its way."""
+        error = self.lost
+        if error is not None:
+            yield from self._lose(error)
+            if self._on_lost is None and not failed:
+                raise error
             return
+        with self._lock:
+            self._over = True
+        try:
+            # Where no answer comes it expires by itself.
+            yield from call(self._settings.once(RELEASE_PATIENCE), "Release", {"name": self.lease.name, "token": self.lease.token})
+        except StrataError as refused:
+            if refused.reason is not None and not isinstance(refused, reasons.LeaseLost) and not failed:
+                raise
 
 
 # Transactions.

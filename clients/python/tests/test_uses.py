@@ -14,14 +14,14 @@ import time
 import unittest
 
 import strata_documents
-from strata_documents import Client, InvalidValue, StrataError, aio, core, increment, testing
+from strata_documents import Client, InvalidValue, LeaseLost, StrataError, aio, core, increment, testing
 
 
 class SlowNetwork:
     """A way to a server that takes `delay` seconds in each direction."""
 
     def __init__(self, target, delay):
-        self._delay = delay
+        self._delay, self._cut = delay, False
         host, _, port = target.rpartition(":")
         self._server = (host, int(port))
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -57,11 +57,16 @@ class SlowNetwork:
                 try:
                     if not data:
                         return target.shutdown(socket.SHUT_WR)
-                    target.sendall(data)
+                    if not self._cut:
+                        target.sendall(data)
                 except OSError:
                     return
         for work in (take, give):
             threading.Thread(target=work, daemon=True).start()
+
+    def cut(self):
+        """From now on what is sent is taken in, and never arrives."""
+        self._cut = True
 
     def close(self):
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -333,6 +338,87 @@ print(len(mine), len(set(theirs)), len(mine & set(theirs)))
                 client.server_info()
             self.assertGreater(time.monotonic() - began, 0.4)
             self.assertNotIn("is stratad running", raised.exception.message)
+
+    def cut_off(self):
+        """A client whose way to the server can be cut: what it sends is taken in and never arrives."""
+        network = SlowNetwork(self.server.target, 0)
+        self.addCleanup(network.close)
+        client = Client(network.target)
+        self.addCleanup(client.close)
+        return client, network
+
+    def test_a_hold_that_is_cut_off_is_lost_in_time(self):
+        for on_lost in (None, []):
+            client, network = self.cut_off()
+            began = time.monotonic()
+            hold = client.leases.hold("cut", "one", ttl=1, on_lost=on_lost.append if on_lost is not None else None)
+            hold.__enter__()
+            time.sleep(1.5)
+            self.assertIsNone(hold.lost)
+            network.cut()
+            began = time.monotonic()
+            while hold.lost is None and time.monotonic() - began < 10:
+                time.sleep(0.02)
+            self.assertLess(time.monotonic() - began, 1.5)
+            if on_lost is None:
+                with self.assertRaisesRegex(LeaseLost, "lease cut could not be renewed in time"):
+                    hold.__exit__(None, None, None)
+            else:
+                time.sleep(0.3)
+                hold.__exit__(None, None, None)
+                self.assertEqual(["lease cut could not be renewed in time"], [error.message for error in on_lost])
+            self.assertLess(time.monotonic() - began, 3)
+
+    def test_a_hold_is_left_at_once_while_a_renewal_hangs(self):
+        client, network = self.cut_off()
+        with self.assertRaises(KeyError):
+            with client.leases.hold("left", "one", ttl=6):
+                network.cut()
+                time.sleep(2.5)
+                began = time.monotonic()
+                raise KeyError("what the block raises goes on")
+        self.assertLess(time.monotonic() - began, 4)
+
+    def test_a_hold_whose_lease_was_lost_raises(self):
+        with self.assertRaises(LeaseLost):
+            with self.client.leases.hold("taken", "one", ttl=1) as hold:
+                self.client.leases.release("taken", hold.lease.token)
+                time.sleep(0.8)
+        with self.assertRaises(KeyError):
+            with self.client.leases.hold("taken", "one", ttl=1) as hold:
+                self.client.leases.release("taken", hold.lease.token)
+                time.sleep(0.8)
+                raise KeyError("another")
+
+        async def work():
+            async with aio.Client(self.server.target) as client:
+                with self.assertRaises(LeaseLost):
+                    async with client.leases.hold("taken", "one", ttl=1) as hold:
+                        await client.leases.release("taken", hold.lease.token)
+                        await asyncio.sleep(0.8)
+                lost = asyncio.Event()
+
+                async def on_lost(error):
+                    self.assertIsInstance(error, LeaseLost)
+                    lost.set()
+                async with client.leases.hold("taken", "one", ttl=1, on_lost=on_lost) as hold:
+                    await client.leases.release("taken", hold.lease.token)
+                    await asyncio.wait_for(lost.wait(), 10)
+                async with client.leases.hold("taken", "one", ttl=1) as hold:
+                    await asyncio.sleep(1.5)
+                    self.assertIsNone(hold.lost)
+                self.assertEqual("", (await client.leases.get("taken")).holder)
+        asyncio.run(work())
+
+    def test_a_hold_that_waited_counts_from_its_grant(self):
+        self.client.leases.acquire("waited", "one", ttl=1)
+        with self.client.leases.hold("waited", "two", ttl=1, wait=10) as hold:
+            self.assertIsNone(hold.lost)
+            # A lease stands for its token in writes; its position is not one to move it to.
+            self.documents.create("d", {}, lease=hold.lease)
+            self.documents.update("d", replace={"n": 1}, lease=hold.token)
+        with self.assertRaises(LeaseLost):
+            self.documents.update("d", replace={"n": 2}, lease=hold.lease)
 
     def test_a_distant_server_is_reached(self):
         network = SlowNetwork(self.server.target, 0.3)
