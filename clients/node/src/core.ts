@@ -120,6 +120,13 @@ export function partErrorOf(part: Part): StrataError {
   return errorOf(refusal, leavesOutcomeUnknown(refusal));
 }
 
+/** A part of an answer with its error as one of this client, if it has one. */
+export function withError<R>(part: any): R {
+  if (part.error === undefined) delete part.error;
+  else part.error = partErrorOf(part.error);
+  return part;
+}
+
 /** The attempts of one call, or of one stream that is begun again. */
 export class Attempts {
   private first = performance.now();

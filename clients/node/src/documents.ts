@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import { type Plain, encode } from "./content.js";
 import { type CallOptions, type Core, kReads, kWrites, pauseBefore } from "./core.js";
 import { kNotFound } from "./errors.js";
-import { messageOf } from "./messages.js";
+import { answerOf, messageOf } from "./messages.js";
 import { CollectionNotFound, DocumentDeleted, DocumentNotFound, VersionConflict } from "./gen/reasons.js";
 import { DocumentService } from "./gen/strata/v1/document_service_pb.js";
 import type {
@@ -167,7 +167,8 @@ export class Collection<T = any> {
     const details = { kind: kWrites, requestId: request.requestId, signal: options.signal };
     try {
       const written = await this.core.plainCall<Partial<Written<T>>>(rpc[method], { collection: this.name, ...request }, details);
-      return { stale: false, ...written } as Written<T>;
+      written.stale ??= false;
+      return written as Written<T>;
     } catch (error) {
       throw method === "create" ? error : withoutCollection(error, this.name, request.id);
     }
@@ -248,7 +249,7 @@ export class Collection<T = any> {
               "it has to return the content that is to be written, or leave what it was given as it is",
           );
         }
-        return { document, attempts: 0, changed: false, replayed: false, stale: false, commitPosition: 0n };
+        return answerOf({ document, attempts: 0, changed: false, replayed: false, stale: false, commitPosition: 0n });
       }
       try {
         return await this.update(id, { replace: content }, { ...options, ifVersion: version, allowMissing: true });
@@ -270,7 +271,7 @@ export class Collection<T = any> {
     } catch (error) {
       if (!isMissing(error)) throw error;
       const version = BigInt(error.metadata.version ?? 0);
-      const document: Document<T> = {
+      const document: Document<T> = answerOf({
         collection: this.name,
         id,
         version,
@@ -278,7 +279,7 @@ export class Collection<T = any> {
         createTime: undefined,
         updateTime: undefined,
         pendingTransactionId: "",
-      };
+      });
       return { read: () => document, version };
     }
   }

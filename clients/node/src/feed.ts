@@ -188,7 +188,7 @@ export class Consumer<T = any> extends Duplex<ConsumeResponse, Delivery<T>> {
       if (holding?.failed !== undefined && !isBefore(message.value, holding.failed)) holding.failed = undefined;
     } else if (message.case === "deliveries") {
       const { deliveries } = this.core.plain<any>(rpc.consume.output, response).deliveries;
-      for (const delivery of deliveries) this.add({ ...delivery, partition: message.value.partition });
+      for (const delivery of deliveries) this.add(Object.assign(delivery, { partition: message.value.partition }));
     }
   }
 

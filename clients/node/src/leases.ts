@@ -145,7 +145,7 @@ export class Leases {
     // One that waited was granted at a time that this side does not know; a renewal says when it counts from at the latest.
     if (options.wait !== undefined) {
       from = performance.now();
-      lease = { ...(await this.renew(name, lease.token, { ttl: options.ttl })), position: lease.position };
+      lease = Object.assign(await this.renew(name, lease.token, { ttl: options.ttl }), { position: lease.position });
     }
     const held = new HeldLease(this, lease, options.ttl, from + lease.ttl!);
     if (onLost !== undefined) held.signal.addEventListener("abort", () => onLost(held.signal.reason), { once: true });

@@ -6,7 +6,7 @@ import { connect, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { inspect } from "node:util";
 
-import { AbortError, Client, CollectionExists, LeaseHeld, LeaseLost, StrataError, Time, VersionConflict, classes, increment } from "strata-documents";
+import { AbortError, Client, CollectionExists, Decimal128, LeaseHeld, LeaseLost, ObjectId, StrataError, Time, VersionConflict, classes, increment } from "strata-documents";
 import { Server } from "strata-documents/testing";
 
 import { LastingServer, sleep } from "./servers.mjs";
@@ -322,6 +322,53 @@ test("a subscription delivers until it is acknowledged; what failed comes again,
   assert.deepEqual(seen, ["d0#1", "d1#1", "d1#2", "d2#1", "d3#1"]);
   assert.equal((await client.subscriptions.get("s")).subscription.name, "s");
   await client.subscriptions.delete("s");
+});
+
+test("each answer can be written as JSON", async () => {
+  const values = client.collection("json");
+  const content = {
+    n: 1, wide: 2n ** 60n, long: 7n, half: 0.5, at: new Date(5), early: new Date(-5), bytes: new Uint8Array([1]), none: null, deep: [{ n: 3n }],
+    id: new ObjectId("0123456789abcdef01234567"), price: Decimal128.fromString("1.10"),
+  };
+  const expected = {
+    n: 1, wide: { $numberLong: String(2n ** 60n) }, long: 7, half: 0.5, at: { $date: "1970-01-01T00:00:00.005Z" },
+    early: { $date: { $numberLong: "-5" } }, bytes: { $binary: { base64: "AQ==", subType: "00" } }, none: null, deep: [{ n: 3 }],
+    id: { $oid: "0123456789abcdef01234567" }, price: { $numberDecimal: "1.10" },
+  };
+  const json = (answer) => JSON.parse(JSON.stringify(answer));
+  const written = await values.create("d", content);
+  const document = json(written).document;
+  assert.deepEqual([document.version, document.content, document.createTime], [1, expected, written.document.createTime.toISOString()]);
+  assert.equal(String(json(written).commitPosition), String(written.commitPosition));
+  assert.equal(json({ ...written }.document).version, 1);
+  for (const [reading, read] of [[{ int64: "long" }, "long"], [{ ordered: true, wholeDoubles: "double" }, "ordered"]]) {
+    const other = new Client({ target: server.target, ...reading });
+    assert.deepEqual(json(await other.collection("json").get("d")).content, expected, read);
+    other.close();
+  }
+  const [version] = await all(values.history("d", { includeContent: true, includeChanges: true }));
+  assert.deepEqual(json(version).content, expected);
+  assert.equal(json(version).contentHash, Buffer.from(version.contentHash).toString("base64"));
+  assert.deepEqual(json((await all(values.diff("d", 1, 1)))), []);
+  await client.queues.create("json");
+  const pushed = await client.queues.push("json", { payload: { n: 2n ** 60n } });
+  const [message] = await client.queues.reserve("json");
+  assert.deepEqual(json(message).payload, { n: { $numberLong: String(2n ** 60n) } });
+  await client.subscriptions.create("json");
+  const answers = [
+    pushed, await values.modify("d", () => undefined), await values.modify("none", () => undefined), await values.batchGet(["d", "e"]),
+    await all(values.list()), await all(values.audit()), await client.serverInfo(), await client.feed(), await client.collections.get("json"),
+    await client.collections.ledgerHead(), await all(client.collections.verify("json")), await client.queues.get("json"),
+    await client.queues.acknowledge(message.token), await client.subscriptions.get("json"),
+    await client.transaction().create("json", "t", {}).commit({ requestId: "json-1" }), await client.transactions.get("json-1"),
+    await client.transactions.read([{ collection: "json", id: "d" }, { collection: "json", id: "e" }]), await client.leases.acquire("json", "me"),
+    await client.enrollments.enroll("j", "c", 1, { collection: "json-e" }), await client.enrollments.get("j", { collection: "json-e" }),
+    await client.enrollments.get("j", { collection: "json-none" }), await client.enrollments.purgeTombstones(1, { collection: "json-e" }),
+    await all(client.enrollments.apply([{ operation: "ENROLL", studentId: "j", className: "d", sequenceNumber: 1, collection: "json-e" }])),
+    await take(values.watch({ afterPosition: 0, includeContent: true }), 1), await take(values.watch({ snapshot: {} }), 1),
+  ];
+  for (const answer of answers) assert.doesNotThrow(() => json(answer), JSON.stringify(Object.keys(answer)));
+  await client.subscriptions.delete("json");
 });
 
 test("transactions: all or nothing", async () => {
