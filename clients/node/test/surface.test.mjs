@@ -195,9 +195,9 @@ test("leases: held while the work runs, fenced, lost", async () => {
     return "done";
   };
   await assert.rejects(leases.hold("job", "w3", lose, { ttl: 1000 }), LeaseLost);
-  const told = [];
-  assert.equal(await leases.hold("job", "w3", lose, { ttl: 1000, onLost: (error) => told.push(error) }), "done");
-  assert.ok(told.length === 1 && told[0] instanceof LeaseLost);
+  const losses = [];
+  assert.equal(await leases.hold("job", "w3", lose, { ttl: 1000, onLost: (error) => losses.push(error) }), "done");
+  assert.ok(losses.length === 1 && losses[0] instanceof LeaseLost);
   assert.ok((await all(leases.list({ prefix: "jo" }))).length === 1);
 });
 
