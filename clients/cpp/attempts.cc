@@ -22,7 +22,7 @@ absl::Status StatusOf(const Refusal& refusal, bool outcome_unknown, const std::s
   return StatusOf(error);
 }
 
-std::optional<Attempts::Clock::time_point> Attempts::Failed(Refusal refusal) {
+std::optional<Attempts::Clock::time_point> Attempts::Failed(Refusal refusal, int64_t patience_ms) {
   unknown_before_ = unknown_before_ || (failures_ > 0 && refusal_.LeavesOutcomeUnknown());
   if (settled_) {
     first_ = Clock::now();
@@ -31,9 +31,8 @@ std::optional<Attempts::Clock::time_point> Attempts::Failed(Refusal refusal) {
   ++failures_;
   refusal_ = std::move(refusal);
   const bool again = kind_.harmful_twice ? refusal_.IsRetryableOnce() : refusal_.IsRetryable();
-  if (!again || retry_ms_ <= 0) return std::nullopt;
-  if (!repetition_.has_value()) repetition_.emplace(retry_ms_);
-  return repetition_->Next(refusal_, failures_, first_);
+  if (!again || patience_ms <= 0) return std::nullopt;
+  return Repetition(patience_ms).Next(refusal_, failures_, first_);
 }
 
 absl::Status Attempts::status(const std::string& request_id) const {

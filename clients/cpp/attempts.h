@@ -32,11 +32,11 @@ class Attempts {
   using Clock = Repetition::Clock;
 
   // Begins with the first attempt.
-  Attempts(CallKind kind, int64_t retry_ms)
-      : kind_(kind), retry_ms_(retry_ms), first_(Clock::now()) {}
+  explicit Attempts(CallKind kind) : kind_(kind), first_(Clock::now()) {}
 
-  // The attempt failed. When to make the next one; unset: not any more.
-  std::optional<Clock::time_point> Failed(Refusal refusal);
+  // The attempt failed. When to make the next one, which begins within `patience_ms` of the first;
+  // unset: there is none.
+  std::optional<Clock::time_point> Failed(Refusal refusal, int64_t patience_ms);
 
   // REQUIRES: Failed was called. Why the call failed.
   absl::Status status(const std::string& request_id) const;
@@ -49,10 +49,7 @@ class Attempts {
 
  private:
   const CallKind kind_;
-  const int64_t retry_ms_;
   Clock::time_point first_;
-  // Made when it is needed: most calls do not fail.
-  std::optional<Repetition> repetition_;
   int failures_ = 0;
   bool settled_ = false;  // the failures before concern nobody any more
   bool unknown_before_ = false;

@@ -18,7 +18,7 @@ class Verification {
   Verification(std::shared_ptr<Core> core, v1::VerifyRequest request)
       : core_(std::move(core)),
         request_(std::move(request)),
-        attempts_(request_.repair() ? kWrites : kReads, core_->retry_ms()) {}
+        attempts_(request_.repair() ? kWrites : kReads) {}
   ~Verification() {
     if (context_ != nullptr) context_->TryCancel();
     if (stream_ != nullptr) stream_->Finish();
@@ -32,6 +32,7 @@ class Verification {
       }
       v1::VerifyResponse response;
       if (stream_->Read(&response)) {
+        core_->Connected();
         attempts_.Succeeded();
         if (!response.resume_token().empty()) request_.set_resume_token(response.resume_token());
         absl::StatusOr<VerifyProgress> progress = ReadMessage<VerifyProgress>(response);
@@ -43,7 +44,7 @@ class Verification {
       stream_.reset();
       context_.reset();
       if (status.ok()) return Range<VerifyProgress>::Page();
-      const auto next = attempts_.Failed(RefusalOf(status));
+      const auto next = core_->AfterFailure(attempts_, RefusalOf(status));
       if (!next.has_value()) return attempts_.status("");
       std::this_thread::sleep_until(*next);
     }

@@ -42,11 +42,12 @@ class PresenterFactory : public grpc::experimental::ClientInterceptorFactoryInte
   const std::string authorization_;
 };
 
-std::shared_ptr<grpc::Channel> Open(const std::string& server, const Credentials& credentials) {
+std::shared_ptr<grpc::Channel> Open(const std::string& server, const Credentials& credentials,
+                                    std::chrono::milliseconds connect_timeout) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // How long connecting may take, for which a distant server or a busy machine needs its time.
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);
+  // How long connecting may take.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(connect_timeout.count()));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   // A server that is gone or stands still without a word is noticed, however long a stream is
   // silent otherwise. By itself gRPC stops after two such pings.
@@ -68,9 +69,11 @@ std::shared_ptr<grpc::Channel> Open(const std::string& server, const Credentials
 
 }  // namespace
 
-Connection Connect(const std::string& server, const Credentials& credentials) {
-  const std::shared_ptr<grpc::Channel> channel = Open(server, credentials);
-  return {.documents = v1::DocumentService::NewStub(channel),
+Connection Connect(const std::string& server, const Credentials& credentials,
+                   std::chrono::milliseconds connect_timeout) {
+  const std::shared_ptr<grpc::Channel> channel = Open(server, credentials, connect_timeout);
+  return {.channel = channel,
+          .documents = v1::DocumentService::NewStub(channel),
           .collections = v1::CollectionService::NewStub(channel),
           .enrollments = v1::EnrollmentService::NewStub(channel),
           .transactions = v1::TransactionService::NewStub(channel),

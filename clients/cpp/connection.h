@@ -3,6 +3,7 @@
 
 #include <grpcpp/channel.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,7 @@ namespace strata::client {
 
 // Stubs over one channel. They are thread-safe, as is the channel.
 struct Connection {
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::DocumentService::Stub> documents;
   std::unique_ptr<v1::CollectionService::Stub> collections;
   std::unique_ptr<v1::EnrollmentService::Stub> enrollments;
@@ -33,6 +35,8 @@ struct Connection {
 // Names the server, "host:port" (target.h), and presents the credentials with every call; does not
 // wait until it is reached. Connections are tried again after a second at most, so that whoever
 // repeats calls finds a restarted server soon. A server on this machine is reached without proxies.
-Connection Connect(const std::string& server, const Credentials& credentials);
+// Connecting may take `connect_timeout`.
+Connection Connect(const std::string& server, const Credentials& credentials,
+                   std::chrono::milliseconds connect_timeout);
 
 }  // namespace strata::client

@@ -6,6 +6,7 @@
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/support/async_unary_call.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -40,6 +41,11 @@ class Core {
   Connection& connection() { return connection_; }
   const std::string& actor() const { return actor_; }
   int64_t retry_ms() const { return retry_ms_; }
+  // A connection stands, or has stood.
+  void Connected() { connected_.store(true, std::memory_order_relaxed); }
+  // When to make the next attempt, now that one failed; unset: there is none. A server that never
+  // was there is waited for less than one that restarts.
+  std::optional<Attempts::Clock::time_point> AfterFailure(Attempts& attempts, Refusal refusal);
   // Of one attempt that waits at the server for so long.
   std::chrono::system_clock::time_point Deadline(absl::Duration wait) const {
     return std::chrono::system_clock::now() + timeout_ + absl::ToChronoMilliseconds(wait);
@@ -50,26 +56,30 @@ class Core {
   absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                     CallKind kind, const Request& request, Response* response,
                     absl::Duration wait = absl::ZeroDuration()) {
-    Attempts attempts(kind, retry_ms_);
+    Attempts attempts(kind);
     while (true) {
       grpc::ClientContext context;
       context.set_deadline(Deadline(wait));
       const grpc::Status status =
           (StubOf(static_cast<Stub*>(nullptr)).*method)(&context, request, response);
-      if (status.ok()) return absl::OkStatus();
-      const auto next = attempts.Failed(RefusalOf(status));
+      if (status.ok()) {
+        Connected();
+        return absl::OkStatus();
+      }
+      const auto next = AfterFailure(attempts, RefusalOf(status));
       if (!next.has_value()) return attempts.status(RequestIdOf(request));
       std::this_thread::sleep_until(*next);
     }
   }
 
   // The same without waiting, with `prepare` such as &v1::DocumentService::Stub::PrepareAsyncGet.
-  // `convert` makes the result of how the call ended, and of the response.
+  // `convert` makes the result of the request, of how the call ended, and of the response.
   template <typename Result, typename Stub, typename Request, typename Response>
   std::future<absl::StatusOr<Result>> CallAsync(
       std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (Stub::*prepare)(
           grpc::ClientContext*, const Request&, grpc::CompletionQueue*),
-      CallKind kind, Request request, absl::StatusOr<Result> (*convert)(absl::Status, Response&)) {
+      CallKind kind, Request request,
+      absl::StatusOr<Result> (*convert)(const Request&, absl::Status, Response&)) {
     auto* const call = new AsyncCall<Result, Stub, Request, Response>(*this, prepare, kind,
                                                                       std::move(request), convert);
     std::future<absl::StatusOr<Result>> future = call->future();
@@ -123,7 +133,10 @@ class Core {
   Connection connection_;
   const std::string actor_;
   const std::chrono::milliseconds timeout_;
+  const std::string target_;
   const int64_t retry_ms_;
+  const int64_t connect_ms_;
+  std::atomic<bool> connected_ = false;
 
   // One thread for all asynchronous calls, begun by the first.
   grpc::CompletionQueue queue_;
@@ -140,14 +153,14 @@ class Core::AsyncCall : public Core::Pending {
  public:
   using Prepare = std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (Stub::*)(
       grpc::ClientContext*, const Request&, grpc::CompletionQueue*);
-  using Convert = absl::StatusOr<Result> (*)(absl::Status, Response&);
+  using Convert = absl::StatusOr<Result> (*)(const Request&, absl::Status, Response&);
 
   AsyncCall(Core& core, Prepare prepare, CallKind kind, Request request, Convert convert)
       : core_(core),
         prepare_(prepare),
         request_(std::move(request)),
         convert_(convert),
-        attempts_(kind, core.retry_ms()) {}
+        attempts_(kind) {}
 
   std::future<absl::StatusOr<Result>> future() { return promise_.get_future(); }
 
@@ -170,8 +183,11 @@ class Core::AsyncCall : public Core::Pending {
   // An answer came, or the pause is over.
   void Proceed(bool) override {
     if (waiting_) return Begin();
-    if (status_.ok()) return End(absl::OkStatus());
-    const auto next = attempts_.Failed(RefusalOf(status_));
+    if (status_.ok()) {
+      core_.Connected();
+      return End(absl::OkStatus());
+    }
+    const auto next = core_.AfterFailure(attempts_, RefusalOf(status_));
     if (!next.has_value() || !Wait(*next)) End(attempts_.status(RequestIdOf(request_)));
   }
 
@@ -196,7 +212,7 @@ class Core::AsyncCall : public Core::Pending {
   }
 
   void End(absl::Status status) {
-    promise_.set_value(convert_(std::move(status), response_));
+    promise_.set_value(convert_(request_, std::move(status), response_));
     core_.Remove(this);
     delete this;
   }

@@ -42,8 +42,11 @@ absl::StatusOr<Document> DocumentOf(v1::Document& message) {
 }
 
 // Of the answers of Create, Update, Delete and Restore.
-template <typename Response>
-absl::StatusOr<Written> WrittenOf(absl::Status status, Response& response) {
+template <typename Request, typename Response>
+absl::StatusOr<Written> WrittenOf(const Request& request, absl::Status status, Response& response) {
+  if constexpr (!std::is_same_v<Request, v1::CreateRequest>) {
+    status = OfDocument(request.collection(), request.id(), std::move(status));
+  }
   if (!status.ok()) return status;
   absl::StatusOr<Document> document = DocumentOf(*response.mutable_document());
   if (!document.ok()) return document.status();
@@ -58,11 +61,14 @@ absl::StatusOr<Written> WrittenOf(absl::Status status, Response& response) {
 }
 
 bool IsMissing(Reason reason) {
-  return reason == Reason::kDocumentNotFound || reason == Reason::kDocumentDeleted;
+  return reason == Reason::kDocumentNotFound || reason == Reason::kDocumentDeleted ||
+         reason == Reason::kCollectionNotFound;
 }
 
-absl::StatusOr<std::optional<Document>> FoundOf(absl::Status status, v1::GetResponse& response) {
-  if (IsMissing(ReasonOf(status))) return std::optional<Document>();
+absl::StatusOr<std::optional<Document>> FoundOf(const v1::GetRequest& request, absl::Status status,
+                                                v1::GetResponse& response) {
+  const bool past = request.at_case() != v1::GetRequest::AT_NOT_SET;
+  if (!past && IsMissing(ReasonOf(status))) return std::optional<Document>();
   if (!status.ok()) return status;
   absl::StatusOr<Document> document = DocumentOf(*response.mutable_document());
   if (!document.ok()) return document.status();
@@ -147,18 +153,11 @@ absl::StatusOr<Found> ReadForModify(Core& core, const std::string& collection,
     return Found{.document = *std::move(document), .version = version};
   }
   const Error error = ErrorOf(status);
-  switch (error.reason) {
-    case Reason::kDocumentNotFound:
-    case Reason::kCollectionNotFound:  // The write makes it.
-      return Found{};
-    case Reason::kDocumentDeleted: {
-      const auto version = error.metadata.find("version");
-      if (version == error.metadata.end()) return status;
-      return Found{.document = {}, .version = std::strtoll(version->second.c_str(), nullptr, 10)};
-    }
-    default:
-      return status;
-  }
+  if (!IsMissing(error.reason)) return status;
+  // That of the deletion.
+  const auto version = error.metadata.find("version");
+  if (version == error.metadata.end()) return Found{};
+  return Found{.document = {}, .version = std::strtoll(version->second.c_str(), nullptr, 10)};
 }
 
 UpdateOptions OptionsOf(const ModifyOptions& options, int64_t version) {
@@ -174,6 +173,15 @@ UpdateOptions OptionsOf(const ModifyOptions& options, int64_t version) {
 }
 
 }  // namespace
+
+absl::Status OfDocument(const std::string& collection, const std::string& id, absl::Status status) {
+  if (!LacksCollection(status)) return status;
+  Error error = ErrorOf(status);
+  error.reason_name = ReasonName(Reason::kDocumentNotFound);
+  error.message = "no such document";
+  error.metadata = {{"collection", collection}, {"id", id}};
+  return StatusOf(error);
+}
 
 Operation Set(std::string path, Value value) {
   return {Operation::Kind::kSet, std::move(path), std::move(value), {}};
@@ -204,7 +212,8 @@ absl::StatusOr<Written> Collection::Create(const std::string& id, const Value& c
   const auto request = CreateOf(*core_, name_, id, content, options);
   if (!request.ok()) return request.status();
   v1::CreateResponse response;
-  return WrittenOf(core_->Call(&DocumentStub::Create, kWrites, *request, &response), response);
+  return WrittenOf(*request, core_->Call(&DocumentStub::Create, kWrites, *request, &response),
+                   response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::CreateAsync(const std::string& id,
@@ -213,7 +222,7 @@ std::future<absl::StatusOr<Written>> Collection::CreateAsync(const std::string& 
   auto request = CreateOf(*core_, name_, id, content, options);
   if (!request.ok()) return Ready<Written>(request.status());
   return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncCreate, kWrites, *std::move(request),
-                                   &WrittenOf<v1::CreateResponse>);
+                                   &WrittenOf<v1::CreateRequest, v1::CreateResponse>);
 }
 
 absl::StatusOr<std::optional<Document>> Collection::Get(const std::string& id,
@@ -221,7 +230,7 @@ absl::StatusOr<std::optional<Document>> Collection::Get(const std::string& id,
   const auto request = GetOf(*core_, name_, id, options);
   if (!request.ok()) return request.status();
   v1::GetResponse response;
-  return FoundOf(core_->Call(&DocumentStub::Get, kReads, *request, &response), response);
+  return FoundOf(*request, core_->Call(&DocumentStub::Get, kReads, *request, &response), response);
 }
 
 std::future<absl::StatusOr<std::optional<Document>>> Collection::GetAsync(
@@ -242,6 +251,10 @@ absl::StatusOr<BatchGetAnswer> Collection::BatchGet(std::vector<std::string> ids
     request.mutable_ids()->Assign(ids.begin(), ids.end());
     v1::BatchGetResponse response;
     if (status.ok()) status = core_->Call(&DocumentStub::BatchGet, kReads, request, &response);
+    if (LacksCollection(status)) {
+      answer.missing_ids.insert(answer.missing_ids.end(), ids.begin(), ids.end());
+      return answer;
+    }
     if (!status.ok()) return status;
     for (v1::Document& message : *response.mutable_documents()) {
       absl::StatusOr<Document> document = DocumentOf(message);
@@ -260,7 +273,8 @@ absl::StatusOr<Written> Collection::Update(const std::string& id, const Change& 
   const auto request = UpdateOf(*core_, name_, id, change, options);
   if (!request.ok()) return request.status();
   v1::UpdateResponse response;
-  return WrittenOf(core_->Call(&DocumentStub::Update, kWrites, *request, &response), response);
+  return WrittenOf(*request, core_->Call(&DocumentStub::Update, kWrites, *request, &response),
+                   response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::UpdateAsync(const std::string& id,
@@ -269,7 +283,7 @@ std::future<absl::StatusOr<Written>> Collection::UpdateAsync(const std::string& 
   auto request = UpdateOf(*core_, name_, id, change, options);
   if (!request.ok()) return Ready<Written>(request.status());
   return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncUpdate, kWrites, *std::move(request),
-                                   &WrittenOf<v1::UpdateResponse>);
+                                   &WrittenOf<v1::UpdateRequest, v1::UpdateResponse>);
 }
 
 // Each round is a read and an update with a request id of its own; what is unknown about an update
@@ -316,7 +330,8 @@ absl::StatusOr<Written> Collection::Delete(const std::string& id,
   const auto request = DeleteOf(*core_, name_, id, options);
   if (!request.ok()) return request.status();
   v1::DeleteResponse response;
-  return WrittenOf(core_->Call(&DocumentStub::Delete, kWrites, *request, &response), response);
+  return WrittenOf(*request, core_->Call(&DocumentStub::Delete, kWrites, *request, &response),
+                   response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::DeleteAsync(const std::string& id,
@@ -324,7 +339,7 @@ std::future<absl::StatusOr<Written>> Collection::DeleteAsync(const std::string& 
   auto request = DeleteOf(*core_, name_, id, options);
   if (!request.ok()) return Ready<Written>(request.status());
   return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncDelete, kWrites, *std::move(request),
-                                   &WrittenOf<v1::DeleteResponse>);
+                                   &WrittenOf<v1::DeleteRequest, v1::DeleteResponse>);
 }
 
 absl::StatusOr<Written> Collection::Restore(const std::string& id, int64_t version,
@@ -332,7 +347,8 @@ absl::StatusOr<Written> Collection::Restore(const std::string& id, int64_t versi
   const auto request = RestoreOf(*core_, name_, id, version, options);
   if (!request.ok()) return request.status();
   v1::RestoreResponse response;
-  return WrittenOf(core_->Call(&DocumentStub::Restore, kWrites, *request, &response), response);
+  return WrittenOf(*request, core_->Call(&DocumentStub::Restore, kWrites, *request, &response),
+                   response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::RestoreAsync(const std::string& id,
@@ -341,7 +357,7 @@ std::future<absl::StatusOr<Written>> Collection::RestoreAsync(const std::string&
   auto request = RestoreOf(*core_, name_, id, version, options);
   if (!request.ok()) return Ready<Written>(request.status());
   return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncRestore, kWrites, *std::move(request),
-                                   &WrittenOf<v1::RestoreResponse>);
+                                   &WrittenOf<v1::RestoreRequest, v1::RestoreResponse>);
 }
 
 Range<Version> Collection::History(const std::string& id, const HistoryOptions& options) const {

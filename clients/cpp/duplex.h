@@ -25,8 +25,7 @@ class Duplex {
  public:
   using Stream = grpc::ClientReaderWriter<Request, Response>;
 
-  explicit Duplex(std::shared_ptr<Core> core)
-      : core_(std::move(core)), attempts_(kWrites, core_->retry_ms()) {}
+  explicit Duplex(std::shared_ptr<Core> core) : core_(std::move(core)), attempts_(kWrites) {}
   virtual ~Duplex() = default;
   Duplex(const Duplex&) = delete;
   Duplex& operator=(const Duplex&) = delete;
@@ -101,6 +100,7 @@ class Duplex {
       lock.unlock();
       Response response;
       while (stream->Read(&response)) {
+        core_->Connected();
         lock.lock();
         Received(response);
         changed_.notify_all();
@@ -123,7 +123,7 @@ class Duplex {
 
   // False: there is to be no further stream.
   bool Pause(std::unique_lock<std::mutex>& lock, Refusal refusal) {
-    const auto next = attempts_.Failed(std::move(refusal));
+    const auto next = core_->AfterFailure(attempts_, std::move(refusal));
     if (!next.has_value()) {
       status_ = attempts_.status("");
       return false;

@@ -185,6 +185,7 @@ absl::StatusOr<StudentEnrollments> Enrollments::Get(const std::string& student_i
   v1::GetEnrollmentsResponse response;
   if (status.ok())
     status = core_->Call(&EnrollmentStub::GetEnrollments, kReads, request, &response);
+  if (LacksCollection(status)) return StudentEnrollments();
   if (!status.ok()) return status;
   return ReadMessage<StudentEnrollments>(response);
 }

@@ -29,7 +29,7 @@ struct Place {
 class Watch::Body {
  public:
   Body(std::shared_ptr<Core> core, const WatchOptions& options)
-      : core_(std::move(core)), attempts_(kReads, core_->retry_ms()) {
+      : core_(std::move(core)), attempts_(kReads) {
     status_ = FillRequest(*core_, options, request_);
     // Zero is a place too, which a writer of messages takes for unset.
     if (options.after_position.has_value()) request_.set_after_position(*options.after_position);
@@ -44,23 +44,19 @@ class Watch::Body {
   std::optional<WatchItem> Next() {
     while (items_.empty()) {
       if (!status_.ok() || cancelled()) return std::nullopt;
-      // What the message before told is true once all of it has been given.
-      resume_position_ = next_resume_position_;
-      snapshot_ = next_snapshot_;
+      reached_ = next_;
       if (!Read()) return std::nullopt;
     }
     WatchItem item = std::move(items_.front());
     items_.pop_front();
-    if (items_.empty()) {
-      resume_position_ = next_resume_position_;
-      snapshot_ = next_snapshot_;
-    }
+    if (items_.empty()) reached_ = next_;
     return item;
   }
 
   const absl::Status& status() const { return status_; }
-  std::optional<int64_t> resume_position() const { return resume_position_; }
-  std::optional<Snapshot> snapshot() const { return snapshot_; }
+  std::optional<int64_t> resume_position() const { return reached_.resume_position; }
+  std::optional<int64_t> last_position() const { return reached_.last_position; }
+  std::optional<Snapshot> snapshot() const { return reached_.snapshot; }
 
   void Cancel() {
     const std::lock_guard lock(mutex_);
@@ -70,6 +66,12 @@ class Watch::Body {
   }
 
  private:
+  struct Progress {
+    std::optional<int64_t> resume_position;
+    std::optional<int64_t> last_position;
+    std::optional<Snapshot> snapshot;
+  };
+
   bool cancelled() {
     const std::lock_guard lock(mutex_);
     return cancelled_;
@@ -80,6 +82,7 @@ class Watch::Body {
     if (stream_ == nullptr) Open();
     v1::WatchResponse response;
     if (stream_->Read(&response)) {
+      core_->Connected();
       attempts_.Succeeded();
       return Take(response);
     }
@@ -88,7 +91,7 @@ class Watch::Body {
     if (cancelled()) return false;
     Refusal refusal = RefusalOf(status);
     if (status.ok()) refusal.code = grpc::StatusCode::UNAVAILABLE;
-    const auto next = attempts_.Failed(std::move(refusal));
+    const auto next = core_->AfterFailure(attempts_, std::move(refusal));
     if (!next.has_value()) {
       status_ = attempts_.status("");
       return false;
@@ -135,13 +138,14 @@ class Watch::Body {
     if (response.has_snapshot()) {
       absl::StatusOr<Snapshot> snapshot = ReadMessage<Snapshot>(response.snapshot());
       if (!snapshot.ok()) return Fail(snapshot.status());
-      next_snapshot_ = *snapshot;
+      next_.snapshot = *snapshot;
       *request_.mutable_snapshot() = response.snapshot();
     }
+    next_.last_position = response.last_position();
     // Zero is a place like others: before the first commit of a store.
     const bool copying = response.has_snapshot() && !response.snapshot().complete();
     if (!copying) {
-      next_resume_position_ = response.resume_position();
+      next_.resume_position = response.resume_position();
       request_.set_after_position(response.resume_position());
     }
     return true;
@@ -159,10 +163,9 @@ class Watch::Body {
   std::deque<WatchItem> items_;
   std::optional<Place> last_;
   std::optional<std::pair<std::string, std::string>> last_document_;
-  std::optional<int64_t> next_resume_position_;
-  std::optional<int64_t> resume_position_;
-  std::optional<Snapshot> next_snapshot_;
-  std::optional<Snapshot> snapshot_;
+  // What the last message says is true once all of its items have been given.
+  Progress next_;
+  Progress reached_;
   std::unique_ptr<grpc::ClientReader<v1::WatchResponse>> stream_;
 
   std::mutex mutex_;  // guards what follows, but for its use by the reading thread
@@ -179,6 +182,10 @@ Watch::~Watch() = default;
 std::optional<WatchItem> Watch::Next() { return body_->Next(); }
 absl::Status Watch::status() const { return body_->status(); }
 std::optional<int64_t> Watch::resume_position() const { return body_->resume_position(); }
+std::optional<int64_t> Watch::last_position() const { return body_->last_position(); }
+bool Watch::caught_up() const {
+  return resume_position().has_value() && resume_position() >= last_position();
+}
 std::optional<Snapshot> Watch::snapshot() const { return body_->snapshot(); }
 void Watch::Cancel() { body_->Cancel(); }
 

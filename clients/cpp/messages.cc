@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "clients/cpp/error_status.h"
 #include "clients/cpp/json_value.h"
 #include "strata/v1/document.pb.h"
 
@@ -39,6 +40,19 @@ const char* ConditionOf(const std::string& name) {
 }  // namespace
 
 MessageWriter::Place MessageWriter::Find(const std::string& name) {
+  const Place place = Locate(name);
+  // A member of a oneof that is set forgets another one without a word.
+  const auto* const oneof = place.field->real_containing_oneof();
+  if (oneof == nullptr) return place;
+  const auto* const other =
+      place.message->GetReflection()->GetOneofFieldDescriptor(*place.message, oneof);
+  if (other != nullptr && other != place.field) {
+    status_.Update(RefusedField(name, "cannot go together with " + other->name()));
+  }
+  return place;
+}
+
+MessageWriter::Place MessageWriter::Locate(const std::string& name) {
   if (const FieldDescriptor* const field = FindField(message_, name)) return {&message_, field};
   const char* const condition = ConditionOf(name);
   const std::string parent = condition == nullptr ? "change" : "precondition";

@@ -66,6 +66,7 @@ class MessageWriter {
 
   // The field of the name, or the one where the protos have what is called so.
   Place Find(const std::string& name);
+  Place Locate(const std::string& name);
 
   void Set(Place place, const std::string& text);
   void Set(Place place, bool value);

@@ -263,7 +263,7 @@ bool Refusal::LeavesOutcomeUnknown() const {
       // The server's own words for them say nothing else.
       return true;
     case grpc::StatusCode::UNAVAILABLE:
-      return reason.empty() || reason == "OUTCOME_UNKNOWN";
+      return (reason.empty() && !unsent) || reason == "OUTCOME_UNKNOWN";
     case grpc::StatusCode::UNKNOWN:
     case grpc::StatusCode::INTERNAL:
     case grpc::StatusCode::RESOURCE_EXHAUSTED:

@@ -21,6 +21,8 @@ struct Refusal {
   std::map<std::string, std::string> metadata;
   // google.rpc.RetryInfo: not before so long. Unset: the server does not invite another try.
   std::optional<int64_t> retry_delay_ms;
+  // There was no connection over which the call could have been sent.
+  bool unsent = false;
 
   // "VERSION_CONFLICT: version is 4, not 3 (actual=4 expected=3)"; the canonical code stands where
   // there is no reason. Control characters are shown, never sent to the terminal.

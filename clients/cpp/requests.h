@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -12,6 +13,7 @@
 #include "clients/cpp/messages.h"
 #include "strata/client/value.h"
 #include "strata/v1/document.pb.h"
+#include "strata/v1/document_service.pb.h"
 #include "strata/v1/enrollment_service.pb.h"
 
 namespace strata::client {
@@ -38,6 +40,20 @@ absl::Status FillRequest(const Core& core, const Options& options, Request& requ
   return status;
 }
 
+// A collection need not exist: the first write makes it.
+inline bool LacksCollection(const absl::Status& status) {
+  return ReasonOf(status) == Reason::kCollectionNotFound;
+}
+
+// The end of a call about a document that has to be there. Where not even its collection is, the
+// document is missing.
+absl::Status OfDocument(const std::string& collection, const std::string& id, absl::Status status);
+
+// What lists a collection that is not there yet finds nothing.
+template <typename Request>
+inline constexpr bool kListsCollection =
+    std::is_same_v<Request, v1::ListRequest> || std::is_same_v<Request, v1::ListRosterRequest>;
+
 // A listing by `method` that begins with `request`, whose responses hold what `items` gives, a
 // function. `filled` not OK: the request cannot be sent.
 template <typename T, typename Stub, typename Request, typename Response, typename Items>
@@ -52,6 +68,13 @@ Range<T> Pages(std::shared_ptr<Core> core,
     request.set_page_token(token);
     Response response;
     absl::Status status = core->Call(method, kReads, request, &response);
+    if (LacksCollection(status)) {
+      if constexpr (requires { request.from_version(); }) {
+        return OfDocument(request.collection(), request.id(), std::move(status));
+      }
+      // One that vanishes on the way cuts the listing short.
+      if (kListsCollection<Request> && token.empty()) return Page();
+    }
     if (!status.ok()) return status;
     Page page;
     for (const auto& item : items(response)) {

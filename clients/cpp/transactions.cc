@@ -12,13 +12,20 @@ namespace {
 
 using TransactionStub = v1::TransactionService::Stub;
 
-// What belongs to the whole of a transaction is refused in a part.
+// What belongs to the whole of a transaction is refused in a part, which would drop it.
 template <typename Request>
-void ClearWhatIsOfTheWhole(Request& request) {
-  request.clear_request_id();
-  request.clear_validate_only();
-  if constexpr (requires { request.clear_max_attempts(); }) request.clear_max_attempts();
-  if constexpr (requires { request.clear_omit_content(); }) request.clear_omit_content();
+absl::Status CheckPart(const Request& part) {
+  std::string name;
+  if (!part.request_id().empty()) name = "request_id";
+  if (part.validate_only()) name = "validate_only";
+  if constexpr (requires { part.max_attempts(); }) {
+    if (part.max_attempts() != 0) name = "max_attempts";
+  }
+  if constexpr (requires { part.omit_content(); }) {
+    if (part.omit_content()) name = "omit_content";
+  }
+  if (name.empty()) return absl::OkStatus();
+  return RefusedField(name, "belongs to the whole transaction: give it to Commit");
 }
 
 }  // namespace
@@ -32,7 +39,7 @@ class Transaction::Body {
   void Name(const std::string& collection, const std::string& id, const Options& options,
             Request& part) {
     status.Update(WriteMessage(options, part));
-    ClearWhatIsOfTheWhole(part);
+    status.Update(CheckPart(part));
     part.set_collection(collection);
     part.set_id(id);
   }

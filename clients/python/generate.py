@@ -22,7 +22,7 @@ WELL_KNOWN = {".google.protobuf.Timestamp": "Optional[datetime]", ".google.proto
               ".google.protobuf.Struct": "Any", ".google.protobuf.Value": "Any", ".google.protobuf.ListValue": "Any",
               ".strata.v1.Content": "Any"}
 # What client.py calls and aio.py awaits.
-AWAITED = re.compile(r"(?<!def )\bself\.(_run|_call|_write|close|_connection\.call|_connection\.close)\(")
+AWAITED = re.compile(r"(?<!def )\bself\.(_run|_call|_write|_write_to|close|_connection\.call|_connection\.close|_items\.__next__)\(")
 # Whose contents have the type of their collection.
 GENERIC = {"Document", "Version"}
 
@@ -130,6 +130,7 @@ def asynchronous(source):
                     break
             lines[start] = lines[start].replace("    def ", "    async def ", 1)
     text = "\n".join(lines).replace("__iter__", "__aiter__").replace("__enter__", "__aenter__").replace("__exit__", "__aexit__")
+    text = text.replace("__next__", "__anext__")
     text = text.replace("def __aenter__", "async def __aenter__").replace("async async", "async")
     text = re.sub(r"Iterator\b", "AsyncIterator", text).replace("from .driver import Connection, Tls", "from .aio_driver import Connection\nfrom .driver import Tls")
     text = text.replace("fn: Callable[[Optional[T]], Optional[T]]", "fn: Callable[[Optional[T]], Union[Optional[T], Awaitable[Optional[T]]]]")

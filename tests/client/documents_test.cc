@@ -170,16 +170,23 @@ TEST_F(Documents, CallsUnderWayEndWithTheClient) {
   EXPECT_TRUE(ErrorOf(written.status()).outcome_unknown);
 }
 
-TEST_F(Documents, WithoutAServerTheOutcomeIsUnknownAndReadsSayUnavailable) {
+TEST_F(Documents, WithoutAServerACallEndsSoonAndDidNothing) {
   const auto client =
-      Client::Connect({.target = "127.0.0.1:1", .retry_for = absl::Milliseconds(300)});
+      Client::Connect({.target = "127.0.0.1:1", .connect_timeout = absl::Milliseconds(300)});
+  const absl::Time begun = absl::Now();
   const auto written = client->collection("books").Create("a", Object{}, {.request_id = "r"});
   const Error error = ErrorOf(written.status());
   EXPECT_EQ(error.code, absl::StatusCode::kUnavailable);
   EXPECT_EQ(error.reason, Reason::kNone);
-  EXPECT_TRUE(error.outcome_unknown);
+  EXPECT_FALSE(error.outcome_unknown);
   EXPECT_EQ(error.request_id, "r");
-  EXPECT_FALSE(ErrorOf(client->collection("books").Get("a").status()).outcome_unknown);
+  EXPECT_NE(error.message.find("no connection to 127.0.0.1:1: is stratad running there?"),
+            std::string::npos)
+      << error.message;
+  auto watch = client->collection("books").Watch(WatchOptions());
+  EXPECT_FALSE(watch.Next().has_value());
+  EXPECT_EQ(watch.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_LT(absl::Now() - begun, absl::Seconds(10));
 }
 
 TEST_F(Documents, AreTypedByTwoFunctions) {
@@ -244,6 +251,24 @@ TEST_F(Documents, TransactionsTakeEffectTogether) {
   EXPECT_EQ(All(client_->transactions().List())->size(), 1u);
   EXPECT_EQ(ReasonOf(client_->transactions().Cancel(known->id).status()),
             Reason::kTransactionApplied);
+}
+
+TEST_F(Documents, WhatIsOfAWholeTransactionIsRefusedInAPart) {
+  const auto refused = [&](const UpdateOptions& options) {
+    return client_->transaction()
+        .Update("accounts", "a", Replace(Object{}), options)
+        .Commit()
+        .status();
+  };
+  for (const auto& [options, name] : std::vector<std::pair<UpdateOptions, std::string>>{
+           {{.max_attempts = 2}, "max_attempts"},
+           {{.request_id = "r"}, "request_id"},
+           {{.validate_only = true}, "validate_only"},
+           {{.omit_content = true}, "omit_content"}}) {
+    const Error error = ErrorOf(refused(options));
+    EXPECT_EQ(error.reason, Reason::kInvalidField);
+    EXPECT_EQ(error.metadata.at("field"), name);
+  }
 }
 
 TEST_F(Documents, LeasesAreHeldAndFenceWrites) {

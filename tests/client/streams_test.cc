@@ -48,6 +48,30 @@ TEST_F(Streams, AWatchGivesEachEventAndGoesOnWhereItWas) {
   EXPECT_EQ(ReasonOf(late.status()), Reason::kPositionUnknown) << ErrorOf(late.status()).ToString();
 }
 
+TEST_F(Streams, AWatchSaysWhereAnotherGoesOn) {
+  const auto before = client_->collection("commits").Create("before", Object{});
+  ASSERT_TRUE(before.ok()) << before.status();
+  Transaction transaction = client_->transaction();
+  for (const char* id : {"a", "b", "c"}) transaction.Create("commits", id, Object{});
+  const auto committed = transaction.Commit();
+  ASSERT_TRUE(committed.ok()) << committed.status();
+  // A watcher that dies again and again: the commit comes again until all of it was given.
+  std::string seen;
+  std::optional<int64_t> saved = before->commit_position;
+  for (int count = 1; count <= 3; ++count) {
+    Watch watch = client_->Watch({.collections = {"commits"}, .after_position = saved});
+    for (int i = 0; i < count; ++i) {
+      const auto item = watch.Next();
+      ASSERT_TRUE(item.has_value()) << watch.status();
+      seen += item->event->id;
+    }
+    EXPECT_EQ(watch.caught_up(), count == 3);
+    saved = watch.resume_position();
+  }
+  EXPECT_EQ(seen, "aababc");
+  EXPECT_GE(saved, committed->commit_position);
+}
+
 TEST_F(Streams, ASubscriptionIsConsumedOnceWhereItIsAcknowledged) {
   const Collection books = client_->collection("books");
   const Subscriptions subscriptions = client_->subscriptions();

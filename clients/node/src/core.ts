@@ -13,6 +13,8 @@ import {
   isRetryableOnce,
   mayBeOfOwnDoing,
   kCancelled,
+  kDeadlineExceeded,
+  kNoConnection,
   leavesOutcomeUnknown,
   refusalOf,
 } from "./errors.js";
@@ -41,6 +43,8 @@ export interface ClientOptions extends ReadOptions {
   timeout?: number;
   /** How long after a call's first attempt the last one may begin, in milliseconds. 0: one attempt. Default: 30,000. */
   retryFor?: number;
+  /** The same as long as no connection ever stood; also how long the first one may take. Default: 3,000. */
+  connectTimeout?: number;
 }
 
 /** Options of every call. */
@@ -116,6 +120,13 @@ export function partErrorOf(part: Part): StrataError {
   return errorOf(refusal, leavesOutcomeUnknown(refusal));
 }
 
+/** A part of an answer with its error as one of this client, if it has one. */
+export function withError<R>(part: any): R {
+  if (part.error === undefined) delete part.error;
+  else part.error = partErrorOf(part.error);
+  return part;
+}
+
 /** The attempts of one call, or of one stream that is begun again. */
 export class Attempts {
   private first = performance.now();
@@ -124,12 +135,13 @@ export class Attempts {
   private refusal: Refusal | undefined;
 
   constructor(
+    private readonly core: Core,
     private readonly kind: Kind,
-    private readonly retryFor: number,
   ) {}
 
   /** The stream has brought an item: a later failure is a new one. */
   succeeded(): void {
+    this.core.connected = true;
     this.failures = 0;
     this.unknownBefore = false;
     this.refusal = undefined;
@@ -139,12 +151,13 @@ export class Attempts {
   failed(refusal: Refusal): number | undefined {
     if (this.failures === 0 && this.refusal === undefined && this.streams) this.first = performance.now();
     if (this.refusal !== undefined) this.unknownBefore ||= leavesOutcomeUnknown(this.refusal);
+    const patience = this.core.patience(refusal);
     this.refusal = refusal;
     this.failures++;
     const again = this.kind.harmfulTwice ? isRetryableOnce(refusal) : isRetryable(refusal);
     if (!again) return undefined;
     const pause = pauseBefore(this.failures, refusal);
-    return performance.now() + pause - this.first > this.retryFor ? undefined : pause;
+    return performance.now() + pause - this.first > patience ? undefined : pause;
   }
 
   /** true: the time is counted from the first failure since something came. */
@@ -200,12 +213,21 @@ export interface CallDetails extends CallOptions {
   wait?: number | undefined;
 }
 
+interface PagesOptions extends CallOptions {
+  /** A collection need not exist: the first write makes it. Without one there is nothing to list. */
+  emptyWithoutCollection?: boolean;
+}
+
 type Stream = grpc.ClientReadableStream<any> | grpc.ClientDuplexStream<any, any>;
 
 export class Core {
   readonly actor: string | undefined;
   readonly timeout: number;
   readonly retryFor: number;
+  /** A connection stood once. */
+  connected = false;
+  private readonly connectTimeout: number;
+  private readonly target: string;
   readonly reading: ReadOptions;
   private readonly client: grpc.Client;
   // Not private by TypeScript alone: what prints or copies a client does not see its token.
@@ -214,7 +236,7 @@ export class Core {
   private closed = false;
 
   constructor(options: ClientOptions) {
-    const known = ["target", "tls", "token", "actor", "timeout", "retryFor", "int64", "ordered", "wholeDoubles"];
+    const known = ["target", "tls", "token", "actor", "timeout", "retryFor", "connectTimeout", "int64", "ordered", "wholeDoubles"];
     for (const name of Object.keys(options)) if (!known.includes(name)) throw new TypeError(`Client has no option ${name}`);
     if (options.target !== undefined && typeof options.target !== "string") throw new TypeError("target has to be a string");
     if (options.tls !== undefined && typeof options.tls !== "boolean" && (typeof options.tls !== "object" || options.tls === null)) {
@@ -229,6 +251,8 @@ export class Core {
     this.actor = options.actor;
     this.timeout = milliseconds("timeout", options.timeout ?? 30_000, 1);
     this.retryFor = milliseconds("retryFor", options.retryFor ?? 30_000, 0);
+    this.connectTimeout = milliseconds("connectTimeout", options.connectTimeout ?? 3_000, 1);
+    this.target = target.address;
     if (options.int64 !== undefined && options.int64 !== "bigint" && options.int64 !== "long") throw new TypeError('int64 has to be "bigint" or "long"');
     this.reading = { int64: options.int64 ?? "bigint", ordered: options.ordered ?? false, wholeDoubles: options.wholeDoubles ?? "number" };
     this.#headers = new grpc.Metadata();
@@ -255,8 +279,36 @@ export class Core {
     this.client.close();
   }
 
+  private get isReady(): boolean {
+    return this.client.getChannel().getConnectivityState(false) === grpc.connectivityState.READY;
+  }
+
+  /** How long after a call's first attempt the next one may begin. A server that never was there is waited for less than one that restarts. */
+  patience(refusal: Refusal): number {
+    // What stands beyond a proxy may have said it.
+    if (refusal.unsent && this.isReady) refusal.unsent = false;
+    if (!refusal.unsent) {
+      // What ran out of time may have waited for a connection.
+      this.connected ||= refusal.code !== kDeadlineExceeded && refusal.code !== kCancelled;
+    } else if (!this.connected) {
+      refusal.message = `no connection to ${this.target}: is stratad running there? (${refusal.message})`;
+      return Math.min(this.connectTimeout, this.retryFor);
+    }
+    return this.retryFor;
+  }
+
+  // Ends a call that waits for the first connection for too long, which gRPC leaves to the system.
+  private limitConnecting(call: grpc.ClientUnaryCall | Stream): void {
+    if (this.connected) return;
+    const timer = setTimeout(() => {
+      if (this.connected || this.isReady) return;
+      call.call?.cancelWithStatus(grpc.status.UNAVAILABLE, `${kNoConnection} within ${this.connectTimeout} ms`);
+    }, this.connectTimeout);
+    call.once("status", () => clearTimeout(timer));
+  }
+
   attempts(kind: Kind): Attempts {
-    return new Attempts(kind, this.retryFor);
+    return new Attempts(this, kind);
   }
 
   private attempt(route: Route, request: Message, timeout: number, signal: AbortSignal | undefined): Promise<Message> {
@@ -271,10 +323,12 @@ export class Core {
         { deadline: Date.now() + timeout },
         (error, response) => {
           if (abort !== undefined) signal!.removeEventListener("abort", abort);
-          if (error) reject(error);
-          else resolve(response as Message);
+          if (error) return reject(error);
+          this.connected = true;
+          resolve(response as Message);
         },
       );
+      this.limitConnecting(call);
       if (signal !== undefined) {
         abort = () => call.cancel();
         signal.addEventListener("abort", abort, { once: true });
@@ -285,7 +339,7 @@ export class Core {
   /** A unary call, message to message. */
   async call(method: DescMethod, request: Message, details: CallDetails): Promise<any> {
     const { signal, requestId } = details;
-    const attempts = new Attempts(details.kind, this.retryFor);
+    const attempts = new Attempts(this, details.kind);
     const route = routeOf(method);
     if (signal?.aborted) throw attempts.aborted(signal, false, requestId);
     for (;;) {
@@ -333,16 +387,24 @@ export class Core {
   private opened<S extends Stream>(open: () => S): S {
     if (this.closed) throw this.attempts(kReads).closed();
     const stream = open();
+    this.limitConnecting(stream);
     this.streams.add(stream);
     stream.on("status", () => this.streams.delete(stream));
     return stream;
   }
 
   /** Pages of a listing, asked for when they are needed. `items` names the member of the answer that holds them. */
-  async *pages<T>(method: DescMethod, request: object, items: string, options: CallOptions = {}): AsyncGenerator<T, void, undefined> {
+  async *pages<T>(method: DescMethod, request: object, items: string, options: PagesOptions = {}): AsyncGenerator<T, void, undefined> {
     const message = messageOf(method.input, request) as any;
     for (;;) {
-      const response = await this.call(method, message, { kind: kReads, signal: options.signal });
+      let response;
+      try {
+        response = await this.call(method, message, { kind: kReads, signal: options.signal });
+      } catch (error) {
+        // A collection that vanishes on the way cuts the listing short.
+        if (options.emptyWithoutCollection && message.pageToken === "" && error instanceof classes.COLLECTION_NOT_FOUND) return;
+        throw error;
+      }
       const page = this.plain<any>(method.output, response);
       yield* page[items];
       if (page.nextPageToken === "") return;

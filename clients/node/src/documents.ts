@@ -1,11 +1,12 @@
 // Documents and their versions.
+import type { DescMethod } from "@bufbuild/protobuf";
 import { randomUUID } from "node:crypto";
 
-import type { Plain } from "./content.js";
+import { type Plain, encode } from "./content.js";
 import { type CallOptions, type Core, kReads, kWrites, pauseBefore } from "./core.js";
-import { StrataError } from "./errors.js";
-import { messageOf } from "./messages.js";
-import { VersionConflict } from "./gen/reasons.js";
+import { kNotFound } from "./errors.js";
+import { answerOf, messageOf } from "./messages.js";
+import { CollectionNotFound, DocumentDeleted, DocumentNotFound, VersionConflict } from "./gen/reasons.js";
 import { DocumentService } from "./gen/strata/v1/document_service_pb.js";
 import type {
   AuditEntry,
@@ -136,6 +137,25 @@ export function newContentOf(change: Change<any>): object {
   return { patch: { merge, operations } };
 }
 
+// The document is not there. A collection need not exist: the first write makes it.
+const isMissing = (error: unknown): error is DocumentNotFound | DocumentDeleted | CollectionNotFound =>
+  error instanceof DocumentNotFound || error instanceof DocumentDeleted || error instanceof CollectionNotFound;
+
+// The error for a document that has to be there, where not even its collection is.
+function withoutCollection(error: unknown, collection: string, id: string): unknown {
+  if (!(error instanceof CollectionNotFound)) return error;
+  const refusal = { code: kNotFound, reason: "DOCUMENT_NOT_FOUND", message: "no such document", metadata: { collection, id } };
+  return new DocumentNotFound(refusal, error.outcomeUnknown, error.requestId);
+}
+
+function differ(content: unknown, read: unknown): boolean {
+  try {
+    return Buffer.compare(encode(content), encode(read)) !== 0;
+  } catch {
+    return true; // what was read can be written
+  }
+}
+
 /** The documents of one collection, which need not exist: the first write makes it. */
 export class Collection<T = any> {
   constructor(
@@ -144,12 +164,14 @@ export class Collection<T = any> {
   ) {}
 
   private async write(method: keyof typeof rpc, request: any, options: CallOptions): Promise<Written<T>> {
-    const written = await this.core.plainCall<Partial<Written<T>>>(rpc[method], { collection: this.name, ...request }, {
-      kind: kWrites,
-      requestId: request.requestId,
-      signal: options.signal,
-    });
-    return { stale: false, ...written } as Written<T>;
+    const details = { kind: kWrites, requestId: request.requestId, signal: options.signal };
+    try {
+      const written = await this.core.plainCall<Partial<Written<T>>>(rpc[method], { collection: this.name, ...request }, details);
+      written.stale ??= false;
+      return written as Written<T>;
+    } catch (error) {
+      throw method === "create" ? error : withoutCollection(error, this.name, request.id);
+    }
   }
 
   /** DocumentExists if there is one. With id undefined the server makes one. */
@@ -157,7 +179,7 @@ export class Collection<T = any> {
     return guarded(() => this.write("create", { id, content, ...writeOf(this.core, options) }, options));
   }
 
-  /** Undefined: it was never written, or is deleted. */
+  /** Undefined: it was never written, or is deleted. Asked for at a version, time or position, what is not there is an error. */
   async get(id: string, options: GetOptions = {}): Promise<Document<T> | undefined> {
     const { signal, ...rest } = options;
     const request = { collection: this.name, id, encoding: "BSON", ...rest };
@@ -166,8 +188,7 @@ export class Collection<T = any> {
       return answer.document;
     } catch (error) {
       const past = options.version !== undefined || options.atTime !== undefined || options.atPosition !== undefined;
-      if (error instanceof StrataError && error.reason === "DOCUMENT_NOT_FOUND") return undefined;
-      if (error instanceof StrataError && error.reason === "DOCUMENT_DELETED" && !past) return undefined;
+      if (isMissing(error) && !past) return undefined;
       throw error;
     }
   }
@@ -182,7 +203,10 @@ export class Collection<T = any> {
     const missing = new Set<string>();
     for (let open = ids; ; ) {
       const request = { collection: this.name, ids: open, encoding: "BSON", ...rest };
-      const answer = await this.core.plainCall<any>(rpc.batchGet, request, { kind: kReads, signal });
+      const answer = await this.core.plainCall<any>(rpc.batchGet, request, { kind: kReads, signal }).catch((error) => {
+        if (!(error instanceof CollectionNotFound)) throw error;
+        return { documents: [], missingIds: open, remainingIds: [] };
+      });
       documents.push(...answer.documents);
       for (const id of answer.missingIds) missing.add(id);
       if (answer.remainingIds.length === 0) return { documents, missingIds: ids.filter((id) => missing.has(id)) };
@@ -202,7 +226,7 @@ export class Collection<T = any> {
   /**
    * Reads, calls `fn` with the content (undefined: missing or deleted), and writes its answer. If another writer was faster, it begins
    * again, so that `fn` may be called several times. undefined writes nothing; then `changed` is false and `document` is the one that
-   * was read.
+   * was read. A TypeError if the content was changed in place and nothing is returned.
    */
   async modify(
     id: string,
@@ -216,10 +240,16 @@ export class Collection<T = any> {
     const started = performance.now();
     for (let conflicts = 0; ; conflicts++) {
       const { read, version } = await this.current(id, options.signal);
-      const content = await fn(read().content);
+      const document = read();
+      const content = await fn(document.content);
       if (content === undefined) {
-        // As it was read, whatever the function has done to it.
-        return { document: read(), attempts: 0, changed: false, replayed: false, stale: false, commitPosition: 0n };
+        if (document.content !== undefined && differ(document.content, read().content)) {
+          throw new TypeError(
+            `the function of modify changed the content of "${id}" in place and returned nothing: ` +
+              "it has to return the content that is to be written, or leave what it was given as it is",
+          );
+        }
+        return answerOf({ document, attempts: 0, changed: false, replayed: false, stale: false, commitPosition: 0n });
       }
       try {
         return await this.update(id, { replace: content }, { ...options, ifVersion: version, allowMissing: true });
@@ -239,10 +269,9 @@ export class Collection<T = any> {
       const answer = await this.core.call(rpc.get, request, { kind: kReads, signal });
       return { read: () => this.core.plain<{ document: Document<T> }>(rpc.get.output, answer).document, version: answer.document.version };
     } catch (error) {
-      const reason = error instanceof StrataError ? error.reason : "";
-      if (!["DOCUMENT_NOT_FOUND", "DOCUMENT_DELETED", "COLLECTION_NOT_FOUND"].includes(reason)) throw error;
-      const version = BigInt((error as StrataError).metadata.version ?? 0);
-      const document: Document<T> = {
+      if (!isMissing(error)) throw error;
+      const version = BigInt(error.metadata.version ?? 0);
+      const document: Document<T> = answerOf({
         collection: this.name,
         id,
         version,
@@ -250,7 +279,7 @@ export class Collection<T = any> {
         createTime: undefined,
         updateTime: undefined,
         pendingTransactionId: "",
-      };
+      });
       return { read: () => document, version };
     }
   }
@@ -274,7 +303,16 @@ export class Collection<T = any> {
 
   history(id: string, options: HistoryOptions = {}): AsyncGenerator<Version<T>, void, undefined> {
     const { signal, ...rest } = options;
-    return this.core.pages(rpc.history, { collection: this.name, id, encoding: "BSON", ...rest }, "versions", { signal });
+    return this.pagesOf(rpc.history, { id, encoding: "BSON", ...rest }, "versions", { signal });
+  }
+
+  // Of one document, which has to be there.
+  private async *pagesOf<P>(method: DescMethod, request: { id: string; [option: string]: unknown }, items: string, options: CallOptions): AsyncGenerator<P, void, undefined> {
+    try {
+      yield* this.core.pages<P>(method, { collection: this.name, ...request }, items, options);
+    } catch (error) {
+      throw withoutCollection(error, this.name, request.id);
+    }
   }
 
   /** From one version to another; without toVersion to the current one. */
@@ -285,7 +323,7 @@ export class Collection<T = any> {
     options: { pageSize?: number } & CallOptions = {},
   ): AsyncGenerator<FieldChange, void, undefined> {
     const { signal, ...rest } = options;
-    return this.core.pages(rpc.diff, { collection: this.name, id, fromVersion, toVersion, ...rest }, "changes", { signal });
+    return this.pagesOf(rpc.diff, { id, fromVersion, toVersion, ...rest }, "changes", { signal });
   }
 
   audit(options: Omit<AuditOptions, "collection"> = {}): AsyncGenerator<AuditEntry<T>, void, undefined> {
@@ -294,7 +332,8 @@ export class Collection<T = any> {
 
   list(options: ListOptions = {}): AsyncGenerator<Document<T>, void, undefined> {
     const { signal, ...rest } = options;
-    return this.core.pages(rpc.list, { collection: this.name, encoding: "BSON", ...rest }, "documents", { signal });
+    const request = { collection: this.name, encoding: "BSON", ...rest };
+    return this.core.pages(rpc.list, request, "documents", { signal, emptyWithoutCollection: true });
   }
 
   watch(options: Omit<WatchOptions, "collections"> = {}): Watch<T> {

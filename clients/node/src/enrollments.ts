@@ -1,8 +1,9 @@
 // Enrollments: sets inside documents that end right although messages arrive in any order, several times, at once.
-import { type CallOptions, type Core, isServiceError, kReads, kWrites, partErrorOf } from "./core.js";
+import { type CallOptions, type Core, isServiceError, kReads, kWrites, withError } from "./core.js";
 import { type ChangeOptions, changeOf, guarded } from "./documents.js";
 import { failure, written } from "./duplex.js";
 import { type Refusal, type StrataError, isRetryablePart } from "./errors.js";
+import { CollectionNotFound } from "./gen/reasons.js";
 import { EnrollmentService } from "./gen/strata/v1/enrollment_service_pb.js";
 import type {
   ApplyResponse,
@@ -14,7 +15,7 @@ import type {
   PurgeTombstonesResponse,
   RosterEntry,
 } from "./gen/types.js";
-import { messageOf } from "./messages.js";
+import { answerOf, messageOf } from "./messages.js";
 
 const { method: rpc } = EnrollmentService;
 const kOnTheirWayMax = 1000;
@@ -77,7 +78,12 @@ export class Enrollments {
     options: { collection?: string; set?: string; includeTombstones?: boolean } & CallOptions = {},
   ): Promise<GetEnrollmentsResponse> {
     const { signal, ...rest } = options;
-    return this.core.plainCall(rpc.getEnrollments, { studentId, ...rest }, { kind: kReads, signal });
+    try {
+      return await this.core.plainCall(rpc.getEnrollments, { studentId, ...rest }, { kind: kReads, signal });
+    } catch (error) {
+      if (!(error instanceof CollectionNotFound)) throw error;
+      return answerOf({ enrollments: [], version: 0n });
+    }
   }
 
   roster(
@@ -85,7 +91,7 @@ export class Enrollments {
     options: Omit<ListRosterRequestInit, "className" | "pageToken"> & CallOptions = {},
   ): AsyncGenerator<RosterEntry, void, undefined> {
     const { signal, ...rest } = options;
-    return this.core.pages(rpc.listRoster, { className, ...rest }, "students", { signal });
+    return this.core.pages(rpc.listRoster, { className, ...rest }, "students", { signal, emptyWithoutCollection: true });
   }
 
   /**
@@ -164,7 +170,8 @@ export class Enrollments {
           for await (const response of opened) {
             const entry = onTheirWay.shift();
             if (entry === undefined) continue;
-            const { error, ...result } = this.core.plain<any>(rpc.apply.output, response);
+            const result = this.core.plain<any>(rpc.apply.output, response);
+            const { error } = result;
             if (error !== undefined && isRetryablePart(error) && performance.now() - entry.begun < this.core.retryFor) {
               // Another stream asks again, once this one has answered what it was told. That is invited, as by the RetryInfo that a call of
               // its own would have been refused with.
@@ -173,7 +180,7 @@ export class Enrollments {
               continue;
             }
             attempts.succeeded();
-            entry.answer = error === undefined ? result : { ...result, error: partErrorOf(error) };
+            entry.answer = withError<Applied>(result);
             while (sent[0]?.answer !== undefined) {
               const { answer } = sent.shift()!;
               notify();
@@ -212,13 +219,13 @@ export class Enrollments {
       const details = { kind: kWrites, signal: options.signal };
       const { nextPageToken, ...page } = await this.core.plainCall<PurgeTombstonesResponse>(rpc.purgeTombstones, request, details);
       const least = sum !== undefined && sum.throughSequenceNumber < page.throughSequenceNumber ? sum : page;
-      sum = {
+      sum = answerOf({
         examined: (sum?.examined ?? 0n) + page.examined,
         purgedStudents: (sum?.purgedStudents ?? 0n) + page.purgedStudents,
         purgedTombstones: (sum?.purgedTombstones ?? 0n) + page.purgedTombstones,
         refusedStudentIds: [...(sum?.refusedStudentIds ?? []), ...page.refusedStudentIds],
         throughSequenceNumber: least.throughSequenceNumber,
-      };
+      });
       // Where nothing may go at present, asking again at once does not help.
       if (nextPageToken === "" || page.throughSequenceNumber === 0n) return sum;
       request.pageToken = nextPageToken;

@@ -27,7 +27,13 @@ export interface Refusal {
   metadata: { [name: string]: string };
   /** google.rpc.RetryInfo, in milliseconds. */
   retryDelay?: number;
+  /** There was no connection over which the call could have been sent. */
+  unsent?: boolean;
 }
+
+// What grpc-js says itself of a call that it never sent.
+export const kNoConnection = "No connection established";
+const kUnsent = [kNoConnection, "Name resolution failed"];
 
 /** A call failed. Below it is one class for each reason; a reason that this client does not know is this class, with that `reason`. */
 export class StrataError extends Error {
@@ -141,6 +147,7 @@ export function refusalOf(error: Partial<ServiceError>): Refusal {
   if (!(details instanceof Uint8Array)) {
     // What grpc-js says where a connection was lost just before it wrote to it; no server has said INTERNAL.
     if (refusal.code === kInternal && refusal.message.startsWith("Write error: ")) refusal.code = kUnavailable;
+    refusal.unsent = refusal.code === kUnavailable && kUnsent.some((begin) => refusal.message.startsWith(begin));
     return refusal;
   }
   for (const status of fields(details)) {
@@ -194,7 +201,7 @@ export function leavesOutcomeUnknown(refusal: Refusal): boolean {
     case kCancelled:
       return true;
     case kUnavailable:
-      return refusal.reason === "" || refusal.reason === "OUTCOME_UNKNOWN";
+      return (refusal.reason === "" && refusal.unsent !== true) || refusal.reason === "OUTCOME_UNKNOWN";
     case kUnknown:
     case kInternal:
     case kResourceExhausted:

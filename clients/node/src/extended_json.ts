@@ -92,6 +92,32 @@ function jsonOf(value: unknown, walk: Walk): JsonValue {
   return json;
 }
 
+const isSafe = (value: bigint): boolean => value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
+
+/** An integer for JSON: a number where that is exact, else its digits. */
+export const numberOrText = (value: bigint): number | string => (isSafe(value) ? Number(value) : value.toString());
+
+function relaxedDate(milliseconds: bigint): JsonValue {
+  const year = new Date(Number(milliseconds)).getUTCFullYear();
+  return { $date: year >= 1970 && year <= 9999 ? new Date(Number(milliseconds)).toISOString() : { $numberLong: milliseconds.toString() } };
+}
+
+/** A content as relaxed Extended JSON: plain numbers, but int64 that a number does not hold as $numberLong. */
+export function relaxedOf(value: Plain | undefined): JsonValue | undefined {
+  if (typeof value === "bigint") return isSafe(value) ? Number(value) : { $numberLong: value.toString() };
+  if (typeof value !== "object" || value === null) return value;
+  if (value instanceof Date) return relaxedDate(BigInt(value.getTime()));
+  if (value instanceof WideDate) return relaxedDate(value.milliseconds);
+  if (value instanceof Uint8Array) return { $binary: { base64: Buffer.from(value).toString("base64"), subType: "00" } };
+  if (value instanceof Long) return relaxedOf(value.toBigInt());
+  if (value instanceof Double) return value.value;
+  const type = bsonType(value);
+  if (type !== undefined && !isPlainObject(value)) return bsonOf(type, value, new Walk());
+  if (Array.isArray(value)) return value.map((element) => relaxedOf(element)!);
+  const members = value instanceof Map ? [...value] : Object.entries(value);
+  return Object.fromEntries(members.map(([name, member]) => [name, relaxedOf(member)!]));
+}
+
 /** A filter, or another object, as google.protobuf.Struct. */
 export function structOf(value: unknown): JsonObject {
   const walk = new Walk();

@@ -28,18 +28,37 @@ export type WatchItem<T = Plain> = { event: Event<T>; document?: undefined } | {
 
 /**
  * Follows the feed, over broken connections too: nothing comes twice and nothing is missed, as long as no pause is longer than
- * retryFor. Leave the loop, or abort the signal, to end it.
+ * retryFor. Leave the loop, close it, or abort the signal, to end it. To go on after a restart, save `resumePosition`, not
+ * `event.position`.
  */
 export class Watch<T = any> implements AsyncIterable<WatchItem<T>> {
-  /** All items of commits up to this one were given: begin another watch with it as afterPosition. */
+  /**
+   * Save this, not `event.position`, once an item is done with, and begin the next watch with it as `afterPosition`. All items of commits
+   * up to this one were given. A commit of several documents has several events with one position: a watch that begins after it misses
+   * those that were not given yet. It moves on without events too, where a filter lets none through. Unset: nothing is known yet, or a
+   * copy is under way.
+   */
   resumePosition: bigint | undefined;
-  /** Of a copy: its progress. */
+  /** Of a copy: its progress, with which another watch goes on as long as there is no `resumePosition`. */
   snapshot: Snapshot | undefined;
+  /** The last commit of the store when the server said so last. */
+  lastPosition: bigint | undefined;
+  private readonly closing = new AbortController();
 
   constructor(
     private readonly core: Core,
     private readonly options: WatchOptions,
   ) {}
+
+  /** Whether all commits up to `lastPosition` were given. */
+  get caughtUp(): boolean {
+    return this.resumePosition !== undefined && this.resumePosition >= this.lastPosition!;
+  }
+
+  /** Ends the iteration. */
+  close(): void {
+    this.closing.abort();
+  }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchItem<T>, void, undefined> {
     const { signal, ...rest } = this.options;
@@ -47,43 +66,51 @@ export class Watch<T = any> implements AsyncIterable<WatchItem<T>> {
     const attempts = this.core.attempts(kReads);
     attempts.streams = true;
     let last: Place | undefined;
-    for (;;) {
+    const closing = this.closing.signal;
+    while (!closing.aborted) {
       if (signal?.aborted) throw attempts.aborted(signal, false);
       const stream = this.core.serverStream(rpc.watch, request);
       const abort = () => stream.cancel();
       signal?.addEventListener("abort", abort, { once: true });
+      closing.addEventListener("abort", abort, { once: true });
       let failed: unknown;
       try {
         for await (const message of stream) {
           attempts.succeeded();
           const response = this.core.plain<any>(rpc.watch.output, message);
           // A commit that takes several messages comes again whole after a break: what was given of it is passed over.
-          for (const event of response.events as Event<T>[]) {
-            if (last !== undefined && !isBefore(last, event)) continue;
-            last = { position: event.position, index: event.index };
-            yield { event };
-          }
-          for (const document of response.documents as Document<T>[]) yield { document };
+          const events = (response.events as Event<T>[]).filter((event) => last === undefined || isBefore(last, event));
+          last = events.at(-1) ?? last;
+          const items: WatchItem<T>[] = [
+            ...events.map((event) => ({ event })),
+            ...(response.documents as Document<T>[]).map((document) => ({ document })),
+          ];
+          yield* items.slice(0, -1);
+          // Its last item is about to be given.
           if (message.snapshot !== undefined) {
             this.snapshot = response.snapshot;
             request.start = { case: "snapshot", value: message.snapshot };
           }
+          this.lastPosition = response.lastPosition;
           // Zero is a place like others: before the first commit of a store.
           const copying = message.snapshot !== undefined && !message.snapshot.complete;
           if (!copying) {
             this.resumePosition = response.resumePosition;
             request.start = { case: "afterPosition", value: response.resumePosition };
           }
+          yield* items.slice(-1);
         }
       } catch (error) {
         if (!isServiceError(error)) throw error;
         failed = error;
       } finally {
         signal?.removeEventListener("abort", abort);
+        closing.removeEventListener("abort", abort);
         stream.on("error", () => {});
         stream.cancel();
       }
       if (signal?.aborted) throw attempts.aborted(signal, false);
+      if (closing.aborted) return;
       const pause = attempts.failed(failure(failed));
       if (pause === undefined) throw attempts.error();
       await this.core.pause(pause, signal, attempts);
@@ -161,7 +188,7 @@ export class Consumer<T = any> extends Duplex<ConsumeResponse, Delivery<T>> {
       if (holding?.failed !== undefined && !isBefore(message.value, holding.failed)) holding.failed = undefined;
     } else if (message.case === "deliveries") {
       const { deliveries } = this.core.plain<any>(rpc.consume.output, response).deliveries;
-      for (const delivery of deliveries) this.add({ ...delivery, partition: message.value.partition });
+      for (const delivery of deliveries) this.add(Object.assign(delivery, { partition: message.value.partition }));
     }
   }
 

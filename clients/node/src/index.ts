@@ -16,7 +16,7 @@ export type { Applied, ApplyMessage, EnrollOptions, Enrollments } from "./enroll
 export type {
   ConsumeOptions, Consumer, CreateSubscriptionOptions, Delivery, Subscriptions, Watch, WatchItem, WatchOptions,
 } from "./feed.js";
-export type { AcquireOptions, HeldLease, Leases } from "./leases.js";
+export type { AcquireOptions, HeldLease, HoldOptions, Leases } from "./leases.js";
 export type { PushResult, Queues, ReceiveOptions, Receiver, RollbackOptions, Schedules, TokenResult } from "./queues.js";
 export type { Transaction, TransactionInfo, Transactions } from "./transactions.js";
 export { Binary, BSONRegExp, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp, UUID } from "bson";

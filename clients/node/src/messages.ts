@@ -4,8 +4,8 @@
 import { type DescField, type DescMessage, type Message, ScalarType, create } from "@bufbuild/protobuf";
 import { DurationSchema, FieldMaskSchema, TimestampSchema, type Duration, type Timestamp } from "@bufbuild/protobuf/wkt";
 
-import { type ReadOptions, decode, encode, isPlainObject, isWellFormed } from "./content.js";
-import { listOf, plainOf, plainOfList, plainOfValue, structOf, valueOf } from "./extended_json.js";
+import { type Plain, type ReadOptions, decode, encode, isPlainObject, isWellFormed } from "./content.js";
+import { listOf, plainOf, plainOfList, plainOfValue, numberOrText, relaxedOf, structOf, valueOf } from "./extended_json.js";
 import { InvalidValue } from "./errors.js";
 import { ContentSchema } from "./gen/strata/v1/document_pb.js";
 import { Time } from "./time.js";
@@ -86,6 +86,30 @@ function readField(field: DescField): Read | undefined {
 const valueName = (desc: { sharedPrefix?: string }, value: { name: string }): string =>
   value.name.slice(desc.sharedPrefix?.length ?? 0);
 
+const kContents = ["strata.v1.Content", "google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue"];
+
+// The value of a member of an answer for JSON. What holds others has its own toJSON.
+function jsonOf(value: Any): Any {
+  if (typeof value === "bigint") return numberOrText(value);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
+  return Array.isArray(value) ? value.map(jsonOf) : value;
+}
+
+function toJsonOf(contents: ReadonlySet<string>): PropertyDescriptor {
+  const value = function (this: Any): Any {
+    const members = Object.entries(this).map(([name, member]) => [name, contents.has(name) ? relaxedOf(member as Plain) : jsonOf(member)]);
+    return Object.fromEntries(members);
+  };
+  return { value, writable: true, configurable: true };
+}
+
+const noContents = toJsonOf(new Set());
+
+/** An answer that is made on this side: JSON.stringify takes it as one of the server's. */
+export function answerOf<T extends object>(answer: T): T {
+  return Object.defineProperty(answer, "toJSON", noContents);
+}
+
 function makeReader(desc: DescMessage): Read {
   const plain = desc.fields
     .filter((field) => field.oneof === undefined)
@@ -94,8 +118,12 @@ function makeReader(desc: DescMessage): Read {
     name: oneof.localName,
     reads: new Map(oneof.fields.map((field) => [field.localName, readField(field)])),
   }));
+  // Not enumerable: answers are compared, copied and printed without it.
+  const toJson = toJsonOf(
+    new Set(desc.fields.filter((field) => field.message !== undefined && kContents.includes(field.message.typeName)).map((field) => field.localName)),
+  );
   return (message, options) => {
-    const result: Any = {};
+    const result: Any = Object.defineProperty({}, "toJSON", toJson);
     for (const { name, read } of plain) {
       const value = message[name];
       result[name] = read === undefined || value === undefined ? value : read(value, options);
@@ -142,6 +170,11 @@ function writeMessage(desc: DescMessage): Write {
       return listOf;
     case "strata.v1.Content":
       return contentOf;
+    case "strata.v1.LeaseToken": {
+      const write = writerOf(desc);
+      // Of a Lease its name and token: its position is where it stands, that of a token moves it.
+      return (value, at) => write(value instanceof Object && "holder" in value ? { name: value.name, token: value.token } : value, at);
+    }
     default: {
       const typeName = desc.typeName;
       writerOf(desc);

@@ -2,7 +2,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { randomUUID } from "node:crypto";
 
-import { type CallOptions, type Core, type Part, kReads, kWrites, kWritesOnce, partErrorOf, pauseBefore } from "./core.js";
+import { type CallOptions, type Core, type Part, kReads, kWrites, kWritesOnce, partErrorOf, pauseBefore, withError } from "./core.js";
 import { guarded } from "./documents.js";
 import { Duplex } from "./duplex.js";
 import { type StrataError, isRetryablePart, kFailedPrecondition, kUnavailable } from "./errors.js";
@@ -54,8 +54,7 @@ export interface ReceiveOptions extends CallOptions {
   timeout?: number | undefined;
 }
 
-const withErrors = <R>(results: any[]): R[] =>
-  results.map(({ error, ...rest }) => (error === undefined ? rest : { ...rest, error: partErrorOf(error) }));
+const withErrors = <R>(results: any[]): R[] => results.map((result) => withError<R>(result));
 
 const listOf = (tokens: string | readonly string[]): readonly string[] => (typeof tokens === "string" ? [tokens] : tokens);
 

@@ -28,7 +28,15 @@ import type {
 
 const { method: rpc } = TransactionService;
 
-type Part = ChangeOptions & PreconditionOptions & { lease?: LeaseTokenInit };
+type Part = ChangeOptions & Omit<PreconditionOptions, "maxAttempts"> & { lease?: LeaseTokenInit };
+
+// The options of one write. What belongs to the whole transaction is refused in it, which would drop it.
+function partOf(core: Core, options: WriteOptions & PreconditionOptions): object {
+  for (const name of ["requestId", "validateOnly", "maxAttempts", "omitContent"] as const) {
+    if (options[name] !== undefined) throw new TypeError(`${name} belongs to the whole transaction: give it to commit`);
+  }
+  return writeOf(core, options, false);
+}
 
 /**
  * Put together, then committed:
@@ -43,7 +51,7 @@ export class Transaction {
   constructor(private readonly core: Core) {}
 
   create(collection: string, id: string, content: object, options: ChangeOptions & { lease?: LeaseTokenInit } = {}): this {
-    return this.write("create", { collection, id, content, ...writeOf(this.core, options, false) });
+    return this.write("create", { collection, id, content, ...partOf(this.core, options) });
   }
 
   update(
@@ -52,23 +60,23 @@ export class Transaction {
     change: Change<any>,
     options: Part & { allowMissing?: boolean; keepUnchanged?: boolean } = {},
   ): this {
-    return this.write("update", { collection, id, ...newContentOf(change), ...writeOf(this.core, options, false) });
+    return this.write("update", { collection, id, ...newContentOf(change), ...partOf(this.core, options) });
   }
 
   delete(collection: string, id: string, options: Part = {}): this {
-    return this.write("delete", { collection, id, ...writeOf(this.core, options, false) });
+    return this.write("delete", { collection, id, ...partOf(this.core, options) });
   }
 
   restore(collection: string, id: string, version: bigint | number, options: Part & { keepUnchanged?: boolean } = {}): this {
-    return this.write("restore", { collection, id, version, ...writeOf(this.core, options, false) });
+    return this.write("restore", { collection, id, version, ...partOf(this.core, options) });
   }
 
   enroll(studentId: string, className: string, sequenceNumber: bigint | number, options: Omit<EnrollOptions, "signal"> = {}): this {
-    return this.write("enroll", { studentId, className, sequenceNumber, ...writeOf(this.core, options, false) });
+    return this.write("enroll", { studentId, className, sequenceNumber, ...partOf(this.core, options) });
   }
 
   unenroll(studentId: string, className: string, sequenceNumber: bigint | number, options: Omit<EnrollOptions, "signal"> = {}): this {
-    return this.write("unenroll", { studentId, className, sequenceNumber, ...writeOf(this.core, options, false) });
+    return this.write("unenroll", { studentId, className, sequenceNumber, ...partOf(this.core, options) });
   }
 
   private write(kind: string, part: any): this {

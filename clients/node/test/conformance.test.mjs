@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import * as strata from "strata-documents";
@@ -125,6 +127,11 @@ function modifierOf(text, documents, id) {
   };
   if (kind === "increment") return increment;
   if (kind === "nothing") return () => undefined;
+  if (kind === "in_place") {
+    return (content) => {
+      content.set(name, content.get(name) + 1);
+    };
+  }
   if (kind === "throw") {
     return () => {
       throw new Error("thrown by fn");
@@ -245,6 +252,11 @@ async function perform(client, collection, op, args, given) {
       return list(client.enrollments.apply(rest.messages.map((message) => ({ collection, ...optionsOf(message) }))));
     case "leases.acquire":
       return client.leases.acquire(options.name, options.holder, without("name", "holder"));
+    case "leases.hold": {
+      const { name, holder, forMs, ...others } = options;
+      const ends = (held) => Promise.race([sleep(forMs), once(held.signal, "abort")]).then(() => undefined);
+      return client.leases.hold(name, holder, ends, others);
+    }
     case "queues.create":
       return client.queues.create(options.name, without("name"));
     case "queues.push":

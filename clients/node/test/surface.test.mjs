@@ -1,10 +1,12 @@
 // Each part of the surface once against a server, and what has no case in clients/conformance: leases that are held, receivers and
 // consumers over a restart, back pressure, cancelling.
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { inspect } from "node:util";
 
-import { AbortError, Client, CollectionExists, LeaseHeld, StrataError, Time, VersionConflict, classes, increment } from "strata-documents";
+import { AbortError, Client, CollectionExists, Decimal128, LeaseHeld, LeaseLost, ObjectId, StrataError, Time, VersionConflict, classes, increment } from "strata-documents";
 import { Server } from "strata-documents/testing";
 
 import { LastingServer, sleep } from "./servers.mjs";
@@ -57,13 +59,22 @@ test("whoever prints a client does not print its token", async () => {
   secret.close();
 });
 
-test("what modify leaves is as it was read", async () => {
+test("what modify changes in place has to be returned", async () => {
   const documents = client.collection("left");
   await documents.create("d", { n: 1 });
-  const done = await documents.modify("d", (content) => {
-    content.n = 2;
-  });
-  assert.deepEqual([done.changed, done.document.content], [false, { n: 1 }]);
+  const changes = [
+    (content) => {
+      content.n = 2;
+    },
+    async (content) => {
+      content.n = () => 2;
+    },
+  ];
+  for (const change of changes) {
+    await assert.rejects(documents.modify("d", change), { name: "TypeError", message: /changed the content of "d" in place and returned nothing/ });
+  }
+  const done = await documents.modify("d", () => undefined);
+  assert.deepEqual([done.changed, done.document.content, done.document.version], [false, { n: 1 }, 1n]);
   await assert.rejects(documents.update("d"), /a change needs replace, merge or operations/);
   await assert.rejects(documents.modify("d"), /modify needs a function/);
 });
@@ -178,11 +189,53 @@ test("leases: held while the work runs, fenced, lost", async () => {
   const next = await leases.acquire("job", "w2", { ttl: 60_000 });
   assert.ok(next.token > seen);
   await leases.release("job", next.token);
-  await leases.hold("job", "w3", async (held) => {
+  const lose = async (held) => {
     await leases.release("job", held.lease.token);
     await new Promise((resolve) => held.signal.addEventListener("abort", resolve, { once: true }));
-  }, { ttl: 1000 });
+    return "done";
+  };
+  await assert.rejects(leases.hold("job", "w3", lose, { ttl: 1000 }), LeaseLost);
+  const losses = [];
+  assert.equal(await leases.hold("job", "w3", lose, { ttl: 1000, onLost: (error) => losses.push(error) }), "done");
+  assert.ok(losses.length === 1 && losses[0] instanceof LeaseLost);
   assert.ok((await all(leases.list({ prefix: "jo" }))).length === 1);
+});
+
+test("leases: lost in time where the network is cut, and left at once", async () => {
+  let cut = false;
+  const sockets = [];
+  const [host, port] = server.target.split(":");
+  const network = createServer((near) => {
+    const far = connect(Number(port), host);
+    sockets.push(near, far);
+    // What is sent after the cut is taken in, and never arrives.
+    near.on("data", (data) => cut || far.write(data)).on("error", () => {});
+    far.on("data", (data) => cut || near.write(data)).on("error", () => {});
+  }).listen(0, "127.0.0.1");
+  await once(network, "listening");
+  const client = new Client({ target: `127.0.0.1:${network.address().port}` });
+  let began;
+  const lost = client.leases.hold("cut", "one", async (held) => {
+    await sleep(1500);
+    assert.ok(!held.signal.aborted);
+    cut = true;
+    began = performance.now();
+    await once(held.signal, "abort");
+    assert.ok(performance.now() - began < 1500);
+  }, { ttl: 1000 });
+  await assert.rejects(lost, { name: "LeaseLost", message: /could not be renewed in time/ });
+  assert.ok(performance.now() - began < 2000);
+  cut = false;
+  await client.leases.hold("left", "one", async (held) => {
+    await client.collection("jobs").create("b", {}, { lease: held.lease });
+    cut = true;
+    await sleep(2500);
+    began = performance.now();
+  }, { ttl: 6000 });
+  assert.ok(performance.now() - began < 4500);
+  client.close();
+  for (const socket of sockets) socket.destroy();
+  network.close();
 });
 
 test("queues: pushed, reserved, given back, finished, received, scheduled", async () => {
@@ -226,6 +279,34 @@ test("a watch gives what happens, and ends when it is told to", async () => {
   assert.deepEqual((await take(client.watch({ collections: ["watched"], snapshot: {} }), 1)).map(({ document }) => document.content), [{ n: 2 }]);
 });
 
+test("a watch says where another goes on", async () => {
+  const commits = client.collection("commits");
+  const { commitPosition: begin } = await commits.create("before", {});
+  const { commitPosition } = await client.transaction().create("commits", "a", {}).create("commits", "b", {}).create("commits", "c", {}).commit();
+  // A watcher that dies again and again: the commit comes again until all of it was given.
+  const seen = [];
+  let saved = begin;
+  for (const count of [1, 2, 3]) {
+    const watch = commits.watch({ afterPosition: saved });
+    seen.push(...(await take(watch, count)).map(({ event }) => event.id));
+    saved = watch.resumePosition;
+  }
+  assert.deepEqual(seen, ["a", "a", "b", "a", "b", "c"]);
+  assert.ok(saved >= commitPosition);
+  // Other collections' commits move it on, without events; and it can be closed while it waits.
+  const watch = commits.watch({ afterPosition: begin, bookmarkInterval: 1000 });
+  const ids = [];
+  for await (const { event } of watch) {
+    assert.equal(watch.caughtUp, event.id === "c");
+    if (ids.push(event.id) === 3) {
+      await client.collection("commits-else").create("d", {});
+      setTimeout(() => watch.close(), 2500);
+    }
+  }
+  assert.deepEqual(ids, ["a", "b", "c"]);
+  assert.ok(watch.resumePosition > commitPosition && watch.caughtUp);
+});
+
 test("a subscription delivers until it is acknowledged; what failed comes again, and nothing behind it before", async () => {
   const source = client.collection("source");
   await client.subscriptions.create("s", { collections: ["source"], partitions: 1, backoffFirst: 100, backoffMax: 100 });
@@ -241,6 +322,53 @@ test("a subscription delivers until it is acknowledged; what failed comes again,
   assert.deepEqual(seen, ["d0#1", "d1#1", "d1#2", "d2#1", "d3#1"]);
   assert.equal((await client.subscriptions.get("s")).subscription.name, "s");
   await client.subscriptions.delete("s");
+});
+
+test("each answer can be written as JSON", async () => {
+  const values = client.collection("json");
+  const content = {
+    n: 1, wide: 2n ** 60n, long: 7n, half: 0.5, at: new Date(5), early: new Date(-5), bytes: new Uint8Array([1]), none: null, deep: [{ n: 3n }],
+    id: new ObjectId("0123456789abcdef01234567"), price: Decimal128.fromString("1.10"),
+  };
+  const expected = {
+    n: 1, wide: { $numberLong: String(2n ** 60n) }, long: 7, half: 0.5, at: { $date: "1970-01-01T00:00:00.005Z" },
+    early: { $date: { $numberLong: "-5" } }, bytes: { $binary: { base64: "AQ==", subType: "00" } }, none: null, deep: [{ n: 3 }],
+    id: { $oid: "0123456789abcdef01234567" }, price: { $numberDecimal: "1.10" },
+  };
+  const json = (answer) => JSON.parse(JSON.stringify(answer));
+  const written = await values.create("d", content);
+  const document = json(written).document;
+  assert.deepEqual([document.version, document.content, document.createTime], [1, expected, written.document.createTime.toISOString()]);
+  assert.equal(String(json(written).commitPosition), String(written.commitPosition));
+  assert.equal(json({ ...written }.document).version, 1);
+  for (const [reading, read] of [[{ int64: "long" }, "long"], [{ ordered: true, wholeDoubles: "double" }, "ordered"]]) {
+    const other = new Client({ target: server.target, ...reading });
+    assert.deepEqual(json(await other.collection("json").get("d")).content, expected, read);
+    other.close();
+  }
+  const [version] = await all(values.history("d", { includeContent: true, includeChanges: true }));
+  assert.deepEqual(json(version).content, expected);
+  assert.equal(json(version).contentHash, Buffer.from(version.contentHash).toString("base64"));
+  assert.deepEqual(json((await all(values.diff("d", 1, 1)))), []);
+  await client.queues.create("json");
+  const pushed = await client.queues.push("json", { payload: { n: 2n ** 60n } });
+  const [message] = await client.queues.reserve("json");
+  assert.deepEqual(json(message).payload, { n: { $numberLong: String(2n ** 60n) } });
+  await client.subscriptions.create("json");
+  const answers = [
+    pushed, await values.modify("d", () => undefined), await values.modify("none", () => undefined), await values.batchGet(["d", "e"]),
+    await all(values.list()), await all(values.audit()), await client.serverInfo(), await client.feed(), await client.collections.get("json"),
+    await client.collections.ledgerHead(), await all(client.collections.verify("json")), await client.queues.get("json"),
+    await client.queues.acknowledge(message.token), await client.subscriptions.get("json"),
+    await client.transaction().create("json", "t", {}).commit({ requestId: "json-1" }), await client.transactions.get("json-1"),
+    await client.transactions.read([{ collection: "json", id: "d" }, { collection: "json", id: "e" }]), await client.leases.acquire("json", "me"),
+    await client.enrollments.enroll("j", "c", 1, { collection: "json-e" }), await client.enrollments.get("j", { collection: "json-e" }),
+    await client.enrollments.get("j", { collection: "json-none" }), await client.enrollments.purgeTombstones(1, { collection: "json-e" }),
+    await all(client.enrollments.apply([{ operation: "ENROLL", studentId: "j", className: "d", sequenceNumber: 1, collection: "json-e" }])),
+    await take(values.watch({ afterPosition: 0, includeContent: true }), 1), await take(values.watch({ snapshot: {} }), 1),
+  ];
+  for (const answer of answers) assert.doesNotThrow(() => json(answer), JSON.stringify(Object.keys(answer)));
+  await client.subscriptions.delete("json");
 });
 
 test("transactions: all or nothing", async () => {
@@ -260,6 +388,56 @@ test("transactions: all or nothing", async () => {
   const { documents, missing } = await client.transactions.read([{ collection: "accounts", id: "a" }, { collection: "accounts", id: "z" }]);
   assert.deepEqual([documents[0].content.balance, missing[0].version], [5, 0n]);
   assert.equal((await client.transactions.get("rent-1")).status, "DONE");
+});
+
+test("what belongs to a whole transaction is refused in a part", () => {
+  for (const options of [{ requestId: "r" }, { validateOnly: true }, { maxAttempts: 2 }, { omitContent: true }]) {
+    const message = new RegExp(`^${Object.keys(options)[0]} belongs to the whole transaction`);
+    assert.throws(() => client.transaction().create("c", "d", {}, options), { name: "TypeError", message });
+    assert.throws(() => client.transaction().delete("c", "d", options), { name: "TypeError", message });
+  }
+});
+
+test("where no server is a call ends soon, and did nothing", { timeout: 60_000 }, async () => {
+  const sockets = [];
+  // It takes connections, and says nothing.
+  const silent = createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1");
+  const closed = createServer().listen(0, "127.0.0.1");
+  await Promise.all([once(silent, "listening"), once(closed, "listening")]);
+  const refusing = `127.0.0.1:${closed.address().port}`;
+  closed.close();
+  const calls = [
+    (nowhere) => nowhere.collection("c").create("d", {}),
+    (nowhere) => all(nowhere.watch()),
+    (nowhere) => all(nowhere.queues.receive("q")),
+  ];
+  const cases = [[refusing, {}, 3000], [refusing, { connectTimeout: 500 }, 500], [`127.0.0.1:${silent.address().port}`, { connectTimeout: 1000 }, 1000]];
+  for (const [target, options, patience] of cases) {
+    for (const call of patience === 3000 ? calls.slice(0, 1) : calls) {
+      const nowhere = new Client({ target, ...options });
+      const begun = performance.now();
+      const error = await call(nowhere).catch((thrown) => thrown);
+      const took = performance.now() - begun;
+      assert.deepEqual([error.code, error.reason, error.outcomeUnknown], ["UNAVAILABLE", "", false], String(error));
+      assert.ok(error.message.includes(`no connection to ${target}: is stratad running there?`), error.message);
+      assert.ok(took > patience / 4 && took < patience + 3000, `${took} ms`);
+      nowhere.close();
+    }
+  }
+  for (const socket of sockets) socket.destroy();
+  silent.close();
+});
+
+test("a connection that stood once is waited for", async () => {
+  const other = await Server.start();
+  const lasting = new Client({ target: other.target, retryFor: 2000, connectTimeout: 100 });
+  await lasting.serverInfo();
+  await other.stop("SIGKILL");
+  const begun = performance.now();
+  const error = await lasting.serverInfo().catch((thrown) => thrown);
+  assert.ok(performance.now() - begun > 400);
+  assert.ok(!error.message.includes("is stratad running"), error.message);
+  lasting.close();
 });
 
 test("a signal ends a call", async () => {

@@ -10,11 +10,34 @@ import grpc.aio
 
 from . import core, messages
 from .core import Failure
-from .driver import Tls, channel_arguments
+from .driver import Tls, channel_arguments, failure_of
 
 
-def failure_of(error: Any) -> Failure:
-    return Failure(error.code().name, error.details() or "", error.trailing_metadata())
+def is_cancelled() -> bool:
+    """Whether the task was cancelled, which then ends as such. Before Python 3.11 no task says so."""
+    task = asyncio.current_task()
+    return task is not None and hasattr(task, "cancelling") and bool(task.cancelling())
+
+
+class Stream:
+    """A stream of answers. One that is given up fails like others, where gRPC ends the task that reads it."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+        self._given_up = False
+
+    async def read(self) -> Any:
+        try:
+            answer = await self._call.read()
+        except asyncio.CancelledError:
+            if not self._given_up or is_cancelled():
+                raise
+            raise Failure("CANCELLED", "the stream was given up", ()) from None
+        return None if answer is grpc.aio.EOF else answer
+
+    def cancel(self) -> None:
+        self._given_up = True
+        self._call.cancel()
 
 
 class Duplex:
@@ -90,7 +113,7 @@ class Connection:
     """A channel, and the driver of operations over it."""
 
     def __init__(self, target: str, tls: Union[None, bool, Tls], token: Optional[str], settings: core.Settings) -> None:
-        address, credentials, options, self._metadata = channel_arguments(target, tls, token)
+        address, credentials, options, self._metadata = channel_arguments(target, tls, token, settings.connect_timeout)
         self.settings = settings
         # Opened by the first call: a channel belongs to an event loop, and a client may be made before there is one, or outlive one.
         self._open = ((lambda: grpc.aio.insecure_channel(address, options)) if credentials is None
@@ -115,7 +138,9 @@ class Connection:
         timeout = timeout or self.settings.timeout
         try:
             stub = self._unary(method, request)
-            return await stub(request, timeout=timeout, metadata=self._metadata)
+            answer = await stub(request, timeout=timeout, metadata=self._metadata)
+            self.settings.connected = True
+            return answer
         except Failure as error:
             failure = error
         except (grpc.RpcError, grpc.aio.UsageError, asyncio.CancelledError) as error:
@@ -143,9 +168,7 @@ class Connection:
         """What gRPC says of a call; where the channel is closed, a UsageError, and CancelledError of calls that were under way."""
         if isinstance(error, grpc.RpcError):
             return failure_of(error)
-        task = asyncio.current_task()
-        # A task that somebody cancelled ends as such. Before Python 3.11 none tells, and the channel's end is taken for the reason.
-        if not self._closed or (task is not None and hasattr(task, "cancelling") and task.cancelling()):
+        if not self._closed or is_cancelled():
             raise error
         return core.closed(sent=isinstance(error, asyncio.CancelledError))
 
@@ -163,10 +186,9 @@ class Connection:
             if kind is core.Call:
                 return await self._unary(step.method, step.request)(step.request, timeout=step.timeout, metadata=self._metadata)
             if kind is core.Open:
-                return self._stub(step.method, "unary_stream")(step.request, metadata=self._metadata)
+                return Stream(self._stub(step.method, "unary_stream")(step.request, metadata=self._metadata))
             if kind is core.Read:
-                answer = await step.stream.read()
-                return None if answer is grpc.aio.EOF else answer
+                return await step.stream.read()
             if kind is core.OpenDuplex:
                 return Duplex(self._stub(step.method, "stream_stream"), self._metadata)
         except (grpc.RpcError, grpc.aio.UsageError, asyncio.CancelledError) as error:
@@ -176,8 +198,6 @@ class Connection:
         if kind is core.Invoke:
             value = step.function(step.argument)
             return await value if inspect.isawaitable(value) else value
-        if kind is core.Close:
-            return step.stream.cancel()
         if kind is core.Take:
             return await step.duplex.take(step.patience)
         assert kind is core.Next

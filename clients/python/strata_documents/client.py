@@ -10,12 +10,13 @@ from .core import Settings, new_request_id
 from .driver import Connection, Tls
 from .errors import StrataError
 from .operations import REQUESTS, BatchGetAnswer, Change, Written
-from .reasons import DocumentDeleted, DocumentNotFound
+from .reasons import CollectionNotFound
 
 T = TypeVar("T")
 Content = Dict[str, Any]
 When = datetime
 Span = Union[timedelta, float]
+Lease = Union[types.LeaseToken, types.Lease]
 
 
 def _given(members: Dict[str, Any], *left_out: str) -> Dict[str, Any]:
@@ -44,12 +45,13 @@ class Client(_Part):
 
     `target` is "host:port", "host" (port 50051) or "[v6]:port". `tls`: None, True (the system's authorities) or Tls(files). A token goes
     without TLS to this machine only. `actor` is that of each write that names none. `timeout` bounds one attempt, `retry_for` the time
-    from a call's first attempt to the begin of its last one, both in seconds.
+    from a call's first attempt to the begin of its last one, `connect_timeout` that time as long as no connection ever stood, and how long
+    connecting may take; all in seconds.
     """
 
     def __init__(self, target: str = "127.0.0.1:50051", *, tls: Union[None, bool, Tls] = None, token: Optional[str] = None,
-                 actor: Optional[str] = None, timeout: float = 30.0, retry_for: float = 30.0) -> None:
-        super().__init__(Connection(target, tls, token, Settings(timeout, retry_for, actor)))
+                 actor: Optional[str] = None, timeout: float = 30.0, retry_for: float = 30.0, connect_timeout: float = 3.0) -> None:
+        super().__init__(Connection(target, tls, token, Settings(timeout, retry_for, actor, connect_timeout, target)))
         self._target = target
         self.collections = Collections(self._connection)
         self.enrollments = Enrollments(self._connection)
@@ -87,9 +89,12 @@ class Client(_Part):
     def watch(self, *, collections: Iterable[str] = (), id_prefix: Optional[str] = None, kinds: Iterable[str] = (),
               filter: Optional[Content] = None, include_content: bool = False, include_before: bool = False, include_changes: bool = False,
               bookmark_interval: Optional[Span] = None, after_position: Optional[int] = None, start_time: Optional[When] = None,
-              snapshot: Union[None, Content, types.Snapshot] = None) -> Iterator[Union[types.Event, types.Document[Any]]]:
-        """Follows every change, over broken connections too. With a `snapshot` ({}: from the first document) gives documents first."""
-        return self._iterate(operations.watch(self._settings, _given(locals())))
+              snapshot: Union[None, Content, types.Snapshot] = None) -> "Watch":
+        """Follows every change, over broken connections too. With a `snapshot` ({}: from the first document) gives documents first.
+
+        To go on after a restart, save the watch's `resume_position`, not `event.position`.
+        """
+        return Watch(self._connection, _given(locals()))
 
     def feed(self) -> types.GetFeedResponse:
         return self._call("GetFeed", {})
@@ -132,23 +137,29 @@ class Collection(_Part, Generic[T]):
             answer = self._connection.call(kind.method, kind.make(self._settings, members, collection=self.name))
         return operations.written(self._of, answer, name)
 
+    def _write_to(self, name: str, members: Dict[str, Any]) -> Any:
+        """The same of a document that has to be there."""
+        try:
+            return self._write(name, members)
+        except CollectionNotFound as error:
+            raise operations.no_document(error, self.name, members["id"]) from None
+
     def create(self, id: Optional[str], content: T, *, actor: Optional[str] = None, on_behalf_of: Optional[str] = None,
                reason: Optional[str] = None, labels: Optional[Dict[str, str]] = None, request_id: Optional[str] = None,
-               validate_only: bool = False, omit_content: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
+               validate_only: bool = False, omit_content: bool = False, lease: Optional[Lease] = None) -> Written[T]:
         """Raises DocumentExists. Without an id the server makes one, `document.id` of the answer."""
         return self._write("Create", locals())
 
     def get(self, id: str, *, version: Optional[int] = None, at_time: Optional[When] = None, at_position: Optional[int] = None,
             fields: Iterable[str] = ()) -> Optional[types.Document[T]]:
-        """None: it was never written, or is deleted."""
+        """None: it was never written, or is deleted. Asked for at a version, time or position, what is not there is an error."""
         given = locals()
         kind = REQUESTS["Get"]
         encoded = kind.encode(self._settings, self._part, given)
         request = encoded[0] if encoded is not None else kind.make(self._settings, given, collection=self.name)
         try:
             answer = self._connection.call(kind.method, request)
-        except (DocumentNotFound, DocumentDeleted):
-            # Of what is asked for at a version or time, its absence is an error.
+        except operations.MISSING:
             if version is not None or at_time is not None or at_position is not None:
                 raise
             return None
@@ -162,33 +173,33 @@ class Collection(_Part, Generic[T]):
                newer: Optional[Tuple[str, int]] = None, allow_missing: bool = False, keep_unchanged: bool = False,
                max_attempts: Optional[int] = None, actor: Optional[str] = None, on_behalf_of: Optional[str] = None,
                reason: Optional[str] = None, labels: Optional[Dict[str, str]] = None, request_id: Optional[str] = None,
-               validate_only: bool = False, omit_content: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
+               validate_only: bool = False, omit_content: bool = False, lease: Optional[Lease] = None) -> Written[T]:
         if replace is None and merge is None and operations == ():
             raise ValueError("an update needs replace, merge or operations")
-        return self._write("Update", locals())
+        return self._write_to("Update", locals())
 
     def modify(self, id: str, fn: Callable[[Optional[T]], Optional[T]], reason: Optional[str] = None, *, actor: Optional[str] = None,
                on_behalf_of: Optional[str] = None, labels: Optional[Dict[str, str]] = None,
-               lease: Optional[types.LeaseToken] = None) -> Written[T]:
+               lease: Optional[Lease] = None) -> Written[T]:
         """Reads, calls `fn` with the content (None: missing), and writes its result. If another writer was faster, it begins again.
 
-        With None returned nothing is written. `fn` may be called several times.
+        With None returned nothing is written; TypeError if the content was changed in place then. `fn` may be called several times.
         """
         return self._run(operations.modify(self._settings, self._of, self.name, id, fn, _given(locals(), "id", "fn")))
 
     def delete(self, id: str, *, if_version: Optional[int] = None, if_exists: Optional[bool] = None, if_matches: Optional[Content] = None,
                newer: Optional[Tuple[str, int]] = None, max_attempts: Optional[int] = None, actor: Optional[str] = None,
                on_behalf_of: Optional[str] = None, reason: Optional[str] = None, labels: Optional[Dict[str, str]] = None,
-               request_id: Optional[str] = None, validate_only: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
-        return self._write("Delete", locals())
+               request_id: Optional[str] = None, validate_only: bool = False, lease: Optional[Lease] = None) -> Written[T]:
+        return self._write_to("Delete", locals())
 
     def restore(self, id: str, version: int, *, if_version: Optional[int] = None, if_exists: Optional[bool] = None,
                 if_matches: Optional[Content] = None, keep_unchanged: bool = False, max_attempts: Optional[int] = None,
                 actor: Optional[str] = None, on_behalf_of: Optional[str] = None, reason: Optional[str] = None,
                 labels: Optional[Dict[str, str]] = None, request_id: Optional[str] = None, validate_only: bool = False,
-                omit_content: bool = False, lease: Optional[types.LeaseToken] = None) -> Written[T]:
+                omit_content: bool = False, lease: Optional[Lease] = None) -> Written[T]:
         """Makes the content of `version` the newest."""
-        return self._write("Restore", locals())
+        return self._write_to("Restore", locals())
 
     def history(self, id: str, *, oldest_first: bool = False, from_version: Optional[int] = None, from_time: Optional[When] = None,
                 to_version: Optional[int] = None, to_time: Optional[When] = None, include_content: bool = False,
@@ -213,8 +224,9 @@ class Collection(_Part, Generic[T]):
     def watch(self, *, id_prefix: Optional[str] = None, kinds: Iterable[str] = (), filter: Optional[Content] = None,
               include_content: bool = False, include_before: bool = False, include_changes: bool = False,
               bookmark_interval: Optional[Span] = None, after_position: Optional[int] = None, start_time: Optional[When] = None,
-              snapshot: Union[None, Content, types.Snapshot] = None) -> Iterator[Union[types.Event, types.Document[Any]]]:
-        return self._iterate(operations.watch(self._settings, dict(_given(locals()), collections=[self.name])))
+              snapshot: Union[None, Content, types.Snapshot] = None) -> "Watch":
+        """Follows the changes of this collection: see Client.watch."""
+        return Watch(self._connection, dict(_given(locals()), collections=[self.name]))
 
 
 class Collections(_Part):
@@ -255,7 +267,11 @@ class Enrollments(_Part):
 
     def get(self, student_id: str, *, collection: Optional[str] = None, set: Optional[str] = None,
             include_tombstones: bool = False) -> types.GetEnrollmentsResponse:
-        return self._call("GetEnrollments", locals())
+        members = locals()
+        try:
+            return self._call("GetEnrollments", members)
+        except CollectionNotFound:
+            return types.GetEnrollmentsResponse()
 
     def roster(self, class_name: str, *, collection: Optional[str] = None, set: Optional[str] = None, at_time: Optional[When] = None,
                page_size: Optional[int] = None) -> Iterator[types.RosterEntry]:
@@ -324,9 +340,13 @@ class Leases(_Part):
         return self._iterate(operations.pages(self._settings, "ListLeases", "leases", locals()))
 
     def hold(self, name: str, holder: str, *, ttl: Optional[Span] = None, metadata: Optional[Dict[str, str]] = None,
-             wait: Optional[Span] = None) -> Hold:
-        """Acquires at the begin of a `with`, renews three times a ttl, and releases at its end."""
-        return Hold(self._connection, _given(locals()))
+             wait: Optional[Span] = None, on_lost: Optional[Callable[[StrataError], Any]] = None) -> Hold:
+        """Acquires at the begin of a `with`, renews three times a ttl, and releases at its end.
+
+        Raises LeaseLost at the end if it was lost, unless another exception is on its way. With `on_lost` it calls that as soon as the lease
+        is lost (synchronously: in another thread), with the error, and raises nothing.
+        """
+        return Hold(self._connection, _given(locals(), "on_lost"), on_lost)
 
 
 class Queues(_Part):
@@ -459,10 +479,61 @@ class Transaction(_Part):
     def commit(self, *, mode: Optional[str] = None, actor: Optional[str] = None, on_behalf_of: Optional[str] = None,
                reason: Optional[str] = None, labels: Optional[Dict[str, str]] = None, request_id: Optional[str] = None,
                max_attempts: Optional[int] = None, validate_only: bool = False, omit_content: bool = False,
-               lease: Optional[types.LeaseToken] = None) -> types.CommitResponse:
+               lease: Optional[Lease] = None) -> types.CommitResponse:
         request = operations.commit(self._settings, self._request, self._request_id, locals())
         answer = self._connection.call(messages.METHODS["Commit"], request)
         return messages.plain(answer)
+
+
+class Watch(_Part, Iterator[Union[types.Event, types.Document[Any]]]):
+    """The changes as they happen: iterate it. Nothing comes twice and nothing is missed, as long as no pause is longer than retry_for."""
+
+    def __init__(self, connection: Connection, members: Dict[str, Any]) -> None:
+        super().__init__(connection)
+        self._watching = operations.Watching(self._settings, members)
+        self._items = self._iterate(self._watching.steps())
+
+    @property
+    def resume_position(self) -> Optional[int]:
+        """Save this, not `event.position`, once an item is done with, and begin the next watch with it as `after_position`.
+
+        All items of commits up to this one were given. A commit of several documents has several events with one position: a watch that
+        begins after it misses those that were not given yet. It moves on without events too, where a filter lets none through. None: nothing
+        is known yet, or a copy is under way.
+        """
+        return self._watching.resume_position
+
+    @property
+    def snapshot(self) -> Optional[types.Snapshot]:
+        """Of a copy: its progress, with which another watch goes on as long as there is no `resume_position`."""
+        return self._watching.snapshot
+
+    @property
+    def last_position(self) -> Optional[int]:
+        """The last commit of the store when the server said so last."""
+        return self._watching.last_position
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all commits up to `last_position` were given."""
+        reached, last = self.resume_position, self.last_position
+        return reached is not None and last is not None and reached >= last
+
+    def __iter__(self) -> "Watch":
+        return self
+
+    def __next__(self) -> Union[types.Event, types.Document[Any]]:
+        return self._items.__next__()
+
+    def __enter__(self) -> "Watch":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the iteration, another thread's or task's too."""
+        self._run(self._watching.close())
 
 
 class Consumer(_Part):
@@ -533,13 +604,21 @@ class Receiver(_Part):
 
 
 class Hold(_Part):
-    """A lease for the time of a `with`: `lease` is as it was renewed last, `lost` the error that ended it, if one did."""
+    """A lease for the time of a `with`."""
 
-    def __init__(self, connection: Connection, members: Dict[str, Any]) -> None:
+    def __init__(self, connection: Connection, members: Dict[str, Any], on_lost: Optional[Callable[[StrataError], Any]]) -> None:
         super().__init__(connection)
-        self._members = members
-        self.lease = types.Lease()
-        self.lost: Optional[StrataError] = None
+        self._held = operations.Held(self._settings, members, on_lost)
+
+    @property
+    def lease(self) -> types.Lease:
+        """As it was renewed last."""
+        return self._held.lease
+
+    @property
+    def lost(self) -> Optional[StrataError]:
+        """The error that ended it: another holder has it, or it could not be renewed in time. None: it is held."""
+        return self._held.lost
 
     @property
     def token(self) -> types.LeaseToken:
@@ -547,15 +626,13 @@ class Hold(_Part):
         return types.LeaseToken(name=self.lease.name, token=self.lease.token)
 
     def __enter__(self) -> "Hold":
-        members = dict(self._members)
-        self.lease = self._call("Acquire", members, "lease", members.get("wait"))
-        self._renewal = self._connection.background(operations.renewing(self._settings, self, members.get("ttl")))
+        self._run(self._held.acquire())
+        self._renewal = self._connection.background(self._held.renewing())
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, kind: Any, *_: Any) -> None:
         self._run(self._renewal.stop())
-        if self.lost is None:
-            self._call("Release", {"name": self.lease.name, "token": self.lease.token})
+        self._run(self._held.leave(kind is not None))
 
 
 class Transactions(_Part):

@@ -4,6 +4,7 @@ An operation is a generator. It yields what it wants done (Call, Sleep, Invoke, 
 Failure is thrown into it; the synchronous client and the one of asyncio differ only in how they do that.
 """
 
+import copy
 import datetime
 import ipaddress
 import os
@@ -18,6 +19,7 @@ PAUSE_FIRST = 0.1
 PAUSE_MAX = 5.0
 PAUSE_MODIFY_MAX = 0.1
 CLOSE_PATIENCE = 10.0
+RELEASE_PATIENCE = 3.0
 APPLY_WINDOW = 1000
 
 _STATUS = messages.message("google.rpc.Status")
@@ -73,15 +75,6 @@ class Read:
         self.stream = stream
 
 
-class Close:
-    """Gives a stream up before its end."""
-
-    __slots__ = ("stream",)
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-
 class OpenDuplex:
     """A stream both ways; the outcome has send, finish and cancel, which do not wait."""
 
@@ -127,8 +120,8 @@ class Failure(Exception):
     def __init__(self, code: str, message: str, trailing: Any, final: bool = False) -> None:
         super().__init__(message)
         self.code, self.message = code, message
-        # The caller's own doing: nothing is tried again. `sent`: the call may have reached the server.
-        self.final, self.sent = final, True
+        # The caller's own doing: nothing is tried again. `sent`: the call may have reached the server. `connected`: so far as is known.
+        self.final, self.sent, self.connected = final, True, True
         self.reason: Optional[str] = None
         self.metadata: Dict[str, str] = {}
         self.retry_delay: Optional[datetime.timedelta] = None
@@ -202,9 +195,9 @@ _OWN_DOING = frozenset(("ALREADY_EXISTS", "NOT_FOUND", "FAILED_PRECONDITION", "A
 class Attempts:
     """Decides after each failure whether there is another attempt, and when."""
 
-    def __init__(self, retry_for: float, writes: bool, harmless: bool, request_id: Optional[str] = None,
+    def __init__(self, settings: "Settings", writes: bool, harmless: bool, request_id: Optional[str] = None,
                  began: Optional[float] = None) -> None:
-        self._retry_for, self._writes, self._harmless, self._request_id = retry_for, writes, harmless, request_id
+        self._settings, self._writes, self._harmless, self._request_id = settings, writes, harmless, request_id
         self._began = time.monotonic() if began is None else began
         self._failures = 0
         self._unknown = False
@@ -212,6 +205,7 @@ class Attempts:
     def failed(self, failure: Failure) -> float:
         """How long to pause before the next attempt; raises the error if there is none."""
         again = failure.retryable(self._harmless)
+        patience = self._settings.patience(failure)
         unknown = failure.leaves_unknown()
         # What was unknown once stays so until an answer settles it. A refusal that asks to come again settles nothing, and one that
         # may be an attempt's own doing only where the server knows that attempt again.
@@ -221,12 +215,13 @@ class Attempts:
         pause = pause_before(self._failures)
         if failure.retry_delay is not None:
             pause = max(pause, failure.retry_delay.total_seconds())
-        if not again or time.monotonic() + pause - self._began > self._retry_for:
+        if not again or time.monotonic() + pause - self._began > patience:
             raise failure.error((unknown or (failure.final and self._unknown)) and self._writes, self._request_id)
         return pause
 
     def settled(self) -> None:
         """A stream got on: its next break begins anew."""
+        self._settings.connected = True
         self._failures, self._unknown = 0, False
         self._began = time.monotonic()
 
@@ -249,22 +244,42 @@ def closed(sent: bool = False) -> Failure:
 class Settings:
     """What a client was made with."""
 
-    def __init__(self, timeout: float, retry_for: float, actor: Optional[str]) -> None:
-        for name, value, least in (("timeout", timeout, 0.001), ("retry_for", retry_for, 0)):
+    def __init__(self, timeout: float, retry_for: float, actor: Optional[str], connect_timeout: float = 3.0, target: str = "") -> None:
+        for name, value, least in (("timeout", timeout, 0.001), ("retry_for", retry_for, 0), ("connect_timeout", connect_timeout, 0.001)):
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise TypeError(f"{name} is a number of seconds, not {value!r}")
             if not least <= value <= 1e7:
                 raise ValueError(f"{name} is {value}, and has to be from {least} to 1e7 seconds")
         if actor is not None and not isinstance(actor, str):
             raise TypeError(f"actor is a str, not {actor!r}")
-        self.timeout, self.retry_for, self.actor = timeout, retry_for, actor
+        self.timeout, self.retry_for, self.actor, self.connect_timeout, self.target = timeout, retry_for, actor, connect_timeout, target
+        # Whether a connection ever stood.
+        self.connected = False
+
+    def once(self, timeout: float) -> "Settings":
+        """Those of a call that is not repeated and ends in that time."""
+        settings = copy.copy(self)
+        settings.timeout, settings.retry_for = max(0.001, min(self.timeout, timeout)), 0
+        return settings
+
+    def patience(self, failure: Failure) -> float:
+        """How long after a call's first attempt the next one may begin. A server that never was there is waited for less than one that restarts."""
+        if failure.connected:
+            # What ran out of time may have waited for a connection.
+            self.connected = self.connected or failure.code not in ("DEADLINE_EXCEEDED", "CANCELLED")
+        elif not self.connected:
+            failure.message = f"no connection to {self.target}: is stratad running there? ({failure.message})"
+            return min(self.connect_timeout, self.retry_for)
+        return self.retry_for
 
     def call(self, name: str, request: Any, timeout: Optional[float] = None, request_id: Optional[str] = None) -> Operation:
         """Calls, and again as the rules say; the value is the response message."""
         method = messages.METHODS[name]
         began = time.monotonic()
         try:
-            return (yield Call(method, request, timeout or self.timeout))
+            answer = yield Call(method, request, timeout or self.timeout)
+            self.connected = True
+            return answer
         except Failure as error:
             failure = error
         return (yield from self.again(method, request, timeout or self.timeout, began, failure, request_id))
@@ -272,11 +287,13 @@ class Settings:
     def again(self, method: messages.Method, request: Any, timeout: float, began: float, failure: Failure,
               request_id: Optional[str] = None) -> Operation:
         """What follows a first attempt that failed. `began`: when that was, by time.monotonic()."""
-        attempts = Attempts(self.retry_for, method.writes, method.harmless, request_id or getattr(request, "request_id", None), began)
+        attempts = Attempts(self, method.writes, method.harmless, request_id or getattr(request, "request_id", None), began)
         while True:
             yield Sleep(attempts.failed(failure))
             try:
-                return (yield Call(method, request, timeout))
+                answer = yield Call(method, request, timeout)
+                self.connected = True
+                return answer
             except Failure as error:
                 failure = error
 

@@ -1,6 +1,7 @@
 """Does what core's operations want done, in the caller's thread."""
 
 import dataclasses
+import math
 import os
 import queue
 import threading
@@ -44,7 +45,7 @@ def _system_authorities() -> Optional[str]:
     return found
 
 
-def channel_arguments(target: str, tls: Union[None, bool, Tls], token: Optional[str]) -> Tuple[str, Any, List[Tuple[str, Any]], Any]:
+def channel_arguments(target: str, tls: Union[None, bool, Tls], token: Optional[str], connect_timeout: float) -> Tuple[str, Any, List[Tuple[str, Any]], Any]:
     """gRPC's target, credentials, options and metadata."""
     address, loopback = core.target_of(target)
     credentials = None
@@ -61,8 +62,8 @@ def channel_arguments(target: str, tls: Union[None, bool, Tls], token: Optional[
     options: List[Tuple[str, Any]] = [
         ("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1), ("grpc.enable_retries", 0),
         # A server that restarts is back within a second or two, and is looked for as often as calls are repeated.
-        # The second is how long connecting may take, for which a distant server or a busy machine needs its time.
-        ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.min_reconnect_backoff_ms", 10_000), ("grpc.max_reconnect_backoff_ms", 1000),
+        # The second is how long connecting may take.
+        ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.min_reconnect_backoff_ms", math.ceil(connect_timeout * 1000)), ("grpc.max_reconnect_backoff_ms", 1000),
         # A server that is gone or stands still without a word is noticed, however long a stream is silent otherwise.
         # By itself gRPC stops after two such pings.
         ("grpc.keepalive_time_ms", 60_000), ("grpc.keepalive_timeout_ms", 20_000), ("grpc.http2.max_pings_without_data", 0),
@@ -74,7 +75,12 @@ def channel_arguments(target: str, tls: Union[None, bool, Tls], token: Optional[
 
 
 def failure_of(error: Any) -> Failure:
-    return Failure(error.code().name, error.details() or "", error.trailing_metadata())
+    failure = Failure(error.code().name, error.details() or "", error.trailing_metadata())
+    # What gRPC says itself of a call that it never sent; what a peer says may be about a server beyond that.
+    if (failure.code == "UNAVAILABLE" and failure.message.startswith(("failed to connect to all addresses", "DNS resolution failed"))
+            and "received from peer" not in (error.debug_error_string() or "")):
+        failure.sent = failure.connected = False
+    return failure
 
 
 class Duplex:
@@ -125,22 +131,22 @@ class Background:
     def __init__(self, connection: "Connection", operation: core.Operation) -> None:
         self._connection, self._operation = connection, operation
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._work, daemon=True).start()
 
     def _work(self) -> None:
         self._connection.run(self._operation, self._stopped)
 
     def stop(self) -> core.Operation:
+        """A call that is under way is not waited for: nothing comes of its answer."""
         self._stopped.set()
-        yield core.Invoke(lambda _: self._thread.join(), None)
+        yield from ()
 
 
 class Connection:
     """A channel, and the driver of operations over it."""
 
     def __init__(self, target: str, tls: Union[None, bool, Tls], token: Optional[str], settings: core.Settings) -> None:
-        address, credentials, options, self._metadata = channel_arguments(target, tls, token)
+        address, credentials, options, self._metadata = channel_arguments(target, tls, token, settings.connect_timeout)
         self.settings = settings
         self._channel = (grpc.insecure_channel(address, options) if credentials is None
                          else grpc.secure_channel(address, credentials, options))
@@ -161,7 +167,9 @@ class Connection:
         timeout = timeout or self.settings.timeout
         stub = self._unary(method, request)
         try:
-            return stub(request, timeout, self._metadata)
+            answer = stub(request, timeout, self._metadata)
+            self.settings.connected = True
+            return answer
         except (grpc.RpcError, ValueError) as error:
             failure = self._failure_of(error)
         return self.run(self.settings.again(method, request, timeout, began, failure, request_id))
@@ -210,8 +218,6 @@ class Connection:
             return stopped.wait(step.seconds)
         if kind is core.Invoke:
             return step.function(step.argument)
-        if kind is core.Close:
-            return step.stream.cancel()
         if kind is core.Take:
             return step.duplex.take(step.patience)
         assert kind is core.Next

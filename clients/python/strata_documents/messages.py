@@ -345,7 +345,25 @@ def setters(kind: Any) -> Dict[str, Optional[Setter]]:
     found = _SETTERS.get(kind)
     if found is None:
         found = _SETTERS[kind] = {field.name: _setter(field) for field in kind.DESCRIPTOR.fields}
+        for oneof in kind.DESCRIPTOR.oneofs:
+            if len(oneof.fields) > 1:
+                found.update({field.name: _exclusive(oneof.name, field.name, found[field.name]) for field in oneof.fields})
     return found
+
+
+def _exclusive(oneof: str, name: str, setter: Optional[Setter]) -> Setter:
+    """Sets a member of a oneof, which forgets another one without a word."""
+    def exclusive(target: Any, value: Any) -> None:
+        other = target.WhichOneof(oneof)
+        if other is not None and other != name:
+            raise ValueError(f"{name} cannot go together with {other}")
+        if setter is not None:
+            return setter(target, value)
+        try:
+            setattr(target, name, value)
+        except (TypeError, ValueError) as error:
+            raise unfit(name, value, error) from None
+    return exclusive
 
 
 def _setter(field: Any) -> Optional[Setter]:
@@ -393,7 +411,15 @@ def _set_content(target: Any, value: Any) -> None:
     target.bson = bson.encode(value)
 
 
+def _set_lease(target: Any, value: Any) -> None:
+    if isinstance(value, types.Lease):
+        # Its position is where it stands; that of a token moves it.
+        value = {"name": value.name, "token": value.token}
+    fill(target, members(value))
+
+
 _FROM_PLAIN: Dict[str, Setter] = {
+    "strata.v1.LeaseToken": _set_lease,
     "google.protobuf.Timestamp": set_time, "google.protobuf.Duration": set_duration, "google.protobuf.Struct": set_struct,
     "google.protobuf.FieldMask": lambda target, value: target.paths.extend(_list(value, "a mask")), "strata.v1.Content": _set_content,
 }

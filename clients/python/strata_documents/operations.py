@@ -12,7 +12,7 @@ from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Tuple
 
 from . import messages, reasons, types
 from .bson import encode
-from .core import (APPLY_WINDOW, CLOSE_PATIENCE, NOTHING, PAUSE_FIRST, PAUSE_MODIFY_MAX, Attempts, Failure, Invoke, Items, Next, Open,
+from .core import (APPLY_WINDOW, CLOSE_PATIENCE, NOTHING, PAUSE_FIRST, PAUSE_MODIFY_MAX, RELEASE_PATIENCE, Attempts, Failure, Invoke, Items, Next, Open,
                    OpenDuplex, Operation, Read, Settings, Sleep, Take, failure_of_part, new_request_id, pause_before)
 from .errors import InvalidValue, StrataError
 
@@ -315,11 +315,26 @@ def value(answer: Any, field: Optional[str]) -> Any:
 
 # Documents.
 
+# The document is not there. A collection need not exist: the first write makes it.
+MISSING = (reasons.DocumentNotFound, reasons.DocumentDeleted, reasons.CollectionNotFound)
+
+
+def no_document(error: StrataError, collection: str, id: str) -> StrataError:
+    """The error for a document that has to be there, where not even its collection is."""
+    return reasons.DocumentNotFound("no such document", code=error.code, reason="DOCUMENT_NOT_FOUND",
+                                    metadata={"collection": collection, "id": id}, outcome_unknown=error.outcome_unknown,
+                                    request_id=error.request_id)
+
+
 def batch_get(settings: Settings, of: Any, collection: str, members: Dict[str, Any]) -> Operation:
     found: BatchGetAnswer[Any] = BatchGetAnswer([], [])
     while True:
         request = REQUESTS["BatchGet"].make(settings, members, collection=collection)
-        answer = yield from settings.call("BatchGet", request)
+        try:
+            answer = yield from settings.call("BatchGet", request)
+        except reasons.CollectionNotFound:
+            found.missing_ids += request.ids
+            return found
         found.documents += [document(of, each) for each in answer.documents]
         found.missing_ids += answer.missing_ids
         if not answer.remaining_ids:
@@ -335,14 +350,15 @@ def modify(settings: Settings, of: Any, collection: str, id: str, function: Call
         try:
             answer = yield from settings.call("Get", messages.METHODS["Get"].request(collection=collection, id=id, encoding=2))
             found = document(of, answer.document)
-        except reasons.DocumentDeleted as error:
-            found.version = int(error.metadata["version"])
-        except (reasons.DocumentNotFound, reasons.CollectionNotFound):
-            pass
+        except MISSING as error:
+            # That of the deletion.
+            found.version = int(error.metadata.get("version", 0))
         content = yield Invoke(function, found.content)
         if content is None:
-            # As it was read, whatever the function has done to it.
-            return Written(found if found.content is None else document(of, answer.document))
+            if found.content is not None and _differ(found.content, document(of, answer.document).content):
+                raise TypeError(f"the function of modify changed the content of {id!r} in place and returned nothing: "
+                                "it has to return the content that is to be written, or leave what it was given as it is")
+            return Written(found)
         try:
             request = REQUESTS["Update"].make(settings, dict(members, replace=content, if_version=found.version),
                                               collection=collection, id=id, allow_missing=True)
@@ -358,6 +374,14 @@ def modify(settings: Settings, of: Any, collection: str, id: str, function: Call
             yield Sleep(pause)
 
 
+def _differ(content: Any, read: Any) -> bool:
+    try:
+        return encode(content) != encode(read)
+    except InvalidValue:
+        # What was read can be written.
+        return True
+
+
 # Listings.
 
 def pages(settings: Settings, name: str, items: str, members: Dict[str, Any], convert: Callable[[Any], Any] = messages.plain,
@@ -365,11 +389,23 @@ def pages(settings: Settings, name: str, items: str, members: Dict[str, Any], co
     """Gives the items of page after page, each asked for when it is needed."""
     request = REQUESTS[name].make(settings, members, **fields)
     while True:
-        answer = yield from settings.call(name, request)
+        try:
+            answer = yield from settings.call(name, request)
+        except reasons.CollectionNotFound as error:
+            if name in _OF_A_DOCUMENT:
+                raise no_document(error, request.collection, request.id) from None
+            # One that vanishes on the way cuts the listing short.
+            if name in _OF_A_COLLECTION and not request.page_token:
+                return
+            raise
         yield Items([convert(item) for item in getattr(answer, items)])
         if not answer.next_page_token:
             return
         request.page_token = answer.next_page_token
+
+
+_OF_A_DOCUMENT = ("History", "Diff")
+_OF_A_COLLECTION = ("List", "ListRoster")
 
 
 def versions(settings: Settings, of: Any, collection: str, members: Dict[str, Any]) -> Operation:
@@ -443,50 +479,78 @@ def push_one(settings: Settings, queue: str, message: Dict[str, Any]) -> Operati
 
 # Streams.
 
-def watch(settings: Settings, members: Dict[str, Any]) -> Operation:
-    """Gives events, and documents of the copy that `snapshot` asks for; after a break from where it stood."""
-    method = messages.METHODS["Watch"]
-    request = messages.fill(method.request(encoding=2), members)
-    attempts = Attempts(settings.retry_for, False, True)
-    position, index = -1, -1
-    stream: Any = None
-    while True:
+class Watching:
+    """A watch, and what of it has been given."""
+
+    def __init__(self, settings: Settings, members: Dict[str, Any]) -> None:
+        self._settings = settings
+        self._method = messages.METHODS["Watch"]
+        self._request = messages.fill(self._method.request(encoding=2), members)
+        self._stream: Any = None
+        self._closed = False
+        self.resume_position: Optional[int] = None
+        self.last_position: Optional[int] = None
+        self.snapshot: Optional[types.Snapshot] = None
+
+    def steps(self) -> Operation:
+        """Gives events, and documents of the copy that `snapshot` asks for; after a break from where it stood."""
+        attempts = Attempts(self._settings, False, True)
+        last = (-1, -1)
         try:
-            if stream is None:
-                stream = yield Open(method, request)
-            answer = yield Read(stream)
-            if answer is None:
-                raise Failure("UNAVAILABLE", "the stream ended", ())
-        except Failure as failure:
-            stream = None
-            attempts.broke()
-            pause = attempts.failed(failure)
-            yield Sleep(pause)
-            continue
-        attempts.settled()
-        items: List[Any] = [messages.plain(each) for each in answer.documents]
-        for each in answer.events:
-            # A commit in pieces: the resume position lags, and items already given come again.
-            if (each.position, each.index) > (position, index):
-                position, index = each.position, each.index
-                items.append(messages.plain(each))
+            while not self._closed:
+                try:
+                    if self._stream is None:
+                        self._stream = yield Open(self._method, self._request)
+                        # It may have been closed meanwhile.
+                        continue
+                    answer = yield Read(self._stream)
+                    if answer is None:
+                        raise Failure("UNAVAILABLE", "the stream ended", ())
+                except Failure as failure:
+                    self._stream = None
+                    if self._closed:
+                        return
+                    attempts.broke()
+                    yield Sleep(attempts.failed(failure))
+                    continue
+                attempts.settled()
+                items: List[Any] = [messages.plain(each) for each in answer.documents]
+                for each in answer.events:
+                    # A commit in pieces: the resume position lags, and items already given come again.
+                    if (each.position, each.index) > last:
+                        last = each.position, each.index
+                        items.append(messages.plain(each))
+                if len(items) > 1:
+                    yield Items(items[:-1])
+                self._reached(answer)
+                yield Items(items[-1:])
+        finally:
+            if self._stream is not None:
+                self._stream.cancel()
+
+    def _reached(self, answer: Any) -> None:
+        """The answer's last item is about to be given."""
+        self.last_position = answer.last_position
+        if answer.HasField("snapshot"):
+            self.snapshot = messages.plain(answer.snapshot)
         if answer.HasField("snapshot") and not answer.snapshot.complete:
-            request.snapshot.CopyFrom(answer.snapshot)
+            self._request.snapshot.CopyFrom(answer.snapshot)
         else:
             # Zero is a place like others: before the first commit of a store.
-            request.after_position = answer.resume_position
-        if items:
-            try:
-                yield Items(items)
-            except GeneratorExit:
-                stream.cancel()
-                raise
+            self.resume_position = self._request.after_position = answer.resume_position
+
+    def close(self) -> Operation:
+        self._closed = True
+        stream = self._stream
+        if stream is not None:
+            stream.cancel()
+        yield from ()
 
 
 def verify(settings: Settings, members: Dict[str, Any]) -> Operation:
     method = messages.METHODS["Verify"]
     request = messages.fill(method.request(), members)
-    attempts = Attempts(settings.retry_for, bool(members.get("repair")), True)
+    attempts = Attempts(settings, bool(members.get("repair")), True)
     stream = None
     while True:
         try:
@@ -525,7 +589,7 @@ class _Sent:
 def apply(settings: Settings, iterator: Any) -> Operation:
     """Sends what the iterator gives and gives the answers in its order; after a break sends again what was not answered."""
     method = messages.METHODS["Apply"]
-    attempts = Attempts(settings.retry_for, True, True)
+    attempts = Attempts(settings, True, True)
     waiting: Deque[_Sent] = collections.deque()
     # Of the stream that is open: what it has not answered, and why another has to ask again, if so.
     on_their_way: Deque[_Sent] = collections.deque()
@@ -654,7 +718,7 @@ class Session:
             self.opened()
 
     def steps(self) -> Operation:
-        attempts = Attempts(self._settings.retry_for, False, True)
+        attempts = Attempts(self._settings, False, True)
         while not self.closed:
             try:
                 if self._duplex is None:
@@ -695,7 +759,7 @@ class Session:
                 return
             self.closed = True
             self.lost()
-        attempts = Attempts(self._settings.retry_for, False, True)
+        attempts = Attempts(self._settings, False, True)
         end = time.monotonic() + CLOSE_PATIENCE
         finished = False
         while time.monotonic() < end:
@@ -991,15 +1055,88 @@ def _log_refusal(message: types.QueueMessage, error: StrataError) -> None:
         "what was said of message %s of queue %s was refused: %s", message.message_id, message.queue, error)
 
 
-def renewing(settings: Settings, hold: Any, ttl: Any) -> Operation:
-    """Renews a lease three times a ttl, until it is lost."""
-    while True:
-        yield Sleep(hold.lease.ttl.total_seconds() / 3)
-        try:
-            hold.lease = yield from call(settings, "Renew", {"name": hold.lease.name, "token": hold.lease.token, "ttl": ttl}, "lease")
-        except StrataError as error:
-            hold.lost = error
+class Held:
+    """A lease that is renewed until it is left, or lost. Its ttl counts from when the request was sent: the server's counts from later."""
+
+    def __init__(self, settings: Settings, members: Dict[str, Any], on_lost: Optional[Callable[[StrataError], Any]]) -> None:
+        self._settings, self._members, self._on_lost = settings, members, on_lost
+        self._lock = threading.Lock()
+        self._valid_until = 0.0
+        self._lost: Optional[StrataError] = None
+        self._over = False
+        self.lease = types.Lease()
+
+    @property
+    def lost(self) -> Optional[StrataError]:
+        if self._lost is None and not self._over and time.monotonic() >= self._valid_until:
+            return self._not_renewed()
+        return self._lost
+
+    def _not_renewed(self) -> StrataError:
+        return reasons.LeaseLost(f"lease {self.lease.name} could not be renewed in time", code="FAILED_PRECONDITION", reason="LEASE_LOST",
+                                 metadata={"lease": self.lease.name})
+
+    def acquire(self) -> Operation:
+        wait = self._members.get("wait")
+        sent = time.monotonic()
+        request = REQUESTS["Acquire"].make(self._settings, self._members)
+        answer = yield from self._settings.call("Acquire", request, waiting(self._settings, wait))
+        self.lease = messages.plain(answer.lease)
+        if wait is not None:
+            # It was granted at a time that this side does not know; a renewal says from when it counts at least.
+            sent = time.monotonic()
+            yield from self._renew(self._settings)
+        self._valid_until = sent + self.lease.ttl.total_seconds()
+
+    def _renew(self, settings: Settings) -> Operation:
+        members = {"name": self.lease.name, "token": self.lease.token, "ttl": self._members.get("ttl")}
+        self.lease = yield from call(settings, "Renew", members, "lease")
+
+    def renewing(self) -> Operation:
+        """Renews it three times a ttl; what fails is tried again as long as the lease is valid."""
+        failures = 0
+        while True:
+            pause = pause_before(failures) if failures else self.lease.ttl.total_seconds() / 3
+            yield Sleep(max(0.0, min(pause, self._valid_until - time.monotonic())))
+            sent = time.monotonic()
+            left = self._valid_until - sent
+            if left < 0.001:
+                break
+            try:
+                yield from self._renew(self._settings.once(left))
+            except StrataError as error:
+                failures += 1
+                if isinstance(error, reasons.LeaseLost):
+                    return (yield from self._lose(error))
+                continue
+            failures = 0
+            self._valid_until = sent + self.lease.ttl.total_seconds()
+        yield from self._lose(self._not_renewed())
+
+    def _lose(self, error: StrataError) -> Operation:
+        with self._lock:
+            if self._over:
+                return
+            self._over, self._lost = True, error
+        if self._on_lost is not None:
+            yield Invoke(self._on_lost, error)
+
+    def leave(self, failed: bool) -> Operation:
+        """Gives it back. `failed`: an exception is on its way."""
+        error = self.lost
+        if error is not None:
+            yield from self._lose(error)
+            if self._on_lost is None and not failed:
+                raise error
             return
+        with self._lock:
+            self._over = True
+        try:
+            # Where no answer comes it expires by itself.
+            yield from call(self._settings.once(RELEASE_PATIENCE), "Release", {"name": self.lease.name, "token": self.lease.token})
+        except StrataError as refused:
+            if refused.reason is not None and not isinstance(refused, reasons.LeaseLost) and not failed:
+                raise
 
 
 # Transactions.

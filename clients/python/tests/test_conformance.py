@@ -12,6 +12,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 import unittest
 
 import strata_documents
@@ -113,6 +114,16 @@ async def played(stream, steps, refused):
     return taken + [{"message_id": message.message_id, "error": error} for message, error in refused], None
 
 
+async def held(leases, args):
+    end = time.monotonic() + args.pop("for_ms") / 1000
+    hold = leases.hold(**args)
+    kind = type(hold)
+    await result((kind.__aenter__ if hasattr(kind, "__aenter__") else kind.__enter__)(hold))
+    while hold.lost is None and time.monotonic() < end:
+        await asyncio.sleep(0.02)
+    await result((kind.__aexit__ if hasattr(kind, "__aexit__") else kind.__exit__)(hold, None, None, None))
+
+
 async def items(iterator, take):
     found = []
     try:
@@ -123,7 +134,7 @@ async def items(iterator, take):
                     found.append(await iterator.__anext__())
                 except StopAsyncIteration:
                     break
-            await iterator.aclose()
+            await (iterator.aclose() if hasattr(iterator, "aclose") else iterator.close())
         else:
             iterator = iter(iterator)
             found.extend(itertools.islice(iterator, take)) if take is None else [found.append(next(iterator)) for _ in range(take)]
@@ -151,6 +162,9 @@ class Player:
         def fn(content):
             if what == "nothing":
                 return None
+            if what == "in_place":
+                content[member] += 1
+                return None
             if what == "throw":
                 raise KeyError("thrown")
             if what == "conflict_once" and next(times) == 0:
@@ -176,6 +190,8 @@ class Player:
             args["fn"] = self.function(args["fn"], args)
         if op == "enrollments.apply":
             args = {"each": args["messages"]}
+        if op == "leases.hold":
+            return await held(self.client.leases, args), None
         if op == "transaction.commit":
             transaction = self.client.transaction()
             for part in args.pop("parts"):

@@ -1,6 +1,8 @@
 """What users do besides what is meant: closed and forked clients, several event loops, wrong arguments, slow networks, imports anew."""
 
 import asyncio
+import dataclasses
+import datetime
 import importlib
 import os
 import queue
@@ -12,14 +14,14 @@ import time
 import unittest
 
 import strata_documents
-from strata_documents import Client, InvalidValue, StrataError, aio, core, increment, testing
+from strata_documents import Client, InvalidValue, LeaseLost, StrataError, aio, core, increment, testing
 
 
 class SlowNetwork:
     """A way to a server that takes `delay` seconds in each direction."""
 
     def __init__(self, target, delay):
-        self._delay = delay
+        self._delay, self._cut = delay, False
         host, _, port = target.rpartition(":")
         self._server = (host, int(port))
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -55,11 +57,16 @@ class SlowNetwork:
                 try:
                     if not data:
                         return target.shutdown(socket.SHUT_WR)
-                    target.sendall(data)
+                    if not self._cut:
+                        target.sendall(data)
                 except OSError:
                     return
         for work in (take, give):
             threading.Thread(target=work, daemon=True).start()
+
+    def cut(self):
+        """From now on what is sent is taken in, and never arrives."""
+        self._cut = True
 
     def close(self):
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -194,11 +201,226 @@ print(len(mine), len(set(theirs)), len(mine & set(theirs)))
             thread.join()
         self.assertEqual(160, self.documents.get("d").content["n"])
 
-    def test_what_modify_leaves_is_as_it_was_read(self):
+    def test_what_modify_changes_in_place_has_to_be_returned(self):
+        @dataclasses.dataclass(eq=False)
+        class Book:
+            n: int
+
         self.documents.create("d", {"n": 1})
-        # Changed in place and not returned: nothing is written, and nothing else is said.
-        done = self.documents.modify("d", lambda content: content.update(n=2))
-        self.assertEqual((False, {"n": 1}), (done.changed, done.document.content))
+        books = self.client.collection(self.documents.name, of=Book)
+        for documents, change in ((self.documents, lambda content: content.update(n=2)), (books, lambda book: setattr(book, "n", 2)),
+                                  (self.documents, lambda content: content.update(n={1, 2}))):
+            with self.assertRaisesRegex(TypeError, "changed the content of 'd' in place and returned nothing"):
+                documents.modify("d", change)
+        done = books.modify("d", lambda book: None)
+        self.assertEqual((False, 1), (done.changed, done.document.content.n))
+        self.assertEqual(1, self.documents.get("d").version)
+
+        async def work():
+            async with aio.Client(self.server.target) as client:
+                async def change(content):
+                    content["n"] = 2
+                with self.assertRaisesRegex(TypeError, "in place"):
+                    await client.collection(self.documents.name).modify("d", change)
+        asyncio.run(work())
+
+    def test_a_watch_says_where_to_go_on(self):
+        name = self.documents.name
+        begin = self.documents.create("before", {}).commit_position
+        transaction = self.client.transaction()
+        for id in ("a", "b", "c"):
+            transaction.create(name, id, {})
+        position = transaction.commit().commit_position
+        # A watcher that dies again and again: the commit comes again until all of it was given.
+        seen, saved = [], begin
+        for count in (1, 2, 3):
+            watch = self.client.watch(collections=[name], after_position=saved)
+            seen += [next(watch).id for _ in range(count)]
+            saved = watch.resume_position
+            watch.close()
+        self.assertEqual(["a", "a", "b", "a", "b", "c"], seen)
+        self.assertGreaterEqual(saved, position)
+        with self.client.watch(collections=[name], after_position=begin, bookmark_interval=1) as watch:
+            for event in watch:
+                self.assertEqual(position, event.position)
+                if event.id == "c":
+                    self.assertGreaterEqual(watch.resume_position, position)
+                    break
+                self.assertEqual((begin, False), (watch.resume_position, watch.caught_up))
+            # Other collections' commits move it on, without events.
+            self.client.collection(f"{name}-else").create("d", {})
+            threading.Timer(2.5, watch.close).start()
+            self.assertEqual([], list(watch))
+            self.assertGreater(watch.resume_position, position)
+            self.assertTrue(watch.caught_up)
+
+    def test_a_copy_goes_on_from_its_snapshot(self):
+        for id in ("a", "b", "c"):
+            self.documents.create(id, {})
+        with self.documents.watch(snapshot={}) as watch:
+            self.assertEqual(["a", "b", "c"], [next(watch).id for _ in range(3)])
+            taken = watch.snapshot
+            self.assertFalse(watch.caught_up and watch.resume_position is None)
+        self.documents.create("d", {})
+        with self.documents.watch(snapshot=taken) as watch:
+            self.assertEqual("d", next(watch).id)
+            self.assertIsNotNone(watch.resume_position)
+
+    def test_a_watch_of_asyncio_says_where_to_go_on_too(self):
+        async def work():
+            async with aio.Client(self.server.target) as client:
+                documents = client.collection(self.documents.name)
+                for id in ("a", "b"):
+                    await documents.create(id, {})
+                ids = []
+                async with documents.watch(after_position=0) as watch:
+                    async for event in watch:
+                        ids.append(event.id)
+                        if event.id == "b":
+                            self.assertTrue(watch.caught_up)
+                            break
+                    self.assertEqual(["a", "b"], ids)
+                    waiting = asyncio.ensure_future(watch.__anext__())
+                    await asyncio.sleep(0.1)
+                    # Another task ends it.
+                    await watch.close()
+                    with self.assertRaises(StopAsyncIteration):
+                        await asyncio.wait_for(waiting, 20)
+                async with documents.watch() as watch:
+                    with self.assertRaises(asyncio.TimeoutError):
+                        await asyncio.wait_for(watch.__anext__(), 0.2)
+        asyncio.run(work())
+
+    def assertNoServer(self, target, error, began, patience):
+        self.assertEqual(("UNAVAILABLE", None, False), (error.code, error.reason, error.outcome_unknown), error)
+        self.assertIn(f"no connection to {target}: is stratad running there?", error.message)
+        self.assertTrue(patience / 4 < time.monotonic() - began < patience + 4, time.monotonic() - began)
+
+    def test_where_no_server_is_a_call_ends_soon_and_did_nothing(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            refusing = f"127.0.0.1:{listener.getsockname()[1]}"
+        # It takes connections, and says nothing.
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        for target, patience, options in ((refusing, 0.5, {"connect_timeout": 0.5}),
+                                          (f"127.0.0.1:{silent.getsockname()[1]}", 1, {"connect_timeout": 1})):
+            for call in (lambda client: client.collection("c").create("d", {}), lambda client: client.queues.pop("q"),
+                         lambda client: next(client.watch())):
+                with Client(target, **options) as client:
+                    began = time.monotonic()
+                    with self.assertRaises(StrataError) as raised:
+                        call(client)
+                    # A call that is not repeated ends at once.
+                    self.assertNoServer(target, raised.exception, began, 0 if "queues" in call.__code__.co_names else patience)
+
+            async def work():
+                async with aio.Client(target, **options) as client:
+                    began = time.monotonic()
+                    with self.assertRaises(StrataError) as raised:
+                        await client.collection("c").create("d", {})
+                    self.assertNoServer(target, raised.exception, began, patience)
+            asyncio.run(work())
+
+        with Client(refusing) as client:
+            began = time.monotonic()
+            with self.assertRaises(StrataError) as raised:
+                client.collection("c").get("d")
+            self.assertNoServer(refusing, raised.exception, began, 3)
+
+    def test_a_connection_that_stood_once_is_waited_for(self):
+        server = testing.Server()
+        self.addCleanup(server.close)
+        with Client(server.target, retry_for=2, connect_timeout=0.1) as client:
+            client.server_info()
+            server.kill()
+            began = time.monotonic()
+            with self.assertRaises(StrataError) as raised:
+                client.server_info()
+            self.assertGreater(time.monotonic() - began, 0.4)
+            self.assertNotIn("is stratad running", raised.exception.message)
+
+    def cut_off(self):
+        """A client whose way to the server can be cut: what it sends is taken in and never arrives."""
+        network = SlowNetwork(self.server.target, 0)
+        self.addCleanup(network.close)
+        client = Client(network.target)
+        self.addCleanup(client.close)
+        return client, network
+
+    def test_a_hold_that_is_cut_off_is_lost_in_time(self):
+        for on_lost in (None, []):
+            client, network = self.cut_off()
+            began = time.monotonic()
+            hold = client.leases.hold("cut", "one", ttl=1, on_lost=on_lost.append if on_lost is not None else None)
+            hold.__enter__()
+            time.sleep(1.5)
+            self.assertIsNone(hold.lost)
+            network.cut()
+            began = time.monotonic()
+            while hold.lost is None and time.monotonic() - began < 10:
+                time.sleep(0.02)
+            self.assertLess(time.monotonic() - began, 1.5)
+            if on_lost is None:
+                with self.assertRaisesRegex(LeaseLost, "lease cut could not be renewed in time"):
+                    hold.__exit__(None, None, None)
+            else:
+                # It is called by itself, and once.
+                time.sleep(1)
+                self.assertEqual(["lease cut could not be renewed in time"], [error.message for error in on_lost])
+                hold.__exit__(None, None, None)
+                self.assertEqual(1, len(on_lost))
+            self.assertLess(time.monotonic() - began, 3)
+
+    def test_a_hold_is_left_at_once_while_a_renewal_hangs(self):
+        client, network = self.cut_off()
+        with self.assertRaises(KeyError):
+            with client.leases.hold("left", "one", ttl=6):
+                network.cut()
+                time.sleep(2.5)
+                began = time.monotonic()
+                raise KeyError("what the block raises goes on")
+        self.assertLess(time.monotonic() - began, 4)
+
+    def test_a_hold_whose_lease_was_lost_raises(self):
+        with self.assertRaises(LeaseLost):
+            with self.client.leases.hold("taken", "one", ttl=1) as hold:
+                self.client.leases.release("taken", hold.lease.token)
+                time.sleep(0.8)
+        with self.assertRaises(KeyError):
+            with self.client.leases.hold("taken", "one", ttl=1) as hold:
+                self.client.leases.release("taken", hold.lease.token)
+                time.sleep(0.8)
+                raise KeyError("another")
+
+        async def work():
+            async with aio.Client(self.server.target) as client:
+                with self.assertRaises(LeaseLost):
+                    async with client.leases.hold("taken", "one", ttl=1) as hold:
+                        await client.leases.release("taken", hold.lease.token)
+                        await asyncio.sleep(0.8)
+                lost = asyncio.Event()
+
+                async def on_lost(error):
+                    self.assertIsInstance(error, LeaseLost)
+                    lost.set()
+                async with client.leases.hold("taken", "one", ttl=1, on_lost=on_lost) as hold:
+                    await client.leases.release("taken", hold.lease.token)
+                    await asyncio.wait_for(lost.wait(), 10)
+                async with client.leases.hold("taken", "one", ttl=1) as hold:
+                    await asyncio.sleep(1.5)
+                    self.assertIsNone(hold.lost)
+                self.assertEqual("", (await client.leases.get("taken")).holder)
+        asyncio.run(work())
+
+    def test_a_hold_that_waited_counts_from_its_grant(self):
+        self.client.leases.acquire("waited", "one", ttl=1)
+        with self.client.leases.hold("waited", "two", ttl=1, wait=10) as hold:
+            self.assertIsNone(hold.lost)
+            # A lease stands for its token in writes; its position is not one to move it to.
+            self.documents.create("d", {}, lease=hold.lease)
+            self.documents.update("d", replace={"n": 1}, lease=hold.token)
+        with self.assertRaises(LeaseLost):
+            self.documents.update("d", replace={"n": 2}, lease=hold.lease)
 
     def test_a_distant_server_is_reached(self):
         network = SlowNetwork(self.server.target, 0.3)
@@ -219,13 +441,21 @@ print(len(mine), len(set(theirs)), len(mine & set(theirs)))
             sys.modules.update(kept)
 
     def test_arguments_that_mean_nothing_are_named(self):
-        documents = self.documents
+        documents, now = self.documents, datetime.datetime.now(datetime.timezone.utc)
         for wrong, kind, said in (
                 (lambda: documents.get(5), TypeError, "^id cannot be 5"),
                 (lambda: documents.get("d", version="1"), TypeError, "^version cannot be '1'"),
                 (lambda: documents.get("d", version=1 << 70), ValueError, "^version cannot be 1180591620717411303424"),
                 (lambda: documents.get("d", fields="/a"), TypeError, "^fields cannot be '/a': it is a list"),
                 (lambda: documents.get("d", at_time="now"), InvalidValue, "^/at_time: is no datetime"),
+                (lambda: documents.get("d", version=1, at_position=10), ValueError, "^at_position cannot go together with version"),
+                (lambda: documents.get("d", at_time=now, version=1), ValueError, "^at_time cannot go together with version"),
+                (lambda: documents.history("d", from_version=1, from_time=now).__next__(), ValueError, "^from_time cannot go together with"),
+                (lambda: documents.history("d", to_version=1, to_time=now).__next__(), ValueError, "^to_time cannot go together with"),
+                (lambda: self.client.watch(after_position=1, start_time=now), ValueError, "^start_time cannot go together with after_position"),
+                (lambda: documents.watch(start_time=now, snapshot={}), ValueError, "^snapshot cannot go together with start_time"),
+                (lambda: self.client.subscriptions.create("s", after_position=1, start_time=now), ValueError, "^start_time cannot go together"),
+                (lambda: self.client.queues.schedules.create("q", "s", cron="* * * * *", every=60), ValueError, "^every cannot go together"),
                 (lambda: documents.update("d"), ValueError, "needs replace, merge or operations"),
                 (lambda: documents.update("d", replace={}, merge={}), ValueError, "replace goes without merge"),
                 (lambda: documents.update("d", operations=increment("/n", 1)), TypeError, "^operations cannot be .*: it is a list"),

@@ -45,6 +45,8 @@ struct ClientOptions {
   absl::Duration timeout = absl::Seconds(30);
   // How long after a call's first attempt the last one may begin. Zero: one attempt.
   absl::Duration retry_for = absl::Seconds(30);
+  // The same as long as no connection ever stood; also how long connecting may take.
+  absl::Duration connect_timeout = absl::Seconds(3);
 };
 
 struct ServerLimits {

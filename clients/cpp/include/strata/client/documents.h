@@ -295,7 +295,8 @@ class Collection {
   std::future<absl::StatusOr<Written>> CreateAsync(const std::string& id, const Value& content,
                                                    const CreateOptions& options = {}) const;
 
-  // Nothing: it was never written, or is deleted.
+  // Nothing: it was never written, or is deleted. Asked for at a version, time or position, what is
+  // not there is an error.
   absl::StatusOr<std::optional<Document>> Get(const std::string& id,
                                               const GetOptions& options = {}) const;
   std::future<absl::StatusOr<std::optional<Document>>> GetAsync(

@@ -71,10 +71,18 @@ class Watch {
   // Waits for the next item. Nothing: Cancel was called, or status() says why there are no more.
   std::optional<WatchItem> Next();
   absl::Status status() const;
-  // Next has given all items of commits up to this one: begin another Watch after it. Unset:
-  // nothing is known yet.
+  // Save this, not event.position, once an item is done with, and begin the next watch with it as
+  // after_position. Next has given all items of commits up to this one. A commit of several
+  // documents has several events with one position: a watch that begins after it misses those that
+  // were not given yet. It moves on without events too, where a filter lets none through. Unset:
+  // nothing is known yet, or a copy is under way.
   std::optional<int64_t> resume_position() const;
-  // Of a copy: its progress.
+  // The last commit of the store when the server said so last.
+  std::optional<int64_t> last_position() const;
+  // Whether all commits up to last_position were given.
+  bool caught_up() const;
+  // Of a copy: its progress, with which another watch goes on as long as there is no
+  // resume_position.
   std::optional<Snapshot> snapshot() const;
   void Cancel();
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "strata/client/documents.h"
 #include "strata/client/range.h"
 
 namespace strata::client {
@@ -24,6 +25,9 @@ struct Lease {
   std::map<std::string, std::string> metadata = {};
   int64_t position = 0;
   std::optional<int32_t> index = {};
+
+  // For the `lease` of writes.
+  operator LeaseToken() const { return {.name = name, .token = token}; }
 };
 
 struct AcquireOptions {

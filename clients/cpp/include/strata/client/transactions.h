@@ -66,8 +66,9 @@ struct Committed {
 //                        .Update("accounts", "b", Patch({Increment("/balance", 5)}))
 //                        .Commit({.reason = "rent"});
 //
-// A write's options that belong to the transaction (request_id, validate_only, …) are ignored.
-// Commit reports writes that cannot be sent. Not thread-safe.
+// A write's options that belong to the whole transaction (request_id, validate_only, max_attempts,
+// omit_content) are refused. Commit reports that, as it reports all writes that cannot be sent. Not
+// thread-safe.
 class Transaction {
  public:
   explicit Transaction(std::shared_ptr<Core> core);
