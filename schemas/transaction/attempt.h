@@ -1,5 +1,5 @@
 // Attempts: a request in two phases makes one transaction after the other, until one does not lose
-// its place. Internal to this folder, but for IdOf.
+// its place. Internal to this folder, except IdOf.
 #pragma once
 
 #include <string>

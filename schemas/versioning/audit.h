@@ -34,8 +34,8 @@ struct AuditQuery {
   std::string actor;               // empty: everybody's
   std::vector<VersionKind> kinds;  // empty: all
   std::optional<UnixMicros> start_time;
-  std::optional<UnixMicros> end_time;  // exclusive
-  std::string request_id;              // empty: all
+  std::optional<UnixMicros> end_time;        // exclusive
+  std::string request_id;                    // empty: all
   std::vector<std::string> transaction_ids;  // empty: all
   LedgerPlace resume_at;
   bool newest_first = false;

@@ -23,8 +23,8 @@ inline constexpr size_t kReasonBytesMax = 1024;
 inline constexpr size_t kLabelsMax = 32;
 inline constexpr size_t kLabelNameBytesMax = 128;
 inline constexpr size_t kRequestIdBytesMax = 128;
-// A request's id, what tells its caller from others ("@", 16 digits), and what tells its later
-// attempts apart: "/2", "/3", …
+// A request's id, what distinguishes its caller ("@" and 16 digits), and what distinguishes its
+// later attempts: "/2", "/3", …
 inline constexpr size_t kTransactionIdBytesMax = kRequestIdBytesMax + 17 + 12;
 
 // INVALID_NAME or INVALID_FIELD, whose metadata "field" says which part of the request is wrong.

@@ -6,7 +6,7 @@
 // the chain of hashes holds, that commit times never go back, that no record is without owner, that
 // request records name versions their requests made, that what a repeated request has to meet is
 // remembered, and that the ledger has an entry for each version. Last it walks the ledger, for
-// entries whose version is not stored, and for collections that are gone and that nobody deleted:
+// entries whose version is not stored, and for collections that are gone and were not deleted:
 // for one document from its newest version on, or, with an expected head, from the beginning. What
 // was trimmed from the ledger is not missed; its running hash holds from there on.
 //

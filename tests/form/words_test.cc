@@ -48,14 +48,14 @@ constexpr Row kRows[] = {
     {"behind",                                            {   0,    0,    1,    1,    1}},
     // A pronoun that hides the subject.
     {"whoever|whomever",                                  {   0,    0,   58,    4,    0}},
-    {"whatever|whichever|whyever|wherever|however",       {   0,    0,   61,    7,    0}},
+    {"whatever|whichever|whyever|wherever|however",       {   0,    0,   61,    5,    0}},
     {"nobody",                                            {   0,    0,   78,    4,    0}},
-    {"somebody|anybody|everybody",                        {   0,    0,   40,    7,    0}},
+    {"somebody|anybody|everybody",                        {   0,    0,   40,    6,    0}},
     // Old turns of speech.
     {"so many",                                           {   0,    0,   37,    3,    0}},
-    {"any more",                                          {   0,    0,   27,    1,    0}},
+    {"any more",                                          {   0,    0,   26,    1,    0}},
     {"but for",                                           {   0,    0,   18,    3,    1}},
-    {"tell|tells|told",                                   {   0,    0,  109,   39,    5}},
+    {"tell|tells|told",                                   {   0,    0,  108,   38,    5}},
     {"gone on with",                                      {   0,    0,    1,    1,    0}},
     {"port for people",                                   {   0,    0,    0,    0,    0}},
     // One word for one idea: the column "not" of the table of words.

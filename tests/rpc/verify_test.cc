@@ -171,7 +171,8 @@ TEST_F(VerifyRpc, WhatIsOnlyRecoverableIsNoFailure) {
 
 TEST_F(VerifyRpc, TheNumbersOfFindingsAreThoseOfTheCode) {
   const auto* const kinds = v1::FindingKind_descriptor();
-  EXPECT_EQ(kinds->value_count(), static_cast<int>(versioning::FindingKind::kCollectionMissing) + 1);
+  EXPECT_EQ(kinds->value_count(),
+            static_cast<int>(versioning::FindingKind::kCollectionMissing) + 1);
   EXPECT_EQ(static_cast<int>(versioning::FindingKind::kVersionMissing),
             v1::FINDING_KIND_VERSION_MISSING);
   EXPECT_EQ(static_cast<int>(versioning::FindingKind::kEarlyCopy), v1::FINDING_KIND_EARLY_COPY);
