@@ -45,7 +45,8 @@ def _system_authorities() -> Optional[str]:
     return found
 
 
-def channel_arguments(target: str, tls: Union[None, bool, Tls], token: Optional[str], connect_timeout: float) -> Tuple[str, Any, List[Tuple[str, Any]], Any]:
+def channel_arguments(target: str, tls: Union[None, bool, Tls], token: Optional[str],
+                      connect_timeout: float) -> Tuple[str, Any, List[Tuple[str, Any]], Any]:
     """gRPC's target, credentials, options and metadata."""
     address, loopback = core.target_of(target)
     credentials = None
@@ -62,8 +63,9 @@ def channel_arguments(target: str, tls: Union[None, bool, Tls], token: Optional[
     options: List[Tuple[str, Any]] = [
         ("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1), ("grpc.enable_retries", 0),
         # A server that restarts is back within a second or two, and is looked for as often as calls are repeated.
-        # The second is how long connecting may take.
-        ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.min_reconnect_backoff_ms", math.ceil(connect_timeout * 1000)), ("grpc.max_reconnect_backoff_ms", 1000),
+        # The second is how long connecting may take, in 32 bits.
+        ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.min_reconnect_backoff_ms", math.ceil(min(connect_timeout, 86_400) * 1000)),
+        ("grpc.max_reconnect_backoff_ms", 1000),
         # A server that is gone or stands still without a word is noticed, however long a stream is silent otherwise.
         # By itself gRPC stops after two such pings.
         ("grpc.keepalive_time_ms", 60_000), ("grpc.keepalive_timeout_ms", 20_000), ("grpc.http2.max_pings_without_data", 0),
