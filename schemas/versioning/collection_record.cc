@@ -70,6 +70,29 @@ absl::StatusOr<CollectionRecord> CollectionRecord::Decode(std::string_view name,
   return decoded;
 }
 
+std::string IncarnationCounter::Encode() const {
+  BsonBuilder builder;
+  builder.Int64("value", next);
+  if (ends_told) builder.Bool("ends_told", true);
+  return builder.Take();
+}
+
+absl::StatusOr<IncarnationCounter> ReadIncarnationCounter(const store::Reader& reader) {
+  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                   reader.Get(store::Keyspace::kMeta, kNextIncarnationKey));
+  IncarnationCounter counter;
+  if (!record) return counter;
+  counter.stamp = record->stamp;
+  counter.ends_told = false;
+  BsonReader members(record->value);
+  while (members.Next()) {
+    if (members.name() == "value") counter.next = members.Int64();
+    if (members.name() == "ends_told") counter.ends_told = members.Bool();
+  }
+  if (!members.corrupt()) return counter;
+  return Error(ErrorReason::kRecordCorrupt, "incarnation counter is damaged");
+}
+
 absl::StatusOr<std::optional<CollectionRecord>> ReadCollectionRecord(const store::Reader& reader,
                                                                      std::string_view name) {
   ASSIGN_OR_RETURN(const std::optional<store::Record> record,

@@ -3,7 +3,9 @@
 //   collections record (key: name) =
 //     { incarnation: int64, strategy: int32, the strategy's options: int32 …, created: int64,
 //       used: bool, deleted: bool }
-//   meta record "next_incarnation" = { value: int64 }
+//   meta record "next_incarnation" = { value: int64, ends_told: bool }
+//                                         ends_told: the ledger tells of each deletion since the
+//                                         first collection; absent where an earlier build made that
 //   meta record "sweep/<incarnation>" =
 //     { collection: string, incarnation: int64, swept: int64 (absent until it is) }
 //   meta record "deletion/" name 0x00 request-id =
@@ -45,6 +47,17 @@ struct CollectionRecord {
   static absl::StatusOr<CollectionRecord> Decode(std::string_view name,
                                                  const store::Record& record);
 };
+
+// The counter of incarnations.
+struct IncarnationCounter {
+  int64_t next = 1;
+  bool ends_told = true;
+  store::Stamp stamp = 0;  // as read; 0: there is no collection yet
+
+  std::string Encode() const;
+};
+// RECORD_CORRUPT, STORE_UNAVAILABLE.
+absl::StatusOr<IncarnationCounter> ReadIncarnationCounter(const store::Reader& reader);
 
 // Nothing if there is no record, not even a tombstone. RECORD_CORRUPT, STORE_UNAVAILABLE.
 absl::StatusOr<std::optional<CollectionRecord>> ReadCollectionRecord(const store::Reader& reader,

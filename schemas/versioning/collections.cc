@@ -221,29 +221,18 @@ void Collections::EndAllocation(const std::vector<AllocationCallback>& waiting,
 }
 
 void Collections::AllocateFor(std::vector<AllocationCallback> waiting, int attempt) {
-  const absl::StatusOr<std::optional<store::Record>> record =
-      store_.Get(Keyspace::kMeta, kNextIncarnationKey);
-  if (!record.ok()) return EndAllocation(waiting, record.status());
-  int64_t next = 1;
-  if (*record) {
-    BsonReader reader((*record)->value);
-    while (reader.Next()) {
-      if (reader.name() == "value") next = reader.Int64();
-    }
-    if (reader.corrupt()) {
-      return EndAllocation(
-          waiting, Error(ErrorReason::kRecordCorrupt, "incarnation counter is damaged").ToStatus());
-    }
-  }
+  const absl::StatusOr<IncarnationCounter> counter = ReadIncarnationCounter(store_);
+  if (!counter.ok()) return EndAllocation(waiting, counter.status());
+  const int64_t next = counter->next;
+  IncarnationCounter moved = *counter;
+  moved.next += static_cast<int64_t>(waiting.size());
   store::WriteBatch batch;
   batch.MarkAsBackground();  // a number that stands for nothing tells of nothing
-  std::string value =
-      BsonBuilder().Int64("value", next + static_cast<int64_t>(waiting.size())).Take();
-  if (*record) {
-    batch.Replace(Keyspace::kMeta, std::string(kNextIncarnationKey), std::move(value),
-                  (*record)->stamp);
+  if (counter->stamp != 0) {
+    batch.Replace(Keyspace::kMeta, std::string(kNextIncarnationKey), moved.Encode(),
+                  counter->stamp);
   } else {
-    batch.Insert(Keyspace::kMeta, std::string(kNextIncarnationKey), std::move(value));
+    batch.Insert(Keyspace::kMeta, std::string(kNextIncarnationKey), moved.Encode());
   }
   store_.Commit(std::move(batch),
                 [self = shared_from_this(), next, attempt,

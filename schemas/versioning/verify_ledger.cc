@@ -117,6 +117,10 @@ absl::Status LedgerLookup::Load(store::CommitPosition position) {
 
 absl::Status LedgerCheck::Run(const ReadContext& context, const LedgerScope& scope,
                               SnapshotBudget& budget, std::vector<Finding>& findings) {
+  const absl::StatusOr<IncarnationCounter> counter = ReadIncarnationCounter(context.reader);
+  if (!counter.ok() && !IsCorrupt(counter.status())) return counter.status();
+  // Where it is gone, or damaged, there were collections all the same.
+  ends_told_ = !counter.ok() || counter->ends_told;
   RETURN_IF_ERROR(Replay(context, scope, budget));
   if (replay_next_ != 0) return absl::OkStatus();
   LedgerBlocks blocks(context.reader, place_.next);
@@ -225,7 +229,7 @@ absl::Status LedgerCheck::CheckBlock(const ReadContext& context, const LedgerSco
 absl::Status LedgerCheck::NoteIncarnation(const ReadContext& context, const LedgerScope& scope,
                                           const store::LedgerBlockReader& entries) {
   const store::LedgerEntryView& entry = entries.entry();
-  if (scope.collection != nullptr && entry.collection != scope.collection->name) {
+  if (!ends_told_ || (scope.collection != nullptr && entry.collection != scope.collection->name)) {
     return absl::OkStatus();
   }
   const int64_t incarnation = entry.incarnation;
@@ -235,10 +239,7 @@ absl::Status LedgerCheck::NoteIncarnation(const ReadContext& context, const Ledg
     }
     unended_.erase(incarnation);
   } else {
-    // Without chain: the entry is of format 2, which did not tell of deletions.
-    if (entry.chain.empty() || settled_.contains(incarnation) || unended_.contains(incarnation)) {
-      return absl::OkStatus();
-    }
+    if (settled_.contains(incarnation) || unended_.contains(incarnation)) return absl::OkStatus();
     ASSIGN_OR_RETURN(const bool settled, IsSettled(context.reader, entry.collection, incarnation));
     if (!settled) {
       unended_.emplace(incarnation, Unended{std::string(entry.collection), entries.position()});

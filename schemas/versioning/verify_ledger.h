@@ -94,6 +94,7 @@ class LedgerCheck {
   VerifyPlace::Ledger place_;
   const std::optional<LedgerHead> expected_;
   bool complete_ = false;
+  bool ends_told_ = false;               // as of IncarnationCounter
   std::unordered_set<int64_t> settled_;  // incarnations that live, or were deleted
   std::map<int64_t, Unended> unended_;
   store::CommitPosition replay_next_ = 0;  // of the walk that makes `unended_` anew; 0: it is made

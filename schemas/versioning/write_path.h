@@ -162,8 +162,9 @@ struct UnitRequest {
   std::vector<Change> changes;  // no document twice
   std::vector<ReadCheck> reads;
   std::vector<JoinedPlan> joined;
-  std::string joined_answer;        // what is joined, for whoever asks again; opaque here
-  std::string transaction_id;       // of every version that it makes; never empty
+  std::string joined_answer;  // what is joined, for whoever asks again; opaque here
+  // Of every version that it makes; never empty. Without a fingerprint one of MakeForgottenId.
+  std::string transaction_id;
   std::string request_fingerprint;  // empty: it is not remembered
   ChangeInfo change;                // of the whole, for its record
   int max_attempts = 16;

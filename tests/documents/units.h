@@ -74,12 +74,13 @@ inline int64_t NumberIn(const StoredVersion& version) {
 inline UnitRequest UnitOf(std::vector<Change> changes, std::string id = "t") {
   UnitRequest unit;
   unit.changes = std::move(changes);
-  unit.transaction_id = std::move(id);
+  unit.transaction_id = std::move(id) + "/0";  // as of one that nothing remembers
   return unit;
 }
 
 // It is to be done once, whatever else is asked for under its id.
 inline UnitRequest Remembered(UnitRequest unit, std::string fingerprint = "12345678") {
+  unit.transaction_id.resize(unit.transaction_id.size() - 2);
   unit.request_fingerprint = std::move(fingerprint);
   return unit;
 }

@@ -106,10 +106,10 @@ TEST_P(UnitsTest, AllVersionsOfAUnitHaveItsIdAndItsPosition) {
     EXPECT_EQ(change.position, done.position);
     ASSERT_OK_AND_ASSIGN(const auto history, world->History(change.name));
     ASSERT_THAT(history, SizeIs(2));
-    EXPECT_EQ(history[0].header.transaction_id, "next");
+    EXPECT_EQ(history[0].header.transaction_id, "next/0");
     EXPECT_EQ(history[0].position, done.position);
     EXPECT_EQ(NumberIn(history[0]), 2);
-    EXPECT_EQ(history[1].header.transaction_id, "first");
+    EXPECT_EQ(history[1].header.transaction_id, "first/0");
     EXPECT_LT(history[1].position, done.position);
   }
   ExpectClean();

@@ -182,7 +182,7 @@ class QueueSchedule {
   void MakeAll(ScheduledQueues& fresh) {
     for (const std::string_view name : kScheduleQueues) {
       const auto queue = ReadQueue(*engine_, name);
-      if (!queue.ok() || !*queue || !(*queue)->delete_time) continue;
+      if (!queue.ok() || (*queue && !(*queue)->delete_time)) continue;
       calls_.MakeAgain(fresh, std::string(name));
       fresh.Finish();
     }

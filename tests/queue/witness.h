@@ -55,7 +55,15 @@ class Witness {
 
   void AddQueue(const std::string& name) {
     const auto queue = ReadQueue(engine_, name);
-    if (!queue.ok() || !*queue) return Say("the queue " + name + " is not there");
+    if (queue.ok() && !*queue) {
+      // The tombstone of one that was deleted goes after a while.
+      const auto last = incarnations_.find(name);
+      if (last == incarnations_.end() || !queues_.at(last->second).delete_time) {
+        Say("the queue " + name + " is not there");
+      }
+      return;
+    }
+    if (!queue.ok()) return Say("the queue " + name + " cannot be read");
     const int64_t incarnation = (*queue)->incarnation;
     if (queues_.contains(incarnation) && (*queue)->delete_time) {
       for (const auto& [id, message] : living_) {
