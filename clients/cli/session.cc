@@ -11,9 +11,6 @@
 namespace strata::cli {
 namespace {
 
-// For one attempt to connect; how long a call waits for that is the call's.
-constexpr std::chrono::seconds kConnectTimeout{10};
-
 void AppendMember(std::string_view name, std::string_view text, std::string& json) {
   if (json.size() > 1) json += ',';
   client::AppendJsonString(name, json);
@@ -69,8 +66,7 @@ bool Session::OutputIsRead() {
 
 client::Connection& Session::connection() {
   if (connection_ == nullptr) {
-    connection_ = std::make_unique<client::Connection>(
-        client::Connect(server, credentials_, kConnectTimeout));
+    connection_ = std::make_unique<client::Connection>(client::Connect(server, credentials_));
   }
   return *connection_;
 }

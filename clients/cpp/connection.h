@@ -35,8 +35,8 @@ struct Connection {
 // Names the server, "host:port" (target.h), and presents the credentials with every call; does not
 // wait until it is reached. Connections are tried again after a second at most, so that whoever
 // repeats calls finds a restarted server soon. A server on this machine is reached without proxies.
-// Connecting may take `connect_timeout`.
+// One attempt to connect may take `connect_timeout`.
 Connection Connect(const std::string& server, const Credentials& credentials,
-                   std::chrono::milliseconds connect_timeout);
+                   std::chrono::milliseconds connect_timeout = std::chrono::seconds(10));
 
 }  // namespace strata::client
