@@ -4,8 +4,9 @@
 //     { incarnation: int64, strategy: int32, the strategy's options: int32 …, created: int64,
 //       used: bool, deleted: bool }
 //   meta record "next_incarnation" = { value: int64, ends_told: bool }
-//                                         ends_told: the ledger tells of each deletion since the
-//                                         first collection; absent where an earlier build made that
+//                                         ends_told: the ledger has an entry of each deletion since
+//                                         the first collection; absent where an earlier build made
+//                                         that
 //   meta record "sweep/<incarnation>" =
 //     { collection: string, incarnation: int64, swept: int64 (absent until it is) }
 //   meta record "deletion/" name 0x00 request-id =
