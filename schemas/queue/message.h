@@ -4,8 +4,8 @@
 //     { queue: int64 (incarnation), stage: int32, time: int64 (microseconds), hint: int64,
 //       priority: int32, key: string, number: int64, sequence: int64, sequence_hint: int64,
 //       pushed: int64, expires: int64, forget: int64, delivery: int64, tries: int32,
-//       reason: string, request: binary(8), payload_at: int64, headers: document,
-//       payload: document }
+//       reason: string, request: binary(8), pusher: string, payload_at: int64,
+//       headers: document, payload: document }
 //   messages record (key: message id "p" base) = the payload alone, where it is a large one
 //
 // Members that are 0 or empty are left out, but for queue, stage and time; so is `sequence` where
