@@ -15,14 +15,14 @@ namespace strata::test_support {
 // Each is called, if set, with no lock held, on the thread of the call it comes before, and may use
 // any store, this one too (then it must guard itself against its own recursion).
 struct StoreHooks {
-  std::function<void(store::Keyspace, std::string_view key)> before_get;
-  std::function<void(store::Keyspace, const store::Range&)> before_scan;
-  std::function<void(const store::WriteBatch&)> before_commit;
+  std::function<void(store::Keyspace, std::string_view key)> before_get{};
+  std::function<void(store::Keyspace, const store::Range&)> before_scan{};
+  std::function<void(const store::WriteBatch&)> before_commit{};
   // Answers instead of the store if it returns something: a commit that fails and did nothing.
-  std::function<std::optional<store::CommitResult>(const store::WriteBatch&)> instead_of_commit;
+  std::function<std::optional<store::CommitResult>(const store::WriteBatch&)> instead_of_commit{};
   // May change the answer on its way back: a commit that took effect and is reported as
   // OUTCOME_UNKNOWN. On the thread that completes the commit.
-  std::function<void(store::CommitResult&)> after_commit;
+  std::function<void(store::CommitResult&)> after_commit{};
 };
 
 // Hands everything to `inner`, which must outlive it, with its capabilities; readers of Snapshot()
