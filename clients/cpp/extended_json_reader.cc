@@ -167,12 +167,12 @@ bool Reader::Members(Wrappers wrappers, std::string& wrapper) {
 // `place`, by the value that it stands for.
 bool Reader::Unwrap(size_t object_begin, const std::string& wrapper, const char* place,
                     uint8_t& type) {
-  const std::optional<document::Value> value = document::ReadWrapperObject(
-      std::string_view(out_).substr(object_begin), document::WrapperSource::kJson);
+  std::optional<document::WrapperFault> fault;
+  const std::optional<document::Value> value =
+      document::ReadWrapperObject(wrapper, std::string_view(out_).substr(object_begin), fault);
   if (!value) {
     at_ = place;
-    return Fail("object that " + document::WrapperProblem(wrapper) + "; " +
-                document::WrapperAdvice(wrapper) + ",");
+    return Fail("object that " + fault->problem + "; " + fault->advice + ",");
   }
   out_.resize(object_begin);
   out_ += value->bytes;

@@ -13,6 +13,7 @@
 #include "schemas/document/content_error.h"
 #include "schemas/document/content_walk.h"
 #include "schemas/document/extended_json/decimal.h"
+#include "schemas/document/extended_json/scalar_text.h"
 #include "schemas/document/extended_json/wrapper.h"
 #include "schemas/document/struct_codec.h"
 
@@ -34,8 +35,9 @@ uint64_t NameBit(std::string_view name) {
 
 class Checker {
  public:
-  Checker(std::string_view bytes, const Limits& limits, bool wrappers)
-      : bytes_(bytes), wrappers_(wrappers), walk_(limits) {}
+  // `as_json`: besides, whether JSON can show the document as what it is.
+  Checker(std::string_view bytes, const Limits& limits, bool as_json)
+      : bytes_(bytes), as_json_(as_json), walk_(limits) {}
 
   bool Check() {
     if (bytes_.size() < 5) return Fail("is shorter than the 5 bytes of an empty document");
@@ -84,13 +86,13 @@ class Checker {
       member.value = {name_end + 1, size};
       if (!walk_.CountNode()) return false;
       if (!ValueOf(member, depth)) return false;
-      if (wrappers_ && !is_array && !member.name.empty() && member.name[0] == '$') {
+      if (as_json_ && !is_array && !member.name.empty() && member.name[0] == '$') {
         if (wrapper.empty() && IsWrapperName(member.name)) wrapper = member.name;
       }
       level.Leave();
       at = name_end + 1 + size;
     }
-    if (!wrapper.empty() && !Wrapper(document, wrapper, depth)) return false;
+    if (!wrapper.empty()) return FailWrapper(wrapper, depth);
     return is_array || CloseNames(names_begin, level);
   }
 
@@ -144,7 +146,7 @@ class Checker {
         return true;
       case kBsonRegex:
         if (!IsUtf8(value)) return FailText();
-        return true;
+        return !as_json_ || RegexOptions(value);
       case kBsonDecimal:
         return Decimal(value);
       default:
@@ -165,14 +167,19 @@ class Checker {
                                       "write it as MongoDB's drivers do");
   }
 
-  bool Wrapper(std::string_view document, std::string_view name, int depth) {
-    if (depth == 1) {
-      return Fail(absl::StrCat("has the name of the Extended JSON wrapper ", ToAbsl(name),
-                               " as a member of the document itself"),
-                  "put the value in a member of its own");
-    }
-    if (ReadWrapperObject(document, WrapperSource::kBson)) return true;
-    return Fail(WrapperProblem(name), WrapperAdvice(name));
+  bool RegexOptions(std::string_view value) {
+    const std::string_view options = value.substr(value.find('\0') + 1, value.size());
+    if (AreRegexOptions(options.substr(0, options.size() - 1))) return true;
+    return Fail("is a regular expression whose options are not letters of ilmsux in this order",
+                "sort the options, and leave out those that BSON does not have");
+  }
+
+  // In JSON the object would be the value that the wrapper stands for, or no JSON at all.
+  bool FailWrapper(std::string_view name, int depth) {
+    return Fail(
+        absl::StrCat("has a member with the name of the Extended JSON wrapper ", ToAbsl(name)),
+        depth == 1 ? "put the value in a member of its own"
+                   : "send the value as its BSON type, or use another member name");
   }
 
   bool FailIndex(Trail::Level& level) {
@@ -205,7 +212,7 @@ class Checker {
   }
 
   std::string_view bytes_;
-  const bool wrappers_;
+  const bool as_json_;
   ContentWalk walk_;
   std::vector<std::string_view> names_;  // of all objects that are open, outermost first
 };
@@ -213,7 +220,7 @@ class Checker {
 }  // namespace
 
 absl::Status CheckBson(std::string_view bytes, const Limits& limits) {
-  Checker checker(bytes, limits, /*wrappers=*/true);
+  Checker checker(bytes, limits, /*as_json=*/true);
   if (checker.Check()) return absl::OkStatus();
   return checker.Refusal();
 }
@@ -234,7 +241,7 @@ bool IsWellFormed(std::string_view bytes, int depth_max) {
   Limits limits;
   limits.depth_max = depth_max;
   limits.nodes_max = std::numeric_limits<int>::max();
-  return Checker(bytes, limits, /*wrappers=*/false).Check();
+  return Checker(bytes, limits, /*as_json=*/false).Check();
 }
 
 }  // namespace strata::document

@@ -15,7 +15,7 @@ absl::Status CheckBson(std::string_view bytes, const Limits& limits);
 absl::Status CheckSizes(const Content& content, const Limits& limits);
 
 // Whether `bytes` are one well-formed BSON document no deeper than `depth_max`: everything that
-// CheckBson asks for, except for wrappers and the number of nodes.
+// CheckBson asks for, except for wrappers, options of patterns and the number of nodes.
 bool IsWellFormed(std::string_view bytes, int depth_max);
 
 }  // namespace strata::document

@@ -33,13 +33,13 @@ class Content {
   // Takes BSON bytes from a client. INVALID_CONTENT with metadata "path" (JSON Pointer, cut if it
   // is long), "problem" and perhaps "limit", unless they are one BSON document in canonical
   // framing, of accepted types only, with UTF-8 strings, no NaN or infinity (decimal128 included),
-  // no member name twice in one object, array members named "0", "1", …, every object with the name
-  // of an Extended JSON wrapper exactly that wrapper and the document itself none (struct_codec.h),
-  // and within the depth and node limits; DOCUMENT_TOO_LARGE with "size" and "limit" past
-  // `limits.bytes_max` in either encoding. Accepted types: double, string, document, array, binary,
-  // ObjectId, bool, UTC datetime, null, regex, int32, int64, timestamp, decimal128 (canonically
-  // encoded), minKey, maxKey. Deprecated ones (undefined, DBPointer, symbol, code with or without
-  // scope) are refused.
+  // no member name twice in one object, array members named "0", "1", …, no member with the name of
+  // an Extended JSON wrapper, which JSON would show as the value that it stands for
+  // (struct_codec.h), and within the depth and node limits; DOCUMENT_TOO_LARGE with "size" and
+  // "limit" past `limits.bytes_max` in either encoding. Accepted types: double, string, document,
+  // array, binary, ObjectId, bool, UTC datetime, null, regex, int32, int64, timestamp, decimal128
+  // (canonically encoded), minKey, maxKey. Deprecated ones (undefined, DBPointer, symbol, code with
+  // or without scope) are refused.
   static absl::StatusOr<Content> FromBson(std::string bytes, const Limits& limits);
 
   // Takes bytes that this library made or that were validated before. REQUIRES: they are valid.
@@ -63,7 +63,7 @@ class Content {
 };
 
 // Checks a document that was computed (the result of a patch) against everything that FromBson asks
-// for: the limits in both encodings, and that no wrapper was put together or broken.
+// for: the limits in both encodings, and that no wrapper was put together.
 absl::Status CheckLimits(const Content& content, const Limits& limits);
 
 // Whether both say the same: member order and the width of whole numbers aside (int32 1 equals

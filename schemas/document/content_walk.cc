@@ -1,6 +1,7 @@
 #include "schemas/document/content_walk.h"
 
 #include "absl/strings/str_cat.h"
+#include "schemas/document/extended_json/wrapper.h"
 
 namespace strata::document {
 
@@ -11,10 +12,7 @@ bool ContentWalk::Refuse(std::string_view problem, std::string_view advice) {
   return false;
 }
 
-bool ContentWalk::RefuseNotFinite() {
-  return Refuse("is NaN or infinite",
-                "store finite numbers only: leave the member out, or write null or a string");
-}
+bool ContentWalk::RefuseNotFinite() { return Refuse(kNotFiniteProblem, kNotFiniteAdvice); }
 
 bool ContentWalk::RefuseDepth() {
   limit_ = limits_.depth_max;

@@ -29,13 +29,16 @@ bool OpenStructs::Open(std::string_view wire, std::string_view& wrapper_name) {
 
 bool OpenStructs::CloseWrapper(std::string_view wrapper_name, size_t entries_begin, Value& value) {
   std::optional<Value> read;
+  std::optional<WrapperFault> fault;
   if (entries_.size() - entries_begin == 1) {
     WrapperArgument argument;
     if (!ReadArgument(entries_[entries_begin].value, argument)) return false;
     Close(entries_begin);
-    read = ReadWrapper(wrapper_name, argument);
+    read = ReadWrapper(wrapper_name, argument, fault);
+  } else {
+    fault.emplace(wrapper_name);
   }
-  if (!read) return walk_.Refuse(WrapperProblem(wrapper_name), WrapperAdvice(wrapper_name));
+  if (!read) return walk_.Refuse(fault->problem, fault->advice);
   value = *std::move(read);
   return true;
 }

@@ -361,7 +361,9 @@ TEST(Operations, TheResultKeepsTheLimits) {
             ErrorReason::kDocumentTooLarge);
 }
 
-TEST(Operations, CannotMakeHalfAWrapper) {
+TEST(Operations, CannotMakeAWrapper) {
+  ExpectError(Apply("{}", {Set("/a/$numberLong", "\"5\"")}).status(), ErrorReason::kInvalidContent,
+              "/a");
   ExpectError(Apply("{}", {Set("/a/$oid", "5")}).status(), ErrorReason::kInvalidContent, "/a");
 }
 

@@ -187,6 +187,7 @@ TEST(Json, AnObjectWithTheNameOfAWrapperIsExactlyThatWrapperOrRefused) {
                            R"({"$uuid": "0"})",
                            R"({"$regularExpression": {"pattern": "a"}})",
                            R"({"$regularExpression": {"pattern": "a\u0000", "options": ""}})",
+                           R"({"$regularExpression": {"pattern": "a", "options": "mi"}})",
                            R"({"$timestamp": {"t": -1, "i": 0}})",
                            R"({"$timestamp": {"t": 4294967296, "i": 0}})",
                            R"({"$timestamp": {"t": 1.5, "i": 0}})",

@@ -153,6 +153,17 @@ std::optional<int64_t> ParseDate(std::string_view text) {
   return milliseconds(day->time_since_epoch()).count() + *time - *zone;
 }
 
+bool AreRegexOptions(std::string_view text) {
+  constexpr std::string_view kLetters = "ilmsux";
+  size_t least = 0;
+  for (const char letter : text) {
+    const size_t at = kLetters.find(letter, least);
+    if (at == std::string_view::npos) return false;
+    least = at + 1;
+  }
+  return true;
+}
+
 template <typename Integer>
 std::optional<Integer> ParseInteger(std::string_view text) {
   Integer number = 0;

@@ -28,6 +28,11 @@ inline constexpr int64_t kDateTextMax = 253402300799999;  // 9999-12-31T23:59:59
 std::string DateText(int64_t unix_millis);
 std::optional<int64_t> ParseDate(std::string_view text);
 
+// Whether these are options of a BSON regular expression: letters of "ilmsux", each once and in
+// this order (bsonspec.org). Drivers sort others or refuse them, so they would not come back as
+// they were.
+bool AreRegexOptions(std::string_view text);
+
 // Whole numbers: digits after an optional "-", within the type's range.
 template <typename Integer>
 std::optional<Integer> ParseInteger(std::string_view text);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "schemas/base/strings.h"
 #include "schemas/document/extended_json/decimal.h"
@@ -94,7 +95,7 @@ std::optional<Value> ReadBinary(const WrapperArgument& argument) {
 
 std::optional<Value> ReadRegex(const WrapperArgument& argument) {
   const std::optional<TwoTexts> texts = ReadTwoTexts(argument, "pattern", "options");
-  if (!texts) return std::nullopt;
+  if (!texts || !AreRegexOptions(texts->second)) return std::nullopt;
   Value value{kBsonRegex, {}};
   for (const std::string_view text : {texts->first, texts->second}) {
     if (text.find('\0') != std::string_view::npos) return std::nullopt;
@@ -162,7 +163,7 @@ constexpr WrapperRow kWrappers[] = {
     {"$binary", nullptr, ReadBinary, R"({"$binary": {"base64": "…", "subType": "2 hex digits"}})"},
     {"$uuid", ReadUuid, nullptr, R"({"$uuid": "8-4-4-4-12 hex digits"})"},
     {"$regularExpression", nullptr, ReadRegex,
-     R"({"$regularExpression": {"pattern": "…", "options": "…"}})"},
+     R"({"$regularExpression": {"pattern": "…", "options": "letters of ilmsux in this order"}})"},
     {"$timestamp", nullptr, ReadTimestamp,
      R"({"$timestamp": {"t": seconds, "i": increment}}, both whole and within 32 bits)"},
     {"$minKey", nullptr, ReadMinKey, R"({"$minKey": 1})"},
@@ -177,7 +178,17 @@ const WrapperRow* FindWrapper(std::string_view name) {
   return nullptr;
 }
 
-WrapperPart PartOf(const Member& member, WrapperSource source) {
+// As drivers write what is no number, and as people do: nan, -Infinity, +inf.
+bool IsNotFinite(const WrapperRow& row, std::string_view text) {
+  if (row.name != "$numberDouble" && row.name != "$numberDecimal") return false;
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
+  for (const char* word : {"nan", "inf", "infinity"}) {
+    if (absl::EqualsIgnoreCase(ToAbsl(text), word)) return true;
+  }
+  return false;
+}
+
+WrapperPart PartOf(const Member& member) {
   WrapperPart part{member.name, Kind::kOther, {}, 0};
   if (member.type == kBsonString) {
     part.kind = Kind::kString;
@@ -185,7 +196,7 @@ WrapperPart PartOf(const Member& member, WrapperSource source) {
   } else if (IsInteger(member.type)) {
     part.kind = Kind::kNumber;
     part.number = static_cast<double>(LoadInteger(member.type, member.value));
-  } else if (member.type == kBsonDouble && source == WrapperSource::kJson) {
+  } else if (member.type == kBsonDouble) {
     part.kind = Kind::kNumber;
     part.number = LoadNumber<double>(member.value);
   }
@@ -250,40 +261,50 @@ const WrapperPart* WrapperArgument::Find(std::string_view name) const {
 
 bool IsWrapperName(std::string_view name) { return FindWrapper(name) != nullptr; }
 
-std::optional<Value> ReadWrapper(std::string_view name, const WrapperArgument& argument) {
+WrapperFault::WrapperFault(std::string_view name)
+    : problem(absl::StrCat("has the name of the Extended JSON wrapper ", ToAbsl(name),
+                           " but is not exactly that wrapper")),
+      advice(absl::StrCat("write ", ToAbsl(FindWrapper(name)->form),
+                          " with nothing else in the object, or use another member name")) {}
+
+std::optional<Value> ReadWrapper(std::string_view name, const WrapperArgument& argument,
+                                 std::optional<WrapperFault>& fault) {
   const WrapperRow& row = *FindWrapper(name);
-  if (row.read != nullptr) return row.read(argument);
-  if (argument.is_object || argument.scalar.kind != Kind::kString) return std::nullopt;
-  return row.read_text(argument.scalar.text);
+  std::optional<Value> value;
+  if (row.read != nullptr) {
+    value = row.read(argument);
+  } else if (!argument.is_object && argument.scalar.kind == Kind::kString) {
+    value = row.read_text(argument.scalar.text);
+    if (!value && IsNotFinite(row, argument.scalar.text)) {
+      fault.emplace(name);
+      fault->problem = kNotFiniteProblem;
+      fault->advice = kNotFiniteAdvice;
+      return std::nullopt;
+    }
+  }
+  if (!value) fault.emplace(name);
+  return value;
 }
 
-std::optional<Value> ReadWrapperObject(std::string_view object, WrapperSource source) {
+std::optional<Value> ReadWrapperObject(std::string_view name, std::string_view object,
+                                       std::optional<WrapperFault>& fault) {
   MemberReader reader(object);
   Member member;
   Member extra;
-  if (!reader.Next(member) || !IsWrapperName(member.name) || reader.Next(extra)) {
+  if (!reader.Next(member) || member.name != name || reader.Next(extra)) {
+    fault.emplace(name);
     return std::nullopt;
   }
   WrapperArgument argument;
   argument.is_object = member.type == kBsonObject;
-  argument.scalar = PartOf(member, source);
+  argument.scalar = PartOf(member);
   if (argument.is_object) {
     Member part;
     for (MemberReader parts(member.value); parts.Next(part); ++argument.part_count) {
-      if (argument.part_count < 2) argument.parts[argument.part_count] = PartOf(part, source);
+      if (argument.part_count < 2) argument.parts[argument.part_count] = PartOf(part);
     }
   }
-  return ReadWrapper(member.name, argument);
-}
-
-std::string WrapperProblem(std::string_view name) {
-  return absl::StrCat("has the name of the Extended JSON wrapper ", ToAbsl(name),
-                      " but is not exactly that wrapper");
-}
-
-std::string WrapperAdvice(std::string_view name) {
-  return absl::StrCat("write ", ToAbsl(FindWrapper(name)->form),
-                      " with nothing else in the object, or use another member name");
+  return ReadWrapper(name, argument, fault);
 }
 
 WrapperSpelling SpellWrapper(uint8_t type, std::string_view value) {

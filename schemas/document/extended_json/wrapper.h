@@ -39,24 +39,29 @@ struct WrapperArgument {
 // Whether an object with this member must be a wrapper.
 bool IsWrapperName(std::string_view name);
 
-// The value that the wrapper {name: argument} stands for; nothing if it is not exactly that
-// wrapper. REQUIRES: IsWrapperName(name).
-std::optional<Value> ReadWrapper(std::string_view name, const WrapperArgument& argument);
+inline constexpr std::string_view kNotFiniteProblem = "is NaN or infinite";
+inline constexpr std::string_view kNotFiniteAdvice =
+    "store finite numbers only: leave the member out, or write null or a string";
 
-// Where a BSON object comes from that may be a wrapper.
-enum class WrapperSource {
-  kJson,  // JSON text, read without looking at wrappers: it has one type of numbers, so 1.0 is 1
-  kBson,  // a client's BSON, of which JSON would show a 1.0 as {"$numberDouble": "1.0"}
+// What errors say of an object that has this wrapper's name and stands for nothing, and what they
+// advise. REQUIRES: IsWrapperName(name).
+struct WrapperFault {
+  explicit WrapperFault(std::string_view name);  // it is not exactly that wrapper
+
+  std::string problem;
+  std::string advice;
 };
 
-// The value that a BSON object which has a wrapper's name stands for; nothing if it is not exactly
-// that wrapper. REQUIRES: `object` is well-formed.
-std::optional<Value> ReadWrapperObject(std::string_view object, WrapperSource source);
+// The value that the wrapper {name: argument} stands for; nothing, and why, if it is not exactly
+// that wrapper or its number is not finite. REQUIRES: IsWrapperName(name).
+std::optional<Value> ReadWrapper(std::string_view name, const WrapperArgument& argument,
+                                 std::optional<WrapperFault>& fault);
 
-// What errors say of an object that has this wrapper's name and is not exactly that wrapper, and
-// what they advise: how the wrapper is written. REQUIRES: IsWrapperName(name).
-std::string WrapperProblem(std::string_view name);
-std::string WrapperAdvice(std::string_view name);
+// The same of an object that JSON text has, read as BSON without looking at wrappers. JSON has one
+// type of numbers, so 1.0 is 1 there. REQUIRES: `object` is well-formed; `name` is the first of its
+// names that is a wrapper's.
+std::optional<Value> ReadWrapperObject(std::string_view name, std::string_view object,
+                                       std::optional<WrapperFault>& fault);
 
 // A wrapper as it is written: {name: text}, {name: number}, or {name: {part: …, part: …}}.
 struct WrapperSpelling {
