@@ -576,18 +576,24 @@ class Connection final : private httplib::Server {
       }
       return;
     }
-    response.set_chunked_content_provider(
-        std::string(answer.content_type),
-        [this, stream = std::move(answer.stream)](size_t /*offset*/, httplib::DataSink& sink) {
-          const auto send = [&](const std::string& bytes) {
-            wire_.StartWaiting();
-            return sink.write(bytes.data(), bytes.size()) && wire_.Flush();
-          };
-          // The head first: it may be long before there is a message.
-          if (!wire_.Flush() || !stream(send)) return false;
-          sink.done();
-          return true;
-        });
+    const std::string type(answer.content_type);
+    auto write = [this, stream = std::move(answer.stream)](size_t /*offset*/,
+                                                           httplib::DataSink& sink) {
+      const auto send = [&](const std::string& bytes) {
+        wire_.StartWaiting();
+        return sink.write(bytes.data(), bytes.size()) && wire_.Flush();
+      };
+      // The head first: it may be long before there is a message.
+      if (!wire_.Flush() || !stream(send)) return false;
+      sink.done();
+      return true;
+    };
+    // HTTP/1.0 has no chunks: the end of the connection ends the answer there.
+    if (head_.http_1_0) {
+      response.set_content_provider(type, std::move(write));
+    } else {
+      response.set_chunked_content_provider(type, std::move(write));
+    }
   }
 
   // The headers that every answer has, and whether another request may follow it.
@@ -601,6 +607,7 @@ class Connection final : private httplib::Server {
   }
 
   static bool ClosesAfter(const RequestHead& head) {
+    if (head.http_1_0) return true;
     for (const std::string_view value : head.headers.All("connection")) {
       if (absl::AsciiStrToLower(ToAbsl(value)).find("close") != std::string::npos) return true;
     }

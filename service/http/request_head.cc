@@ -23,6 +23,13 @@ bool IsToken(std::string_view text) {
 
 bool IsVisible(char c) { return c > ' ' && c <= '~'; }
 
+// One digit after the dot: RFC 9112, 2.3.
+bool IsVersionOne(std::string_view version) {
+  constexpr std::string_view kBegin = "HTTP/1.";
+  return version.size() == kBegin.size() + 1 && version.starts_with(kBegin) &&
+         version.back() >= '0' && version.back() <= '9';
+}
+
 std::string_view WithoutBlanks(std::string_view text) {
   constexpr std::string_view kBlanks = " \t";
   const size_t begin = text.find_first_not_of(kBlanks);
@@ -44,15 +51,16 @@ std::optional<BadHead> ParseRequestLine(std::string_view line, RequestHead& head
     return BadHead{400, "the request line is not METHOD PATH HTTP/1.1"};
   }
   const std::string_view version = line.substr(last + 1);
-  if (version == "HTTP/1.0" || version.starts_with("HTTP/2") || version.starts_with("HTTP/3")) {
-    return BadHead{505, "this port speaks HTTP/1.1 only"};
+  if (version.starts_with("HTTP/2") || version.starts_with("HTTP/3")) {
+    return BadHead{505, "this port speaks HTTP/1.1 and HTTP/1.0"};
   }
   const std::string_view target = line.substr(first + 1, last - first - 1);
   const bool well_formed =
-      version == "HTTP/1.1" && IsToken(line.substr(0, first)) && !target.empty() &&
+      IsVersionOne(version) && IsToken(line.substr(0, first)) && !target.empty() &&
       std::all_of(target.begin(), target.end(), IsVisible) &&
       target.find('#') == std::string_view::npos && (target.front() == '/' || target == "*");
   if (!well_formed) return BadHead{400, "the request line is not METHOD PATH HTTP/1.1"};
+  head.http_1_0 = version.back() == '0';
   head.method = line.substr(0, first);
   head.path = target.substr(0, target.find('?'));
   return std::nullopt;
@@ -81,6 +89,8 @@ std::optional<BadHead> ParseFraming(RequestHead& head) {
                    "or Transfer-Encoding: chunked"};
   }
   if (!codings.empty()) {
+    // RFC 9112, 6.1: whoever does not know of chunks has understood the request otherwise.
+    if (head.http_1_0) return BadHead{400, "HTTP/1.0 has no Transfer-Encoding"};
     if (absl::AsciiStrToLower(ToAbsl(codings.front())) != "chunked") {
       return BadHead{501, "Transfer-Encoding may only be chunked"};
     }
@@ -103,7 +113,7 @@ std::optional<BadHead> ParseRest(RequestHead& head) {
   head.host = hosts.front();
   if (std::optional<BadHead> bad = ParseFraming(head)) return bad;
   const std::vector<std::string_view> expectations = head.headers.All("expect");
-  if (expectations.empty()) return std::nullopt;
+  if (expectations.empty() || head.http_1_0) return std::nullopt;
   if (expectations.size() > 1 ||
       absl::AsciiStrToLower(ToAbsl(expectations.front())) != "100-continue") {
     return BadHead{417, "Expect may only be 100-continue"};

@@ -1,5 +1,5 @@
-// What a request of HTTP/1.1 says before its body, read strictly: what two programs could
-// understand differently is refused, so that nothing can be hidden from a proxy in front.
+// What a request of HTTP/1.1 or HTTP/1.0 says before its body, read strictly: what two programs
+// could understand differently is refused, so that nothing can be hidden from a proxy in front.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,9 @@ class Headers {
 };
 
 struct RequestHead {
+  // Of a minor version above 1 it is what HTTP/1.1 makes of it (RFC 9110, 2.5). The sender of
+  // HTTP/1.0, as some proxies are, knows neither chunks nor "100 Continue", and closes afterwards.
+  bool http_1_0 = false;
   std::string method;  // "POST"
   std::string path;    // as it was sent, up to a "?": nothing is decoded
   std::string host;    // of the Host header

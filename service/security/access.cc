@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "schemas/base/error.h"
 #include "schemas/base/sha256.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/base/strings.h"
 #include "schemas/base/utf8.h"
 #include "service/security/denials.h"
 #include "service/security/quotas.h"
@@ -14,7 +16,7 @@ namespace strata::security {
 namespace {
 
 constexpr size_t kAuthorizationBytesMax = 256;
-constexpr std::string_view kScheme = "Bearer ";
+constexpr std::string_view kScheme = "Bearer";
 constexpr std::string_view kUser = "user:";
 // What errors and the log tell of a name that may be as long as a request.
 constexpr size_t kResourceBytesMax = 300;
@@ -23,7 +25,8 @@ absl::Status Invalid(std::string_view problem) {
   return Error(ErrorReason::kCredentialsInvalid, problem);
 }
 
-// The secret after the scheme. Nothing of a header is quoted: it may hold one all the same.
+// The secret after the scheme, as RFC 9110 (11.4) writes it: letters of the scheme in either case,
+// one blank or more after it. Nothing of a header is quoted: it may hold a secret all the same.
 absl::StatusOr<std::string_view> SecretOf(const std::vector<std::string_view>& authorization) {
   if (authorization.size() > 1) {
     return Invalid("there are " + std::to_string(authorization.size()) +
@@ -35,13 +38,15 @@ absl::StatusOr<std::string_view> SecretOf(const std::vector<std::string_view>& a
     return Invalid("the authorization header has " + std::to_string(value.size()) +
                    " bytes, at most " + std::to_string(kAuthorizationBytesMax) + " are allowed");
   }
-  if (!value.starts_with(kScheme)) {
-    return Invalid("the authorization header does not begin with \"Bearer \", in these letters");
+  const std::string_view scheme = value.substr(0, value.find(' '));
+  if (!absl::EqualsIgnoreCase(ToAbsl(scheme), ToAbsl(kScheme))) {
+    return Invalid("the authorization header does not begin with \"Bearer \"");
   }
-  if (value.size() == kScheme.size()) {
+  const size_t secret = value.find_first_not_of(' ', scheme.size());
+  if (secret == std::string_view::npos) {
     return Invalid("the authorization header has no token after \"Bearer \"");
   }
-  return value.substr(kScheme.size());
+  return value.substr(secret, value.find_last_not_of(' ') + 1 - secret);
 }
 
 // The token's name, if the tokens have it and its time has not come.

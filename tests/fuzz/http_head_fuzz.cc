@@ -63,6 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Require(!http::FindBadByte(head, 0), "no good head has bytes that none can have");
   Require(request.headers.Count("host") == 1, "a request is for one host");
   Require(request.headers.Count("content-length") <= 1, "a body has one length");
+  Require(!request.chunked || !request.http_1_0, "HTTP/1.0 has no chunks");
   Require(!request.chunked || request.headers.Count("content-length") == 0,
           "a body has a length or is in chunks");
   Require(std::all_of(request.path.begin(), request.path.end(),

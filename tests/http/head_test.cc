@@ -84,21 +84,25 @@ TEST(RequestHead, IsRefusedForItsFirstLine) {
   const auto with = [](const std::string& line) { return StatusOf(line + "\r\nHost: a\r\n\r\n"); };
   for (const char* const line :
        {"POST /a", "POST  HTTP/1.1", "/a HTTP/1.1", "POST /a  HTTP/1.1", "POST /a b HTTP/1.1",
-        "POST /a HTTP/1.2", "POST /a http/1.1", "PO(ST /a HTTP/1.1", " POST /a HTTP/1.1",
-        "POST http://a/b HTTP/1.1", "POST a HTTP/1.1", "POST /a#b HTTP/1.1",
-        "POST /\xC3\xA4 HTTP/1.1", "", "CONNECT a:1 HTTP/1.1"}) {
+        "POST /a HTTP/1.", "POST /a HTTP/1.10", "POST /a HTTP/0.9", "POST /a http/1.1",
+        "PO(ST /a HTTP/1.1", " POST /a HTTP/1.1", "POST http://a/b HTTP/1.1", "POST a HTTP/1.1",
+        "POST /a#b HTTP/1.1", "POST /\xC3\xA4 HTTP/1.1", "", "CONNECT a:1 HTTP/1.1"}) {
     EXPECT_EQ(with(line), 400) << line;
   }
-  for (const char* const line :
-       {"GET / HTTP/1.0", "PRI * HTTP/2.0", "GET / HTTP/2", "GET / HTTP/3"}) {
+  for (const char* const line : {"PRI * HTTP/2.0", "GET / HTTP/2", "GET / HTTP/3"}) {
     EXPECT_EQ(with(line), 505) << line;
   }
-  EXPECT_EQ(with("OPTIONS * HTTP/1.1"), 0);
+  for (const char* const line : {"OPTIONS * HTTP/1.1", "POST /a HTTP/1.2", "POST /a HTTP/1.0"}) {
+    EXPECT_EQ(with(line), 0) << line;
+  }
 }
 
 TEST(RequestHead, ExpectsNothingButToGoOn) {
   EXPECT_EQ(StatusOf(Head("Host: a\r\nExpect: 200-ok\r\n")), 417);
   EXPECT_EQ(StatusOf(Head("Host: a\r\nExpect: 100-continue\r\nExpect: 100-continue\r\n")), 417);
+  // Whoever speaks HTTP/1.0 may hand on what another one has asked for, and does not know the
+  // answer.
+  EXPECT_EQ(StatusOf("POST /a HTTP/1.0\r\nHost: a\r\nExpect: 200-ok\r\n\r\n"), 0);
 }
 
 TEST(RequestHead, WhoeverSpeaksTlsHereIsToldSo) {

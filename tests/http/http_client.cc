@@ -207,6 +207,11 @@ Response HttpClient::Read(bool head) {
       response.body += *chunk;
     }
   }
+  if (!response.headers.contains("content-length")) {
+    while (Fill()) continue;
+    response.body = std::exchange(arrived_, {});
+    return response;
+  }
   const auto body = TakeBytes(std::strtoul(response.header("content-length").c_str(), nullptr, 10));
   if (!body) return Response();
   response.body = *body;

@@ -123,7 +123,10 @@ std::vector<Refused> All() {
        "unimplemented", "POST"},
       {"TRACE", "TRACE / HTTP/1.1\r\nHost: localhost\r\n\r\n", 405, "unimplemented", "GET"},
       // Protocols.
-      {"HTTP/1.0", "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n", 505, "unimplemented", "HTTP/1.1"},
+      {"chunks in HTTP/1.0",
+       "POST " + std::string(kCreate) +
+           " HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+       400, "invalid_argument", "Transfer-Encoding"},
       {"HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "unimplemented", "HTTP/1.1"},
       {"TLS", std::string("\x16\x03\x01\x02", 4), 400, "invalid_argument", "without TLS"},
       Header("Connect-Protocol-Version", "2", 400, "invalid_argument", "Connect-Protocol-Version"),

@@ -62,6 +62,35 @@ TEST(Streams, AVerifyEndsWithItsStatusAndAnotherCallMayFollow) {
   }
 }
 
+// As nginx asks the server behind it, unless it is configured otherwise.
+TEST(Http10, AnswersEndWithTheirConnection) {
+  HttpWorld world;
+  CreateBook(world, "a");
+  const auto in_http_1_0 = [](std::string request) {
+    request.replace(request.find("HTTP/1.1"), 8, "HTTP/1.0");
+    return request;
+  };
+  HttpClient unary(world.port());
+  const Response got = unary.Call(
+      in_http_1_0(Post(PathOf("DocumentService/Get"), R"({"collection": "books", "id": "a"})",
+                       {{"Expect", "100-continue"}})));
+  EXPECT_EQ(got.status, 200) << got.body;
+  EXPECT_THAT(got.body, HasSubstr(R"("version":"1")"));
+  EXPECT_EQ(got.header("connection"), "close");
+  EXPECT_TRUE(unary.IsClosed());
+
+  HttpClient stream(world.port());
+  const Response verified =
+      stream.Call(in_http_1_0(PostStream(kVerify, R"({"collection": "books"})")));
+  EXPECT_EQ(verified.status, 200);
+  EXPECT_EQ(verified.header("transfer-encoding"), "");
+  EXPECT_EQ(verified.header("connection"), "close");
+  const std::string end({'\2', '\0', '\0', '\0', '\2', '{', '}'});
+  EXPECT_TRUE(verified.body.ends_with(end)) << verified.body;
+  EXPECT_THAT(verified.body, HasSubstr(R"("complete":true)"));
+  EXPECT_TRUE(stream.IsClosed());
+}
+
 TEST(Streams, MessagesMayBeBytes) {
   HttpWorld world;
   CreateBook(world, "a");

@@ -375,11 +375,10 @@ TEST_F(AccessTest, AHeaderThatIsNoTokenIsRefusedByName) {
     return answered.status.error_message();
   };
   const std::string token = server_.token("writer");
-  EXPECT_THAT(message("bearer " + token), HasSubstr("Bearer"));
   EXPECT_THAT(message("Basic d3JpdGVyOng="), HasSubstr("Bearer"));
   EXPECT_THAT(message(token), HasSubstr("Bearer"));
   message("Bearer");
-  message("Bearer " + token + " ");
+  message("Bearer " + token + " x");
   message("Bearer " + token.substr(0, token.size() - 1));
   message("Bearer " + std::string(1000, 'x'));
 

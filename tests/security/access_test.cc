@@ -104,6 +104,10 @@ TEST_F(AccessTest, ATokenSaysWhoBeforeACertificateDoes) {
   const Credentials both{
       .authorization = {"Bearer secret"}, .uris = {kSpiffe}, .dns_names = {"a.b"}};
   EXPECT_EQ(Who(both), "user:shop");
+  // RFC 9110: a scheme in letters of either case, blanks after it.
+  for (const char* const header : {"bearer secret", "BEARER secret", "Bearer   secret "}) {
+    EXPECT_EQ(Who({.authorization = {header}, .uris = {}, .dns_names = {}}), "user:shop") << header;
+  }
   EXPECT_EQ(Who({.authorization = {}, .uris = {kSpiffe}, .dns_names = {}}), kSpiffe);
   EXPECT_EQ(Who({}), "");
   EXPECT_EQ(Who({.authorization = {"Bearer wrong"}, .uris = {kSpiffe}, .dns_names = {}}),
