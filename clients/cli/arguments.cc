@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "clients/cli/line_stream.h"
 #include "clients/cpp/extended_json.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/util/json_util.h"
@@ -19,16 +20,14 @@ using client::JsonStyle;
 
 absl::Status Usage(const std::string& message) { return absl::InvalidArgumentError(message); }
 
-bool LooksLikeJson(const std::string& text) {
-  if (text.size() < 2) return false;
-  const std::string ends = {text.front(), text.back()};
-  return ends == "{}" || ends == "[]" || ends == "\"\"";
+bool BeginsAsJson(std::string_view text) {
+  return text.starts_with('{') || text.starts_with('[') || text.starts_with('"');
 }
 
 absl::StatusOr<std::string> ReadAll(std::istream& in, const std::string& name) {
   std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (in.bad()) return Usage("cannot read " + name);
-  return text;
+  return std::string(WithoutByteOrderMark(text));
 }
 
 absl::StatusOr<std::string> ReadArgument(const std::string& argument, std::istream& in) {
@@ -97,8 +96,9 @@ absl::StatusOr<std::string> ValueBson(const std::string& text) {
   absl::StatusOr<std::string> bson = BsonFromJsonValue(text);
   if (bson.ok()) return bson;
   if (!client::IsUtf8(text)) return Usage("the value is not UTF-8");
-  if (absl::IsOutOfRange(bson.status()) || LooksLikeJson(text)) {
-    return Usage("'" + text + "' is not JSON: " + std::string(bson.status().message()));
+  if (absl::IsOutOfRange(bson.status()) || BeginsAsJson(text)) {
+    return Usage("'" + text + "' is not JSON: " + std::string(bson.status().message()) +
+                 (BeginsAsJson(text) ? "; text that begins so is written in double quotes" : ""));
   }
   std::string quoted;
   client::AppendJsonString(text, quoted);
@@ -144,16 +144,18 @@ std::string WithoutBlanks(std::string_view text) {
   return std::string(text.substr(0, text.find_last_not_of(kBlanks) + 1));
 }
 
+constexpr std::string_view kSigns = "<>=!~";
+
 absl::StatusOr<google::protobuf::Struct> ShortFilter(const std::string& given) {
   const std::string text = WithoutBlanks(given);
-  const auto invalid = [&](const char* problem) {
+  const auto invalid = [&](const std::string& problem) {
     return Usage(
         "'" + text + "' is no condition: " + problem +
         "; write PATH>VALUE, PATH>=VALUE, PATH<VALUE, PATH<=VALUE, PATH=VALUE, PATH!=VALUE, "
         "PATH~REGEX, PATH or !PATH, or a filter in braces");
   };
   const bool negated = text.starts_with("!");
-  const size_t at = text.find_first_of("<>=!~", negated ? 1 : 0);
+  const size_t at = text.find_first_of(kSigns, negated ? 1 : 0);
   const std::string path =
       WithoutBlanks(text.substr(negated ? 1 : 0, at == std::string::npos ? at : at - negated));
   if (path.empty()) return invalid("it names no path");
@@ -184,7 +186,8 @@ absl::StatusOr<google::protobuf::Struct> ShortFilter(const std::string& given) {
       break;
   }
   if (operation == nullptr) return invalid("there is no = after the !");
-  const std::string right = WithoutBlanks(text.substr(at + (wide && text[at] != '~' ? 2 : 1)));
+  const size_t sign_size = wide && text[at] != '~' ? 2 : 1;
+  const std::string right = WithoutBlanks(text.substr(at + sign_size));
   if (!wide && (text[at] == '<' || text[at] == '>') && right.starts_with('=')) {
     return invalid("a blank stands within its sign");
   }
@@ -192,6 +195,10 @@ absl::StatusOr<google::protobuf::Struct> ShortFilter(const std::string& given) {
     google::protobuf::Value pattern;
     pattern.set_string_value(right);
     return Condition(path, operation, std::move(pattern));
+  }
+  if (const size_t more = std::min(right.find_first_not_of(kSigns), right.size()); more > 0) {
+    return invalid("there is no operator " + text.substr(at, sign_size) + right.substr(0, more) +
+                   "; a value that begins with such a sign is written in double quotes");
   }
   absl::StatusOr<google::protobuf::Value> value = ValueProto(right);
   if (!value.ok()) return value.status();

@@ -28,8 +28,8 @@ absl::StatusOr<PathValue> SplitPathValue(const std::string& text);
 absl::StatusOr<v1::Newer> NewerProto(const std::string& text);
 
 // VALUE as a BSON document with the one member "v": JSON, or a string if it is not JSON.
-// INVALID_ARGUMENT for what was surely meant as JSON: a number beyond 64 bits, and text in braces,
-// brackets or double quotes that does not parse.
+// INVALID_ARGUMENT for what was surely meant as JSON: a number beyond 64 bits, and text that begins
+// with a brace, a bracket or a double quote and does not parse.
 absl::StatusOr<std::string> ValueBson(const std::string& text);
 
 // VALUE as the protobuf value that carries it without loss, as Extended JSON where necessary. Only
@@ -42,8 +42,9 @@ absl::StatusOr<google::protobuf::Value> NumberProto(const std::string& text);
 // A filter as a person types it: MongoDB's query language in braces, or a condition in short form:
 // "stock>0", "stock>=1", "stock<9", "stock<=9", "title=Emma", "title!=Emma", "title~^Em" (a regular
 // expression), "isbn" (there is such a member), "!isbn" (there is none). What stands left is a
-// dotted path or a JSON Pointer, what stands right a value as for ValueProto. Blanks around the
-// sign and at the ends do not count.
+// dotted path or a JSON Pointer, what stands right a value as for ValueProto, which begins with a
+// sign only in double quotes: "v<>1" has an operator that does not exist. Blanks around the sign
+// and at the ends do not count.
 absl::StatusOr<google::protobuf::Struct> FilterProto(const std::string& text);
 
 // Content given as JSON, "@file" or "-" (all of `in`), as exact BSON. INVALID_ARGUMENT if it cannot

@@ -14,6 +14,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "clients/cli/line_stream.h"
+
 extern char** environ;
 
 namespace strata::cli {
@@ -106,7 +108,7 @@ absl::StatusOr<std::string> Draft::Read() const {
   std::ifstream file(path_, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file.is_open() || file.bad()) return absl::InternalError("cannot read " + path_);
-  return text;
+  return std::string(WithoutByteOrderMark(text));
 }
 
 void Draft::Remove() const { unlink(path_.c_str()); }

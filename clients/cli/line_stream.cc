@@ -2,6 +2,7 @@
 #include "clients/cli/line_stream.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace strata::cli {
 namespace {
@@ -11,6 +12,12 @@ constexpr size_t kBlock = size_t{1} << 17;
 constexpr std::string_view kZstdMagic = "\x28\xB5\x2F\xFD";
 
 }  // namespace
+
+std::string_view WithoutByteOrderMark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  return text;
+}
 
 LineReader::LineReader(std::istream& in) : in_(in) {}
 
@@ -83,8 +90,10 @@ absl::StatusOr<bool> LineReader::Next(std::string& line) {
     const size_t end = text_.find('\n', text_at_ + searched);
     if (end != std::string::npos || (at_end_ && text_at_ < text_.size())) {
       const size_t stop = end != std::string::npos ? end : text_.size();
-      line.assign(text_, text_at_, stop - text_at_);
+      const std::string_view whole = std::string_view(text_).substr(text_at_, stop - text_at_);
+      line = std::exchange(first_, false) ? WithoutByteOrderMark(whole) : whole;
       if (line.ends_with('\r')) line.pop_back();
+      if (line.find_first_not_of(" \t") == std::string::npos) line.clear();
       text_at_ = std::min(stop + 1, text_.size());
       return true;
     }

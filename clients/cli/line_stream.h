@@ -14,13 +14,17 @@
 
 namespace strata::cli {
 
+// As some editors write it before UTF-8. Readers of JSON may pass over it (RFC 8259, 8.1).
+std::string_view WithoutByteOrderMark(std::string_view text);
+
 // Reads lines. Whether the stream is compressed is seen from its first bytes, whatever its name; a
 // window of 2^27 bytes (zstd --long=27) is accepted.
 class LineReader {
  public:
   explicit LineReader(std::istream& in);
 
-  // Reads the next line, without its end ("\n" or "\r\n"), into `line`. False at the end.
+  // Reads the next line into `line`, without its end ("\n" or "\r\n") and, as the first one, its
+  // byte order mark. A line of blanks is an empty one. False at the end.
   // DATA_LOSS if the compressed stream is damaged or cut short, RESOURCE_EXHAUSTED for a line of
   // more than kLineMax bytes.
   absl::StatusOr<bool> Next(std::string& line);
@@ -48,6 +52,7 @@ class LineReader {
   std::string text_;  // Decompressed, not yet given out from text_at_ on.
   size_t text_at_ = 0;
   bool begun_ = false;
+  bool first_ = true;         // No line was given out yet.
   bool frame_open_ = false;   // Within a compressed frame: the end of the file would be a cut.
   bool output_held_ = false;  // The last decompression filled its room: there may be more.
   bool at_end_ = false;

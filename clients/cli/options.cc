@@ -166,7 +166,7 @@ void EventOptions::AddTo(CLI::App& command) {
   AddRepeated(command, "--kind", kinds,
               "Only created, updated, deleted or restored; may be repeated")
       ->type_name("KIND");
-  filter.AddTo(command, "--where", "the content, or the one before,");
+  filter.AddTo(command, "--where", "Only events where the content, or the one before, meets");
 }
 
 int EventOptions::starts() const {

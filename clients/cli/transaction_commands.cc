@@ -5,6 +5,7 @@
 #include "clients/cli/arguments.h"
 #include "clients/cli/commands.h"
 #include "clients/cli/input_file.h"
+#include "clients/cli/line_stream.h"
 #include "clients/cli/message_json.h"
 #include "clients/cli/options.h"
 #include "clients/cli/queued_message.h"
@@ -83,14 +84,15 @@ struct CommitOptions {
 absl::StatusOr<v1::CommitRequest> ReadCommitRequest(Session& session, const std::string& file) {
   InputFile input(file, session.terminal());
   if (!input.is_open()) return absl::InvalidArgumentError("cannot read " + file);
-  std::ostringstream text;
-  text << input.stream().rdbuf();
-  const auto checked = json::CheckMessageJson(text.str(), *v1::CommitRequest::descriptor());
+  std::ostringstream read;
+  read << input.stream().rdbuf();
+  const std::string text(WithoutByteOrderMark(read.str()));
+  const auto checked = json::CheckMessageJson(text, *v1::CommitRequest::descriptor());
   if (!checked.ok()) {
     return absl::InvalidArgumentError(input.name() + ": this is not a CommitRequest as JSON: " +
                                       std::string(checked.status().message()));
   }
-  absl::StatusOr<v1::CommitRequest> request = client::CommitRequestFromJson(text.str());
+  absl::StatusOr<v1::CommitRequest> request = client::CommitRequestFromJson(text);
   if (request.ok()) return request;
   return absl::InvalidArgumentError(input.name() + ": " + std::string(request.status().message()));
 }

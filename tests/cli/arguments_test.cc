@@ -1,6 +1,7 @@
 // Claims about arguments, tables, answers as JSON, refusals and their repetition.
 #include "clients/cli/arguments.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -17,6 +18,8 @@
 
 namespace strata::cli {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::string ValueJson(const std::string& text) {
   const auto value = ValueProto(text);
@@ -38,7 +41,7 @@ TEST(Value, IsJsonOrElseAString) {
   EXPECT_EQ(ValueJson("Moby Dick"), "\"Moby Dick\"");
   EXPECT_EQ(ValueJson(""), "\"\"");
   EXPECT_EQ(ValueJson("007"), "\"007\"");
-  EXPECT_EQ(ValueJson("[draft] one"), "\"[draft] one\"");
+  EXPECT_EQ(ValueJson("\"[draft] one\""), "\"[draft] one\"");
   EXPECT_EQ(ValueJson("null"), "null");
   EXPECT_EQ(ValueJson(R"({"b":[1,true],"a":{}})"), R"({"a":{},"b":[1,true]})");
 }
@@ -46,6 +49,9 @@ TEST(Value, IsJsonOrElseAString) {
 TEST(Value, IsRefusedIfItWasMeantAsJson) {
   EXPECT_EQ(ValueJson("{\"a\":}"), "refused");
   EXPECT_EQ(ValueJson("[1,]"), "refused");
+  for (const char* broken : {"{a:1}", "{", "[1,2", "[draft] one", "\"open", "\""}) {
+    EXPECT_EQ(ValueJson(broken), "refused") << broken;
+  }
   EXPECT_EQ(ValueJson("9223372036854775808"), "refused");
   EXPECT_EQ(ValueJson("\xff"), "refused");
 }
@@ -89,10 +95,16 @@ TEST(Condition, IsAFilterInShortFormOrInBraces) {
   EXPECT_EQ(filter("isbn"), R"({"isbn":{"$exists":true}})");
   EXPECT_EQ(filter("!isbn"), R"({"isbn":{"$exists":false}})");
   EXPECT_EQ(filter(R"( {"stock": {"$in": [1, 2]}})"), R"({"stock":{"$in":[1,2]}})");
-  for (const char* wrong : {"", "!", ">1", "!a=1", "a!1", "$gt=1", " ", "stock > = 3", " > 1", "{",
-                            "{\"a\":}", "\xff"}) {
+  EXPECT_EQ(filter("tag="), R"({"tag":{"$eq":""}})");
+  EXPECT_EQ(filter("tag=\"<b>\""), R"({"tag":{"$eq":"<b>"}})");
+  EXPECT_EQ(filter("title~=b"), R"({"title":{"$regex":"=b"}})");
+  for (const char* wrong :
+       {"",      "!",     ">1",       "!a=1",  "a!1",  "$gt=1", " ",    "stock > = 3",
+        " > 1",  "{",     "{\"a\":}", "\xff",  "a<>1", "a=<1",  "a=>1", "a=~b",
+        "a===1", "a!==1", "a>>1",     "a<=>1", "a<!1", "a > <1"}) {
     EXPECT_EQ(filter(wrong), "refused") << wrong;
   }
+  EXPECT_THAT(FilterProto("v<>1").status().message(), HasSubstr("there is no operator <>"));
 }
 
 TEST(Increment, TakesNumbersOnly) {

@@ -132,6 +132,12 @@ TEST(LineReader, TakesEveryEnd) {
   EXPECT_EQ(ReadLines("(\xB5"), (std::vector<std::string>{"(\xB5"}));
 }
 
+TEST(LineReader, PassesOverAByteOrderMarkAndBlanks) {
+  EXPECT_EQ(ReadLines("\xEF\xBB\xBF{}\n  \t\r\n \xEF\xBB\xBF\n"),
+            (std::vector<std::string>{"{}", "", " \xEF\xBB\xBF"}));
+  EXPECT_EQ(ReadLines("\xEF\xBB\xBF"), (std::vector<std::string>{""}));
+}
+
 // Lines of many lengths, some longer than a block, half of the bytes incompressible.
 std::vector<std::string> ManyLines(unsigned seed) {
   SCOPED_TRACE(seed);
