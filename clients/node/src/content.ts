@@ -14,6 +14,7 @@ import {
 } from "bson";
 
 import { InvalidValue } from "./errors.js";
+import { Time } from "./time.js";
 
 /** A date that BSON holds and Date does not: beyond 8.64e15 milliseconds from 1970. */
 export class WideDate {
@@ -130,6 +131,9 @@ export class Walk {
   date(value: Date): bigint {
     const milliseconds = value.getTime();
     if (Number.isNaN(milliseconds)) this.refuse("is an invalid Date");
+    if (value instanceof Time && value.nanoseconds !== 0) {
+      this.refuse("is a Time with microseconds, which a BSON date does not keep; new Date(time.getTime()) has none");
+    }
     return BigInt(milliseconds);
   }
 

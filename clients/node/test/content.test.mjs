@@ -5,6 +5,7 @@ import { BSON, BSONRegExp, Binary, Decimal128, Double, Int32, Long, MaxKey, MinK
 
 import { decode, encode } from "../dist/content.js";
 import { plainOf, structOf } from "../dist/extended_json.js";
+import { Time } from "../dist/time.js";
 
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000_007);
 console.log(`seed ${seed} (SEED=${seed} plays it again)`);
@@ -126,6 +127,7 @@ test("what BSON cannot hold is refused, with its path", () => {
     [{ "\udc00": 1 }, "/\udc00"],
     [{ a: 2n ** 63n }, "/a"],
     [{ a: new Date(NaN) }, "/a"],
+    [{ a: new Time(5, 1000) }, "/a"],
     [{ a: new Set([1]) }, "/a"],
     [{ a: Promise.resolve(1) }, "/a"],
     [{ a: new (class Book {})() }, "/a"],

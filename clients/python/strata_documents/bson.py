@@ -274,6 +274,9 @@ def _encode_bytes(value: Any, depth: int) -> Tuple[bytes, bytes]:
 def _encode_datetime(value: datetime.datetime, depth: int) -> Tuple[bytes, bytes]:
     if value.utcoffset() is None:
         raise InvalidValue("is a datetime without a time zone; say which, such as datetime.now(timezone.utc)")
+    if value.microsecond % 1000:
+        raise InvalidValue("has microseconds, which a BSON date does not keep; drop them: "
+                           "t.replace(microsecond=t.microsecond // 1000 * 1000)")
     return b"\x09", _PACK_INT64((value - _EPOCH) // _MILLISECOND)
 
 
@@ -287,6 +290,8 @@ def _encode_binary(value: Binary, depth: int) -> Tuple[bytes, bytes]:
 def _encode_pattern(value: "re.Pattern[Any]", depth: int) -> Tuple[bytes, bytes]:
     if not isinstance(value.pattern, str):
         raise InvalidValue("is a pattern of bytes")
+    if value.flags & re.A:
+        raise InvalidValue("has the flag re.ASCII, which BSON does not keep")
     options = "".join(letter for letter, flag in (("i", re.I), ("m", re.M), ("s", re.S), ("x", re.X)) if value.flags & flag)
     return b"\x0b", _cstring(value.pattern) + _cstring(options)
 

@@ -4,6 +4,7 @@ import datetime
 import decimal
 import os
 import random
+import re
 import unittest
 import uuid
 
@@ -70,7 +71,8 @@ class Codec(unittest.TestCase):
         cycle = {"a": {}}
         cycle["a"]["b"] = cycle
         for wrong, path in (({"a": [1, float("nan")]}, "/a/1"), ({"a/b": {"~": object()}}, "/a~1b/~0"), ({"n": 1 << 63}, "/n"),
-                            ({"t": datetime.datetime(2026, 1, 1)}, "/t"), (cycle, "/a/b")):
+                            ({"t": datetime.datetime(2026, 1, 1)}, "/t"), (cycle, "/a/b"), ({"p": re.compile("a", re.A)}, "/p"),
+                            ({"t": datetime.datetime(2026, 1, 1, 0, 0, 0, 1, datetime.timezone.utc)}, "/t")):
             with self.assertRaises(InvalidValue) as raised:
                 bson.encode(wrong)
             self.assertEqual(path, raised.exception.path)
