@@ -153,7 +153,7 @@ class Evaluator {
       return versioning::CollectionNotFound(name.collection);
     }
     if (!collection_ || !collection_->used) {
-      evaluation_.unprepared.push_back({name.collection, may_make});
+      evaluation_.unprepared.push_back({name.collection, !collection_, may_make});
     }
     return absl::OkStatus();
   }

@@ -16,6 +16,7 @@ namespace strata::transaction {
 
 struct Unprepared {
   std::string collection;
+  bool missing = false;
   bool may_make = false;  // where it is not there: a read makes none
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "schemas/base/error.h"
@@ -396,10 +398,29 @@ class Driver : public std::enable_shared_from_this<Driver> {
                                });
   }
 
+  // There is room for all before the first is made, so that a refusal for want of it leaves none.
   bool Prepare(std::vector<Unprepared> collections) {
-    return Await<absl::Status>(
+    versioning::CollectionCount& count = two_phase_->documents_.collections().count();
+    std::set<std::string_view> missing;
+    for (const Unprepared& each : collections) {
+      if (!each.missing || !each.may_make || !missing.insert(each.collection).second) continue;
+      const absl::Status room = count.Check(static_cast<int64_t>(missing.size()));
+      if (!room.ok()) return Refuse(OfCollection(each.collection, room));
+    }
+    return Await<TwoPhase::Prepared>(
         [&](auto done) { two_phase_->Prepare(std::move(collections), std::move(done)); },
-        [this](absl::Status prepared) { unprepared_ = std::move(prepared); });
+        [this](const TwoPhase::Prepared& prepared) {
+          unprepared_ = OfCollection(prepared.collection, prepared.status);
+        });
+  }
+
+  // As that of the first write into it.
+  absl::Status OfCollection(std::string_view collection, const absl::Status& refusal) const {
+    const auto write = std::find_if(
+        writes_.begin(), writes_.end(),
+        [&](const Operation& operation) { return operation.name.collection == collection; });
+    if (refusal.ok() || write == writes_.end()) return refusal;
+    return InElement(refusal, "writes", static_cast<size_t>(write - writes_.begin()));
   }
 
   // The documents, or what they are stored in, do not have it.
@@ -676,11 +697,10 @@ void TwoPhase::Settle(const std::string& id, std::function<void(absl::Status)> d
         });
 }
 
-void TwoPhase::Prepare(std::vector<Unprepared> collections,
-                       std::function<void(absl::Status)> done) {
+void TwoPhase::Prepare(std::vector<Unprepared> collections, std::function<void(Prepared)> done) {
   const Doors::Visit visit(doors_);
-  if (!visit.let_in()) return done(Stopping());
-  if (collections.empty()) return done(absl::OkStatus());
+  if (!visit.let_in()) return done({Stopping(), ""});
+  if (collections.empty()) return done({absl::OkStatus(), ""});
   const Unprepared next = std::move(collections.back());
   collections.pop_back();
   const versioning::WriteOptions& options = documents_.write_options();
@@ -688,9 +708,9 @@ void TwoPhase::Prepare(std::vector<Unprepared> collections,
       next.collection,
       next.may_make && options.create_collections ? options.default_strategy : nullptr,
       /*deadline=*/std::nullopt,
-      [self = shared_from_this(), collections = std::move(collections),
+      [self = shared_from_this(), name = next.collection, collections = std::move(collections),
        done = std::move(done)](const absl::StatusOr<versioning::CollectionPtr>& prepared) mutable {
-        if (!prepared.ok()) return done(prepared.status());
+        if (!prepared.ok()) return done({prepared.status(), std::move(name)});
         self->Prepare(std::move(collections), std::move(done));
       });
 }

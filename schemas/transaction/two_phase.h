@@ -145,7 +145,11 @@ class TwoPhase : public std::enable_shared_from_this<TwoPhase> {
   void Settle(const std::string& id, std::function<void(absl::Status)> done);
 
   // Marks the collections as used, and makes those that are not there and may be made.
-  void Prepare(std::vector<Unprepared> collections, std::function<void(absl::Status)> done);
+  struct Prepared {
+    absl::Status status;
+    std::string collection;  // that it is about, unless OK
+  };
+  void Prepare(std::vector<Unprepared> collections, std::function<void(Prepared)> done);
 
   // As stored, unless that has expired.
   absl::StatusOr<std::optional<TransactionRecord>> Read(const std::string& id) const;

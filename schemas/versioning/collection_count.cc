@@ -31,22 +31,31 @@ absl::Status CollectionCount::BeginLocked() {
   return absl::OkStatus();
 }
 
+absl::Status CollectionCount::CheckLocked(int64_t count) const {
+  if (*count_ + count <= most_) return absl::OkStatus();
+  return Error(ErrorReason::kCollectionLimit,
+               "there are " + std::to_string(*count_) + " collections, and the limit is " +
+                   std::to_string(most_) + "; delete some, or keep more in each")
+      .With("limit", most_);
+}
+
+absl::Status CollectionCount::Check(int64_t count) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(BeginLocked());
+  return CheckLocked(count);
+}
+
 absl::Status CollectionCount::Add() {
   const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(BeginLocked());
-  if (*count_ >= most_) {
-    return Error(ErrorReason::kCollectionLimit,
-                 "there are " + std::to_string(*count_) + " collections, and the limit is " +
-                     std::to_string(most_) + "; delete some, or keep more in each")
-        .With("limit", most_);
-  }
+  RETURN_IF_ERROR(CheckLocked(1));
   ++*count_;
   return absl::OkStatus();
 }
 
-void CollectionCount::Remove() {
+void CollectionCount::Remove(int64_t count) {
   const std::lock_guard lock(mutex_);
-  if (count_) --*count_;
+  if (count_) *count_ -= count;
 }
 
 }  // namespace strata::versioning

@@ -25,15 +25,42 @@ class CollectionCount {
   // answers.
   absl::Status Add();
   // One was deleted, or not made.
-  void Remove();
+  void Remove() { Remove(1); }
+  void Remove(int64_t count);
+  // COLLECTION_LIMIT if there is no room for so many; what Begin answers. Takes none.
+  absl::Status Check(int64_t count);
 
  private:
   absl::Status BeginLocked();
+  absl::Status CheckLocked(int64_t count) const;
 
   const store::Store& store_;
   const int64_t most_;
   std::mutex mutex_;
   std::optional<int64_t> count_;  // nothing: not counted yet
+};
+
+// The room of collections that are being made, given back unless they were.
+class CollectionRoom {
+ public:
+  // `count` outlives it.
+  explicit CollectionRoom(CollectionCount& count) : count_(count) {}
+  ~CollectionRoom() { count_.Remove(taken_); }
+  CollectionRoom(const CollectionRoom&) = delete;
+  CollectionRoom& operator=(const CollectionRoom&) = delete;
+
+  // For one more, as CollectionCount::Add.
+  absl::Status Take() {
+    absl::Status added = count_.Add();
+    if (added.ok()) ++taken_;
+    return added;
+  }
+  // They are made, or may be.
+  void Keep() { taken_ = 0; }
+
+ private:
+  CollectionCount& count_;
+  int64_t taken_ = 0;
 };
 
 }  // namespace strata::versioning

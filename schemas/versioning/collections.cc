@@ -23,8 +23,10 @@ using store::Keyspace;
 constexpr int kAttemptsMax = 100;
 // Beyond, parsing a record now and then costs less than the memory.
 constexpr size_t kCachedMax = 10'000;
-// So many documents are counted; beyond, statistics are extrapolated.
+// So many documents or records are counted, and of records so many bytes; beyond, statistics are
+// extrapolated.
 constexpr int64_t kStatisticsSample = 1000;
+constexpr int64_t kStatisticsSampleBytes = int64_t{1} << 20;
 
 absl::Status TooManyAttempts() {
   return Error(ErrorReason::kRetriesExhausted, "other writers of the collection were faster")
@@ -59,6 +61,27 @@ absl::Status CheckDeletion(const CollectionDeletion& deletion, const CollectionR
   return absl::OkStatus();
 }
 
+// Counted where that is little work: engines may take a neighbour's records for those of a small
+// range.
+absl::StatusOr<store::RangeEstimate> SizeOf(const store::Store& store, const store::Reader& reader,
+                                            Keyspace keyspace, const store::Range& range) {
+  store::RangeEstimate counted;
+  const auto cursor = reader.Scan(keyspace, range);
+  for (; cursor->Valid(); cursor->Next()) {
+    if (counted.records == kStatisticsSample || counted.bytes >= kStatisticsSampleBytes) {
+      const store::RangeEstimate estimated = store.Estimate(keyspace, range);
+      return store::RangeEstimate{std::max(counted.records, estimated.records),
+                                  std::max(counted.bytes, estimated.bytes)};
+    }
+    ++counted.records;
+    counted.bytes += static_cast<int64_t>(cursor->key().size() + cursor->value().size());
+  }
+  RETURN_IF_ERROR(cursor->status());
+  return counted;
+}
+
+}  // namespace
+
 CollectionPtr MakeCollection(const CollectionRecord& record) {
   auto made = std::make_shared<Collection>();
   made->name = record.name;
@@ -71,8 +94,6 @@ CollectionPtr MakeCollection(const CollectionRecord& record) {
   made->strategy = record.strategy->make(record.options);
   return made;
 }
-
-}  // namespace
 
 Collections::Collections(store::Store& store, const Clock& clock, Executor& executor, int64_t most)
     : store_(store),
@@ -154,13 +175,13 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
   wanted.options = std::move(options);
   wanted.used = used;
   wanted.stamp = *present ? (*present)->stamp : 0;
-  AllocateIncarnation([self = shared_from_this(), wanted = std::move(wanted), deadline, attempt,
-                       done = std::move(done)](absl::StatusOr<Allocated> allocated) mutable {
+  AllocateIncarnations(1, [self = shared_from_this(), wanted = std::move(wanted), deadline, attempt,
+                           done = std::move(done)](absl::StatusOr<Allocated> allocated) mutable {
     if (!allocated.ok()) {
       self->count_.Remove();
       return done(allocated.status());
     }
-    wanted.incarnation = allocated->incarnation;
+    wanted.incarnation = allocated->first;
     wanted.create_time = self->clock_.Now();
     self->InsertRecord(std::move(wanted), deadline, attempt + allocated->lost, std::move(done));
   });
@@ -190,19 +211,34 @@ void Collections::InsertRecord(CollectionRecord wanted, std::optional<Deadline> 
                 });
 }
 
+absl::StatusOr<CollectionPtr> Collections::Draft(const store::Reader& reader, std::string_view name,
+                                                 const StrategyEntry& strategy,
+                                                 int64_t incarnation) const {
+  ASSIGN_OR_RETURN(const std::optional<CollectionRecord> present,
+                   ReadCollectionRecord(reader, name));
+  CollectionRecord draft;
+  draft.name = std::string(name);
+  draft.incarnation = incarnation;
+  draft.strategy = &strategy;
+  ASSIGN_OR_RETURN(draft.options, CompleteOptions(strategy, {}));
+  draft.create_time = clock_.Now();
+  draft.stamp = present ? present->stamp : 0;
+  return MakeCollection(draft);
+}
+
 // Many collections are made at once, and all of them need the one counter: so one commit of it
 // takes numbers for all that wait.
-void Collections::AllocateIncarnation(AllocationCallback done) {
+void Collections::AllocateIncarnations(int64_t count, AllocationCallback done) {
   {
     const std::lock_guard lock(mutex_);
-    unnumbered_.push_back(std::move(done));
+    unnumbered_.push_back({count, std::move(done)});
     if (std::exchange(allocating_, true)) return;
   }
   AllocateForAll();
 }
 
 void Collections::AllocateForAll() {
-  std::vector<AllocationCallback> waiting;
+  std::vector<Allocation> waiting;
   {
     const std::lock_guard lock(mutex_);
     waiting.swap(unnumbered_);
@@ -211,21 +247,21 @@ void Collections::AllocateForAll() {
   if (!waiting.empty()) AllocateFor(std::move(waiting), /*attempt=*/1);
 }
 
-void Collections::EndAllocation(const std::vector<AllocationCallback>& waiting,
-                                absl::StatusOr<Allocated> first) {
-  for (const AllocationCallback& done : waiting) {
-    done(first);
-    if (first.ok()) ++first->incarnation;
+void Collections::EndAllocation(const std::vector<Allocation>& waiting,
+                                absl::StatusOr<Allocated> next) {
+  for (const Allocation& allocation : waiting) {
+    allocation.done(next);
+    if (next.ok()) next->first += allocation.count;
   }
   AllocateForAll();
 }
 
-void Collections::AllocateFor(std::vector<AllocationCallback> waiting, int attempt) {
+void Collections::AllocateFor(std::vector<Allocation> waiting, int attempt) {
   const absl::StatusOr<IncarnationCounter> counter = ReadIncarnationCounter(store_);
   if (!counter.ok()) return EndAllocation(waiting, counter.status());
   const int64_t next = counter->next;
   IncarnationCounter moved = *counter;
-  moved.next += static_cast<int64_t>(waiting.size());
+  for (const Allocation& allocation : waiting) moved.next += allocation.count;
   store::WriteBatch batch;
   batch.MarkAsBackground();  // a number that stands for nothing tells of nothing
   if (counter->stamp != 0) {
@@ -395,12 +431,13 @@ void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target
   });
 }
 
-CollectionCursor Collections::List(std::string after_name) const {
-  return CollectionCursor(store_, std::move(after_name));
+CollectionCursor Collections::List(std::string after_name, StopCheck stopped) const {
+  return CollectionCursor(store_, std::move(after_name), std::move(stopped));
 }
 
-CollectionCursor::CollectionCursor(const store::Store& store, std::string after_name)
-    : store_(store), passed_(std::move(after_name)) {}
+CollectionCursor::CollectionCursor(const store::Store& store, std::string after_name,
+                                   StopCheck stopped)
+    : store_(store), stopped_(std::move(stopped)), passed_(std::move(after_name)) {}
 
 bool CollectionCursor::Next() {
   if (ended_) return false;
@@ -422,6 +459,7 @@ absl::StatusOr<CollectionPtr> CollectionCursor::Find() {
     records_->Next();
   }
   for (; records_->Valid(); records_->Next()) {
+    if (Stopped(stopped_)) return StoppedError();
     const store::Record record{std::string(records_->value()), records_->stamp(), 0};
     ASSIGN_OR_RETURN(const CollectionRecord decoded,
                      CollectionRecord::Decode(records_->key(), record));
@@ -440,10 +478,10 @@ std::optional<std::string> CollectionCursor::resume_after() const {
 absl::StatusOr<CollectionStatistics> Collections::Statistics(const Collection& collection) const {
   CollectionStatistics statistics;
   const store::Range range = store::IncarnationRange(collection.incarnation);
-  for (const Keyspace keyspace : store::KeyspacesWith<&store::KeyspaceTraits::of_documents>()) {
-    statistics.keyspaces[keyspace] = store_.Estimate(keyspace, range);
-  }
   const auto snapshot = store_.Snapshot();
+  for (const Keyspace keyspace : store::KeyspacesWith<&store::KeyspaceTraits::of_documents>()) {
+    ASSIGN_OR_RETURN(statistics.keyspaces[keyspace], SizeOf(store_, *snapshot, keyspace, range));
+  }
   const auto heads_cursor = collection.strategy->ScanHeads(
       {*snapshot, store_.capabilities()}, collection.incarnation, "", "", Part::kHeader);
   bool whole = true;

@@ -23,6 +23,7 @@
 #include "schemas/base/age_clock.h"
 #include "schemas/base/clock.h"
 #include "schemas/base/executor.h"
+#include "schemas/base/stop.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collection_cache.h"
 #include "schemas/versioning/collection_count.h"
@@ -47,6 +48,9 @@ using CollectionPtr = std::shared_ptr<const Collection>;
 
 inline constexpr int64_t kCollectionsMaxDefault = 100'000;
 
+// The collection of a record, of nobody's cache.
+CollectionPtr MakeCollection(const CollectionRecord& record);
+
 struct CollectionStatistics {
   int64_t documents = 0;
   int64_t versions = 0;
@@ -61,7 +65,7 @@ struct CollectionStatistics {
 class CollectionCursor {
  public:
   // Collections::List.
-  CollectionCursor(const store::Store& store, std::string after_name);
+  CollectionCursor(const store::Store& store, std::string after_name, StopCheck stopped);
 
   // Moves to the next one; false at the end and after an error, and from then on.
   bool Next();
@@ -80,6 +84,7 @@ class CollectionCursor {
   absl::StatusOr<CollectionPtr> Find();
 
   const store::Store& store_;
+  const StopCheck stopped_;
   std::string passed_;  // the name before those to come
   std::unique_ptr<store::Reader> snapshot_;
   std::unique_ptr<store::Cursor> records_;
@@ -149,6 +154,22 @@ class Collections : public std::enable_shared_from_this<Collections> {
   void PrepareForWrite(std::string_view name, const StrategyEntry* strategy,
                        std::optional<Deadline> deadline, Callback done);
 
+  // Draws numbers for so many collections whose records the caller writes: `first` and those after
+  // it are nobody else's. STORE_UNAVAILABLE; RETRIES_EXHAUSTED.
+  struct Allocated {
+    int64_t first = 0;
+    int lost = 0;  // races for the counter
+  };
+  using AllocationCallback = std::function<void(absl::StatusOr<Allocated>)>;
+  void AllocateIncarnations(int64_t count, AllocationCallback done);
+  // Where those collections take their room.
+  CollectionCount& count() { return count_; }
+  // What the collection is to be under that number: not used, with default options, and with the
+  // stamp of the tombstone that `reader` has in its place, or none. RECORD_CORRUPT,
+  // STORE_UNAVAILABLE.
+  absl::StatusOr<CollectionPtr> Draft(const store::Reader& reader, std::string_view name,
+                                      const StrategyEntry& strategy, int64_t incarnation) const;
+
   // Deletes a collection: tombstones its record, then sweeps its documents in the background.
   // COLLECTION_NOT_FOUND; INCARNATION_MISMATCH where another incarnation lives than the one asked
   // for; without `force`, COLLECTION_NOT_EMPTY for one that was ever written to. A request id that
@@ -158,10 +179,12 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // done too.) INVALID_NAME, INVALID_FIELD, of the member.
   void Delete(CollectionDeletion deletion, DeleteCallback done);
 
-  // The collections after `after_name` (empty: all), in the byte order of their names.
-  CollectionCursor List(std::string after_name) const;
+  // The collections after `after_name` (empty: all), in the byte order of their names. `stopped` is
+  // asked at each record, those of deleted ones too; then CANCELLED.
+  CollectionCursor List(std::string after_name, StopCheck stopped = {}) const;
 
-  // Exact up to 1000 documents, estimated beyond. Reads up to so many heads.
+  // Exact up to 1000 documents, and of each keyspace up to 1000 records and 1 MiB; estimated
+  // beyond. Reads up to so much. RECORD_CORRUPT, STORE_UNAVAILABLE.
   absl::StatusOr<CollectionStatistics> Statistics(const Collection& collection) const;
 
   // Goes on with what deletions had left to do when the process stopped. Call once after start.
@@ -174,16 +197,13 @@ class Collections : public std::enable_shared_from_this<Collections> {
                std::optional<Deadline> deadline, Callback done);
   void Insert(std::string name, const StrategyEntry& strategy, StrategyOptions options, bool used,
               std::optional<Deadline> deadline, int attempt, Callback done);
-  struct Allocated {
-    int64_t incarnation = 0;
-    int lost = 0;  // races for the counter
+  struct Allocation {
+    int64_t count = 0;
+    AllocationCallback done;
   };
-  using AllocationCallback = std::function<void(absl::StatusOr<Allocated>)>;
-  void AllocateIncarnation(AllocationCallback done);
   void AllocateForAll();
-  void AllocateFor(std::vector<AllocationCallback> waiting, int attempt);
-  void EndAllocation(const std::vector<AllocationCallback>& waiting,
-                     absl::StatusOr<Allocated> first);
+  void AllocateFor(std::vector<Allocation> waiting, int attempt);
+  void EndAllocation(const std::vector<Allocation>& waiting, absl::StatusOr<Allocated> next);
   void InsertRecord(CollectionRecord wanted, std::optional<Deadline> deadline, int attempt,
                     Callback done);
   absl::StatusOr<std::optional<DeletionRecord>> Recall(const CollectionDeletion& deletion) const;
@@ -206,7 +226,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
     Callback done;
   };
   std::map<std::string, std::vector<Waiting>, std::less<>> preparing_;
-  std::vector<AllocationCallback> unnumbered_;  // of those that the next allocation is for
+  std::vector<Allocation> unnumbered_;  // that the next allocation is for
   bool allocating_ = false;
 };
 

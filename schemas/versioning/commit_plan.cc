@@ -1,7 +1,7 @@
 #include "schemas/versioning/commit_plan.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <string>
 
 #include "schemas/base/status_macros.h"
@@ -32,28 +32,58 @@ bool TakesPart(const RoundDocument& document) {
   return !document.planned.empty() || document.confirmed;
 }
 
-// That the collections of all that takes part are those that were read.
-absl::Status CheckCollections(const Round& round, WriteBatch& batch) {
-  std::set<std::string_view> checked;
-  for (size_t i = 0; i < round.documents.size(); ++i) {
-    const RoundDocument& document = round.documents[i];
-    if (!TakesPart(document)) continue;
-    if (round.documents.size() > 1 && !checked.insert(round.queues[i]->name().collection).second) {
-      continue;
-    }
-    if (document.collection) {
-      batch.Check(Keyspace::kCollections, document.collection->name, document.collection->stamp);
-      continue;
-    }
-    const std::string& name = round.queues[i]->name().collection;
-    ASSIGN_OR_RETURN(const std::optional<CollectionRecord> tombstone,
-                     ReadCollectionRecord(*round.reader, name));
-    if (tombstone && tombstone->deleted) {
-      batch.Check(Keyspace::kCollections, name, tombstone->stamp);
-    } else {
-      batch.CheckAbsent(Keyspace::kCollections, name);
-    }
+// Marks the collection as used, and makes it if there is none yet.
+void UseCollection(const Collection& collection, WriteBatch& batch) {
+  CollectionRecord record;
+  record.name = collection.name;
+  record.incarnation = collection.incarnation;
+  record.strategy = collection.strategy_entry;
+  record.options = collection.options;
+  record.create_time = collection.create_time;
+  record.used = true;
+  if (collection.stamp == 0) {
+    batch.Insert(Keyspace::kCollections, collection.name, record.Encode());
+  } else {
+    batch.Replace(Keyspace::kCollections, collection.name, record.Encode(), collection.stamp);
   }
+}
+
+// That the document's collection is the one that was read. Units make those that they need, and
+// mark them as used, by their own commit: one that is refused leaves none.
+absl::Status PlanCollection(const Round& round, size_t i, WriteBatch& batch) {
+  const RoundDocument& document = round.documents[i];
+  if (document.collection && !document.collection->used && !document.planned.empty()) {
+    UseCollection(*document.collection, batch);
+    return absl::OkStatus();
+  }
+  if (document.collection) {
+    batch.Check(Keyspace::kCollections, document.collection->name, document.collection->stamp);
+    return absl::OkStatus();
+  }
+  const std::string& name = round.queues[i]->name().collection;
+  ASSIGN_OR_RETURN(const std::optional<CollectionRecord> tombstone,
+                   ReadCollectionRecord(*round.reader, name));
+  if (tombstone && tombstone->deleted) {
+    batch.Check(Keyspace::kCollections, name, tombstone->stamp);
+  } else {
+    batch.CheckAbsent(Keyspace::kCollections, name);
+  }
+  return absl::OkStatus();
+}
+
+// Those of all that takes part.
+absl::Status PlanCollections(const Round& round, WriteBatch& batch) {
+  if (round.documents.size() == 1) {
+    return TakesPart(round.documents[0]) ? PlanCollection(round, 0, batch) : absl::OkStatus();
+  }
+  // Of several documents in one collection, one that is written, if any is.
+  std::map<std::string_view, size_t> places;
+  for (size_t i = 0; i < round.documents.size(); ++i) {
+    if (!TakesPart(round.documents[i])) continue;
+    const auto [place, first] = places.try_emplace(round.queues[i]->name().collection, i);
+    if (!first && round.documents[place->second].planned.empty()) place->second = i;
+  }
+  for (const auto& [name, i] : places) RETURN_IF_ERROR(PlanCollection(round, i, batch));
   return absl::OkStatus();
 }
 
@@ -141,7 +171,7 @@ absl::StatusOr<WriteBatch> PlanCommit(Round& round, store::Capabilities capabili
                   [](const Waiting& entry) { return !entry.planned() || entry.removal(); });
   if (removal) batch.MarkAsRemoval();
   round.sections.clear();
-  if (capabilities.atomic_batches) RETURN_IF_ERROR(CheckCollections(round, batch));
+  if (capabilities.atomic_batches) RETURN_IF_ERROR(PlanCollections(round, batch));
   round.sections.push_back({batch.writes().size()});
   for (size_t i = 0; i < round.documents.size(); ++i) {
     if (absl::Status planned = PlanDocument(round, round.documents[i], capabilities, batch);

@@ -31,8 +31,10 @@ namespace strata::versioning {
 
 // What a round knows of one of its documents, and plans for it.
 struct RoundDocument {
-  absl::Status read;         // but OK: what reading it failed with
-  CollectionPtr collection;  // null: there is none
+  absl::Status read;  // but OK: what reading it failed with
+  // Null: there is none. Of a unit that makes one: what it will be, with the stamp of the tombstone
+  // in its place.
+  CollectionPtr collection;
   store::DocumentKey key;
   std::optional<Head> head;
   std::vector<StoredVersion> planned;
@@ -78,6 +80,7 @@ struct Round {
   absl::InlinedVector<Section, 4> sections;
   std::vector<Section> joined_sections;  // of `joined`
   std::optional<size_t> unfit_document;  // for which the commit cannot be planned or prepared
+  std::unique_ptr<CollectionRoom> room;  // of the collections that the commit makes
 
   bool planned() const {
     return std::any_of(group.begin(), group.end(), [](const auto& e) { return e.planned(); });

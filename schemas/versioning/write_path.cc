@@ -1,6 +1,9 @@
 #include "schemas/versioning/write_path.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "schemas/base/error.h"
@@ -339,13 +342,22 @@ bool WritePath::CommitPlanned(const RoundPtr& round) {
     PutBack(*round);
     return true;
   }
+  const bool of_unit = std::any_of(round->group.begin(), round->group.end(),
+                                   [](const Waiting& e) { return e.unit && e.unit->planned; });
   for (size_t i = 0; i < round->documents.size(); ++i) {
     const RoundDocument& document = round->documents[i];
     if (document.planned.empty() || (document.collection && document.collection->used)) continue;
-    return PrepareCollection(round, i);
+    if (!of_unit) return PrepareCollection(round, i);
+    if (!document.collection) return DrawCollections(round);
   }
+  return CommitPlan(round);
+}
+
+// As EndRound.
+bool WritePath::CommitPlan(const RoundPtr& round) {
   absl::StatusOr<store::WriteBatch> batch = PlanCommit(*round, capabilities_);
   if (batch.ok()) return Commit(round, *std::move(batch));
+  round->room.reset();
   EndUnfit(*round, batch.status());
   return true;
 }
@@ -359,6 +371,13 @@ bool WritePath::Commit(const RoundPtr& round, store::WriteBatch batch) {
   round->reader.reset();
   const auto turn = std::make_shared<Turn>(false);
   auto decided = [self = shared_from_this(), round, turn](const store::CommitResult& result) {
+    if (round->room) {
+      // Collections that may be stored keep their room until the next start counts anew.
+      if (result.committed || ReasonOf(result.status) == ErrorReason::kOutcomeUnknown) {
+        round->room->Keep();
+      }
+      round->room.reset();
+    }
     if (result.status.ok() && !result.committed) return self->EndLost(*round, result.refused);
     self->Continue(round, *turn, [self, round, result] {
       if (ReasonOf(result.status) == ErrorReason::kLayoutLimit) {
@@ -404,6 +423,63 @@ bool WritePath::PrepareCollection(const RoundPtr& round, size_t document) {
   collections_->PrepareForWrite(round->queues[document]->name().collection, made_with,
                                 round->deadline, std::move(prepared));
   return turn->exchange(true);
+}
+
+// Takes room and numbers for the collections that the round's own commit makes. As EndRound.
+bool WritePath::DrawCollections(const RoundPtr& round) {
+  round->room = std::make_unique<CollectionRoom>(collections_->count());
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < round->documents.size(); ++i) {
+    const RoundDocument& document = round->documents[i];
+    if (document.planned.empty() || document.collection) continue;
+    if (!names.insert(round->queues[i]->name().collection).second) continue;
+    const absl::Status taken = round->room->Take();
+    if (taken.ok()) continue;
+    round->unfit_document = i;
+    round->room.reset();
+    EndUnfit(*round, taken);
+    return true;
+  }
+  struct Drawing {
+    Turn turn = false;
+    absl::StatusOr<Collections::Allocated> drawn;
+  };
+  const auto drawing = std::make_shared<Drawing>();
+  collections_->AllocateIncarnations(
+      static_cast<int64_t>(names.size()),
+      [self = shared_from_this(), round, drawing](absl::StatusOr<Collections::Allocated> drawn) {
+        drawing->drawn = std::move(drawn);
+        if (!drawing->turn.exchange(true)) return;
+        if (self->EndDrawing(round, drawing->drawn)) self->RunOn(round->queues, Effort::kBrief);
+      });
+  return drawing->turn.exchange(true) && EndDrawing(round, drawing->drawn);
+}
+
+// Commits what the round planned, with the collections that it makes. As EndRound.
+bool WritePath::EndDrawing(const RoundPtr& round,
+                           const absl::StatusOr<Collections::Allocated>& drawn) {
+  absl::Status failure = drawn.status();
+  std::map<std::string_view, CollectionPtr> made;
+  for (size_t i = 0; failure.ok() && i < round->documents.size(); ++i) {
+    RoundDocument& document = round->documents[i];
+    if (document.planned.empty() || document.collection) continue;
+    const DocumentName& name = round->queues[i]->name();
+    const auto [place, first] = made.try_emplace(name.collection);
+    if (first) {
+      absl::StatusOr<CollectionPtr> next =
+          collections_->Draft(*round->reader, name.collection, *options_.default_strategy,
+                              drawn->first + static_cast<int64_t>(made.size()) - 1);
+      failure = next.status();
+      if (!failure.ok()) break;
+      place->second = *std::move(next);
+    }
+    document.collection = place->second;
+    document.key = {document.collection->incarnation, name.id};
+  }
+  if (failure.ok()) return CommitPlan(round);
+  round->room.reset();
+  EndFailed(*round, failure);
+  return true;
 }
 
 // Ends a round whose commit is decided, by `end`, and runs its write queues on: here, or on the

@@ -286,7 +286,10 @@ class WritePath : public std::enable_shared_from_this<WritePath> {
   bool SettleUndecided(const RoundPtr& round);
   bool CommitPlanned(const RoundPtr& round);
   bool Commit(const RoundPtr& round, store::WriteBatch batch);
+  bool CommitPlan(const RoundPtr& round);
   bool PrepareCollection(const RoundPtr& round, size_t document);
+  bool DrawCollections(const RoundPtr& round);
+  bool EndDrawing(const RoundPtr& round, const absl::StatusOr<Collections::Allocated>& drawn);
   template <typename End>
   void Continue(const RoundPtr& round, Turn& turn, End end);
   bool IsMuchWork(const Round& round) const;

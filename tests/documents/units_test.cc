@@ -115,6 +115,85 @@ TEST_P(UnitsTest, AllVersionsOfAUnitHaveItsIdAndItsPosition) {
   ExpectClean();
 }
 
+TEST_P(UnitsTest, OneThatIsRefusedMakesNoCollection) {
+  HookedStore hooked(world.engine());
+  const auto room = static_cast<int64_t>(collections.size()) + 1;
+  Process process(hooked, {.engine = GetParam(), .collections_max = room}, world.clock());
+  const Stored before = AllRecords(world.engine());
+  const auto no_room = Commit(
+      process, UnitOf({Adding(Named("a", "new"), 1), Adding(Named("a", "one too many"), 1)}));
+  EXPECT_THAT(no_room, HasReason(ErrorReason::kCollectionLimit));
+  EXPECT_EQ(MetadataOf(no_room.status(), "index"), "1");
+  EXPECT_EQ(AllRecords(world.engine()), before);
+  // By its own commit, which would also mark the other one as used.
+  UnitRequest unit = UnitOf({Adding(Named("a", "new"), 1), Adding(Named("a", collections[0]), 1)});
+  test_support::StoreHooks hooks;
+  hooks.instead_of_commit =
+      [](const store::WriteBatch& batch) -> std::optional<store::CommitResult> {
+    for (const store::Write& write : batch.writes()) {
+      if (write.keyspace != Keyspace::kCollections) continue;
+      store::CommitResult refused;
+      refused.status = Error(ErrorReason::kLayoutLimit, "too large");
+      return refused;
+    }
+    return std::nullopt;
+  };
+  hooked.set_hooks(hooks);
+  EXPECT_THAT(Commit(process, unit), HasReason(ErrorReason::kLayoutLimit));
+  EXPECT_EQ(AllRecords(world.engine()), before);
+  // Neither took the room.
+  hooked.set_hooks({});
+  EXPECT_THAT(Commit(process, unit), IsOk());
+  EXPECT_EQ(VersionOf(Named("a", "new")), 1);
+}
+
+TEST_P(UnitsTest, OneMakesTheCollectionsThatItNeeds) {
+  std::vector<Change> changes = InEach("a");
+  for (const char* id : {"a", "b"}) changes.push_back(Adding(Named(id, "new"), 1));
+  changes.push_back(Adding(Named("a", "newer"), 1));
+  ASSERT_THAT(Commit(world.process(), UnitOf(changes)), IsOk());
+  for (const char* name : {"new", "newer"}) collections.emplace_back(name);
+  std::map<int64_t, std::string> incarnations;
+  for (const std::string& name : collections) {
+    ASSERT_OK_AND_ASSIGN(const auto collection, world->documents().collections().Get(name));
+    EXPECT_TRUE(collection->used) << name;
+    EXPECT_TRUE(incarnations.emplace(collection->incarnation, name).second) << name;
+  }
+  EXPECT_EQ(VersionOf(Named("b", "new")), 1);
+  // Over a tombstone.
+  DeleteCollection("new");
+  ASSERT_THAT(Commit(world.process(), UnitOf(changes)), IsOk());
+  EXPECT_EQ(VersionOf(Named("a", "new")), 1);
+  EXPECT_EQ(VersionOf(Named("a", "newer")), 2);
+  ASSERT_OK_AND_ASSIGN(const auto successor, world->documents().collections().Get("new"));
+  EXPECT_GT(successor->incarnation, incarnations.rbegin()->first);
+  ExpectClean();
+}
+
+TEST(UnitsInARace, UseTheCollectionThatAnotherHasMadeMeanwhile) {
+  World world;
+  HookedStore hooked(world.engine());
+  Process process(hooked, {}, world.clock());
+  bool made = false;
+  test_support::StoreHooks hooks;
+  hooks.before_commit = [&](const store::WriteBatch& batch) {
+    const bool makes = std::any_of(
+        batch.writes().begin(), batch.writes().end(),
+        [](const store::Write& write) { return write.keyspace == Keyspace::kCollections; });
+    if (!makes || std::exchange(made, true)) return;
+    EXPECT_THAT(Commit(world.process(), UnitOf({Adding(Named("b", "new"), 1)})), IsOk());
+  };
+  hooked.set_hooks(hooks);
+  ASSERT_OK_AND_ASSIGN(const UnitResult done,
+                       Commit(process, UnitOf({Adding(Named("a", "new"), 1)})));
+  EXPECT_TRUE(made);
+  EXPECT_EQ(done.attempts, 2);
+  for (const char* id : {"a", "b"}) {
+    ASSERT_OK_AND_ASSIGN(const StoredVersion version, world->documents().Get(Named(id, "new"), {}));
+    EXPECT_EQ(version.header.version, 1);
+  }
+}
+
 TEST_P(UnitsTest, OneThatIsRefusedWritesNothingAndSaysWhichWriteItWas) {
   ASSERT_THAT(Commit(world.process(), UnitOf(InEach("a"))), IsOk());
   const Stored before = AllRecords(world.engine());

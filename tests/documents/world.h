@@ -49,6 +49,7 @@ struct WorldOptions {
   std::string_view strategy = "deltas";
   uint64_t seed = 1;
   bool combining = true;
+  int64_t collections_max = kCollectionsMaxDefault;
 };
 
 // One write's answer, waited for on any thread.
@@ -126,6 +127,7 @@ class Process {
     DocumentsOptions documents;
     documents.write.default_strategy = FindStrategy(options.strategy);
     documents.write.combining = options.combining;
+    documents.collections_max = options.collections_max;
     documents_ = std::make_unique<Documents>(*store_, clock, entropy_, executor_, documents);
   }
 

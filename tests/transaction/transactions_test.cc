@@ -128,6 +128,22 @@ TEST_P(CommitTest, ARefusalWritesNothingAndNamesTheWrite) {
   EXPECT_EQ(MetadataOf(refused.status(), "field"), "reads[0].version");
 }
 
+TEST_P(CommitTest, OneForWhoseCollectionsThereIsNoRoomMakesNone) {
+  Create({"a"});
+  const WorldOptions options{.engine = "memory", .mode = GetParam(), .collections_max = 2};
+  TransactingProcess process(std::make_unique<Process>(world.engine(), options, world.clock()),
+                             world.clock());
+  CommitRequest request = InTwoPhases({Add("a", 1), Write("a", 1), Write("a", 1)}, "id");
+  request.writes[1].name.collection = "new";
+  request.writes[2].name.collection = "one too many";
+  for (const size_t i : {1, 2}) request.writes[i].what = Update{Number(1), true};
+  const auto refused = process.Commit(request);
+  EXPECT_EQ(ReasonOf(refused.status()), ErrorReason::kCollectionLimit) << refused.status();
+  EXPECT_EQ(MetadataOf(refused.status(), "index"), "2");
+  EXPECT_EQ(ReasonOf(world->documents().collections().Get("new").status()),
+            ErrorReason::kCollectionNotFound);
+}
+
 TEST_P(CommitTest, ValidateOnlyTellsWhatItWouldDoAndWritesNothing) {
   Create({"a", "b"});
   TransactingProcess process = Start();

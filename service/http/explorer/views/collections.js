@@ -58,7 +58,7 @@ export default {
     });
     root.append(
       list.element,
-      h("p", { class: "hint" }, "Counts and sizes are the engine's estimates: right in order of magnitude."),
+      h("p", { class: "hint" }, "Small counts and sizes are exact; beyond 1,000 they are the engine's estimates, right in order of magnitude."),
     );
   },
 };

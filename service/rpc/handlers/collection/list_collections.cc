@@ -18,7 +18,7 @@ absl::Status ListCollections(const Context& context, const wire::ListCollections
                                                request.page_token()));
   }
   versioning::CollectionCursor collections =
-      context.services.documents.collections().List(after_name);
+      context.services.documents.collections().List(after_name, OnceClosed(context.call));
   const auto may_read = [&] {
     return context.services.access.Permits(
         *context.call.info().identity, security::Permission::kRead,
