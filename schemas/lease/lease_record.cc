@@ -1,6 +1,7 @@
 #include "schemas/lease/lease_record.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "schemas/base/error.h"
@@ -19,6 +20,8 @@ using versioning::BsonReader;
 constexpr std::string_view kOwnerSuffix("\0\0", 2);
 constexpr std::string_view kStateSuffix("\0\1", 2);
 constexpr std::string_view kBehindSuffix("\0\2", 2);
+// A lease that is forgotten and taken anew between two reads, each time.
+constexpr int kReadsMax = 3;
 
 absl::Status Corrupt() {
   return Error(ErrorReason::kRecordCorrupt, "lease record").With("record", "lease record");
@@ -28,6 +31,14 @@ std::string Suffixed(std::string_view name, std::string_view suffix) {
   std::string key;
   key.reserve(name.size() + suffix.size());
   return key.append(name).append(suffix);
+}
+
+absl::Status TakeOwner(absl::StatusOr<std::optional<store::Record>> record, StoredLease& lease) {
+  RETURN_IF_ERROR(record.status());
+  if (!*record) return absl::OkStatus();
+  ASSIGN_OR_RETURN(lease.owner, Owner::Decode((*record)->value));
+  lease.token = (*record)->stamp;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -124,11 +135,7 @@ absl::StatusOr<std::string_view> LeaseNameOf(std::string_view key) {
 
 absl::StatusOr<StoredLease> ReadOwner(const store::Reader& reader, std::string_view name) {
   StoredLease lease;
-  ASSIGN_OR_RETURN(const std::optional<store::Record> owner,
-                   reader.Get(Keyspace::kLeases, OwnerKey(name)));
-  if (!owner) return lease;
-  ASSIGN_OR_RETURN(lease.owner, Owner::Decode(owner->value));
-  lease.token = owner->stamp;
+  RETURN_IF_ERROR(TakeOwner(reader.Get(Keyspace::kLeases, OwnerKey(name)), lease));
   return lease;
 }
 
@@ -151,15 +158,24 @@ absl::StatusOr<bool> IsHeldBy(const store::Reader& reader, std::string_view owne
 }
 
 absl::StatusOr<StoredLease> ReadLease(const store::Reader& reader, std::string_view name) {
-  ASSIGN_OR_RETURN(StoredLease lease, ReadOwner(reader, name));
-  ASSIGN_OR_RETURN(const std::optional<store::Record> state,
-                   reader.Get(Keyspace::kLeases, StateKey(name)));
-  if (state) {
-    ASSIGN_OR_RETURN(lease.state, State::Decode(state->value));
-    lease.state_stamp = state->stamp;
+  const std::string owner_key = OwnerKey(name);
+  const std::string state_key = StateKey(name);
+  const std::array<store::RecordKey, 2> keys = {
+      {{Keyspace::kLeases, owner_key}, {Keyspace::kLeases, state_key}}};
+  store::Stamp without_state = 0;
+  for (int attempt = 1;; ++attempt) {
+    auto records = reader.GetMany(keys);
+    StoredLease lease;
+    RETURN_IF_ERROR(TakeOwner(std::move(records[0]), lease));
+    ASSIGN_OR_RETURN(const std::optional<store::Record> state, std::move(records[1]));
+    if (state) {
+      ASSIGN_OR_RETURN(lease.state, State::Decode(state->value));
+      lease.state_stamp = state->stamp;
+    }
+    if (!lease.owner || lease.state) return lease;
+    if (lease.token == without_state || attempt == kReadsMax) return Corrupt();
+    without_state = lease.token;
   }
-  if (lease.owner && !lease.state) return Corrupt();
-  return lease;
 }
 
 }  // namespace strata::lease

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,54 @@ class OneOwner final : public store::Reader {
   const std::string value_;
   const store::Stamp stamp_;
 };
+
+// A lease as each read of both its records finds it, where these are of no one moment.
+class Moments final : public store::Reader {
+ public:
+  using Found = std::optional<store::Record>;
+  explicit Moments(std::vector<std::pair<Found, Found>> moments) : moments_(std::move(moments)) {}
+
+  absl::StatusOr<Found> Get(store::Keyspace /*keyspace*/, std::string_view /*key*/) const override {
+    return absl::UnimplementedError("both at once");
+  }
+  std::vector<absl::StatusOr<Found>> GetMany(
+      std::span<const store::RecordKey> keys) const override {
+    EXPECT_EQ(keys.size(), 2u);
+    const auto& [owner, state] = moments_.at(reads++);
+    return {owner, state};
+  }
+  std::unique_ptr<store::Cursor> Scan(store::Keyspace /*keyspace*/,
+                                      const store::Range& /*range*/) const override {
+    return nullptr;
+  }
+
+  mutable size_t reads = 0;
+
+ private:
+  const std::vector<std::pair<Found, Found>> moments_;
+};
+
+TEST(LeaseRecord, OneThatIsForgottenBetweenItsReadsIsReadAgain) {
+  const auto owner = [](store::Stamp stamp) {
+    return store::Record{Owner{"worker", {}, 17, 0}.Encode(), stamp, 0};
+  };
+  const store::Record state{State{18, {}, {}, {}}.Encode(), 40, 0};
+  const Moments gone({{owner(5), {}}, {{}, {}}});
+  const auto nobodys = ReadLease(gone, "a");
+  ASSERT_TRUE(nobodys.ok()) << nobodys.status();
+  EXPECT_FALSE(nobodys->owner);
+  const Moments anew({{owner(5), {}}, {owner(9), state}});
+  const auto anothers = ReadLease(anew, "a");
+  ASSERT_TRUE(anothers.ok()) << anothers.status();
+  EXPECT_EQ(anothers->token, 9);
+  EXPECT_EQ(anothers->state_stamp, 40);
+  const Moments damaged({{owner(5), {}}, {owner(5), {}}});
+  EXPECT_THAT(ReadLease(damaged, "a"), HasReason(ErrorReason::kRecordCorrupt));
+  EXPECT_EQ(damaged.reads, 2u);
+  const Moments restless({{owner(5), {}}, {owner(6), {}}, {owner(7), {}}});
+  EXPECT_THAT(ReadLease(restless, "a"), HasReason(ErrorReason::kRecordCorrupt));
+  EXPECT_EQ(restless.reads, 3u);
+}
 
 TEST(Place, AWholeCommitLiesBehindEachOfItsEvents) {
   const std::vector<Place> ordered = {{0, {}}, {4, 0}, {4, 1}, {4, INT32_MAX}, {4, {}}, {5, 0}};
