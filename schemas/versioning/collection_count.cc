@@ -8,14 +8,21 @@
 #include "schemas/versioning/collection_record.h"
 
 namespace strata::versioning {
+namespace {
+
+constexpr std::chrono::seconds kCountInterval{1};
+
+}  // namespace
 
 absl::Status CollectionCount::Begin() {
   const std::lock_guard lock(mutex_);
   return BeginLocked();
 }
 
-absl::Status CollectionCount::BeginLocked() {
-  if (count_) return absl::OkStatus();
+absl::Status CollectionCount::BeginLocked() { return count_ ? absl::OkStatus() : CountLocked(); }
+
+// One that is being made may be stored already: then it counts twice, until the next time.
+absl::Status CollectionCount::CountLocked() {
   int64_t count = 0;
   const std::unique_ptr<store::Reader> snapshot = store_.Snapshot();
   const auto records = snapshot->Scan(store::Keyspace::kCollections, {});
@@ -27,11 +34,15 @@ absl::Status CollectionCount::BeginLocked() {
     count += decoded.ok() && decoded->deleted ? 0 : 1;
   }
   RETURN_IF_ERROR(records->status());
-  count_ = count;
+  count_ = count + making_;
+  counted_at_ = clock_.SteadyNow();
   return absl::OkStatus();
 }
 
-absl::Status CollectionCount::CheckLocked(int64_t count) const {
+absl::Status CollectionCount::CheckLocked(int64_t count) {
+  RETURN_IF_ERROR(BeginLocked());
+  if (*count_ + count <= most_) return absl::OkStatus();
+  if (clock_.SteadyNow() - counted_at_ >= kCountInterval) RETURN_IF_ERROR(CountLocked());
   if (*count_ + count <= most_) return absl::OkStatus();
   return Error(ErrorReason::kCollectionLimit,
                "there are " + std::to_string(*count_) + " collections, and the limit is " +
@@ -41,21 +52,26 @@ absl::Status CollectionCount::CheckLocked(int64_t count) const {
 
 absl::Status CollectionCount::Check(int64_t count) {
   const std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(BeginLocked());
   return CheckLocked(count);
 }
 
-absl::Status CollectionCount::Add() {
+absl::Status CollectionCount::Take() {
   const std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(BeginLocked());
   RETURN_IF_ERROR(CheckLocked(1));
   ++*count_;
+  ++making_;
   return absl::OkStatus();
 }
 
-void CollectionCount::Remove(int64_t count) {
+void CollectionCount::End(int64_t made, int64_t not_made) {
   const std::lock_guard lock(mutex_);
-  if (count_) *count_ -= count;
+  making_ -= made + not_made;
+  if (count_) *count_ -= not_made;
+}
+
+void CollectionCount::Remove() {
+  const std::lock_guard lock(mutex_);
+  if (count_) --*count_;
 }
 
 }  // namespace strata::versioning

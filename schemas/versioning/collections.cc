@@ -100,7 +100,7 @@ Collections::Collections(store::Store& store, const Clock& clock, Executor& exec
       clock_(clock),
       age_clock_(clock),
       sweeps_(std::make_shared<CollectionSweeps>(store, clock, executor)),
-      count_(store, most),
+      count_(store, clock, most),
       cache_(kCachedMax) {}
 
 CollectionPtr Collections::Cached(const CollectionRecord& record) {
@@ -167,7 +167,8 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
       ReadCollectionRecord(store_, name);
   if (!present.ok()) return done(present.status());
   if (*present && !(*present)->deleted) return done(CollectionExists(name));
-  if (absl::Status room = count_.Add(); !room.ok()) return done(std::move(room));
+  auto room = std::make_shared<CollectionRoom>(count_);
+  if (absl::Status taken = room->Take(); !taken.ok()) return done(std::move(taken));
 
   CollectionRecord wanted;
   wanted.name = std::move(name);
@@ -175,20 +176,22 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
   wanted.options = std::move(options);
   wanted.used = used;
   wanted.stamp = *present ? (*present)->stamp : 0;
-  AllocateIncarnations(1, [self = shared_from_this(), wanted = std::move(wanted), deadline, attempt,
-                           done = std::move(done)](absl::StatusOr<Allocated> allocated) mutable {
-    if (!allocated.ok()) {
-      self->count_.Remove();
-      return done(allocated.status());
-    }
-    wanted.incarnation = allocated->first;
-    wanted.create_time = self->clock_.Now();
-    self->InsertRecord(std::move(wanted), deadline, attempt + allocated->lost, std::move(done));
-  });
+  AllocateIncarnations(
+      1, [self = shared_from_this(), room = std::move(room), wanted = std::move(wanted), deadline,
+          attempt, done = std::move(done)](absl::StatusOr<Allocated> allocated) mutable {
+        if (!allocated.ok()) {
+          room.reset();
+          return done(allocated.status());
+        }
+        wanted.incarnation = allocated->first;
+        wanted.create_time = self->clock_.Now();
+        self->InsertRecord(std::move(wanted), std::move(room), deadline, attempt + allocated->lost,
+                           std::move(done));
+      });
 }
 
-void Collections::InsertRecord(CollectionRecord wanted, std::optional<Deadline> deadline,
-                               int attempt, Callback done) {
+void Collections::InsertRecord(CollectionRecord wanted, std::shared_ptr<CollectionRoom> room,
+                               std::optional<Deadline> deadline, int attempt, Callback done) {
   store::WriteBatch batch;
   batch.set_deadline(deadline);
   if (wanted.stamp == 0) {
@@ -196,19 +199,18 @@ void Collections::InsertRecord(CollectionRecord wanted, std::optional<Deadline> 
   } else {
     batch.Replace(Keyspace::kCollections, wanted.name, wanted.Encode(), wanted.stamp);
   }
-  store_.Commit(std::move(batch),
-                [self = shared_from_this(), wanted = std::move(wanted), deadline, attempt,
-                 done = std::move(done)](const store::CommitResult& result) {
-                  if (result.committed) return done(self->Require(self->store_, wanted.name));
-                  // One that may be stored keeps its room until the next start counts anew.
-                  if (ReasonOf(result.status) != ErrorReason::kOutcomeUnknown)
-                    self->count_.Remove();
-                  if (!result.status.ok()) return done(result.status);
-                  // Lost the race: whoever won made the collection, or deleted it once more.
-                  if (attempt >= kAttemptsMax) return done(TooManyAttempts());
-                  self->Insert(wanted.name, *wanted.strategy, wanted.options, wanted.used, deadline,
-                               attempt + 1, done);
-                });
+  store_.Commit(
+      std::move(batch),
+      [self = shared_from_this(), room = std::move(room), wanted = std::move(wanted), deadline,
+       attempt, done = std::move(done)](const store::CommitResult& result) mutable {
+        EndMaking(result, std::move(room));
+        if (result.committed) return done(self->Require(self->store_, wanted.name));
+        if (!result.status.ok()) return done(result.status);
+        // Lost the race: whoever won made the collection, or deleted it once more.
+        if (attempt >= kAttemptsMax) return done(TooManyAttempts());
+        self->Insert(wanted.name, *wanted.strategy, wanted.options, wanted.used, deadline,
+                     attempt + 1, done);
+      });
 }
 
 absl::StatusOr<CollectionPtr> Collections::Draft(const store::Reader& reader, std::string_view name,

@@ -204,8 +204,8 @@ class Collections : public std::enable_shared_from_this<Collections> {
   void AllocateForAll();
   void AllocateFor(std::vector<Allocation> waiting, int attempt);
   void EndAllocation(const std::vector<Allocation>& waiting, absl::StatusOr<Allocated> next);
-  void InsertRecord(CollectionRecord wanted, std::optional<Deadline> deadline, int attempt,
-                    Callback done);
+  void InsertRecord(CollectionRecord wanted, std::shared_ptr<CollectionRoom> room,
+                    std::optional<Deadline> deadline, int attempt, Callback done);
   absl::StatusOr<std::optional<DeletionRecord>> Recall(const CollectionDeletion& deletion) const;
   void Delete(CollectionDeletion deletion, int attempt, DeleteCallback done);
   void Tombstone(CollectionDeletion deletion, CollectionRecord target,

@@ -80,7 +80,7 @@ struct Round {
   absl::InlinedVector<Section, 4> sections;
   std::vector<Section> joined_sections;  // of `joined`
   std::optional<size_t> unfit_document;  // for which the commit cannot be planned or prepared
-  std::unique_ptr<CollectionRoom> room;  // of the collections that the commit makes
+  std::shared_ptr<CollectionRoom> room;  // of the collections that the commit makes
 
   bool planned() const {
     return std::any_of(group.begin(), group.end(), [](const auto& e) { return e.planned(); });

@@ -371,13 +371,7 @@ bool WritePath::Commit(const RoundPtr& round, store::WriteBatch batch) {
   round->reader.reset();
   const auto turn = std::make_shared<Turn>(false);
   auto decided = [self = shared_from_this(), round, turn](const store::CommitResult& result) {
-    if (round->room) {
-      // Collections that may be stored keep their room until the next start counts anew.
-      if (result.committed || ReasonOf(result.status) == ErrorReason::kOutcomeUnknown) {
-        round->room->Keep();
-      }
-      round->room.reset();
-    }
+    EndMaking(result, std::move(round->room));
     if (result.status.ok() && !result.committed) return self->EndLost(*round, result.refused);
     self->Continue(round, *turn, [self, round, result] {
       if (ReasonOf(result.status) == ErrorReason::kLayoutLimit) {
@@ -427,7 +421,7 @@ bool WritePath::PrepareCollection(const RoundPtr& round, size_t document) {
 
 // Takes room and numbers for the collections that the round's own commit makes. As EndRound.
 bool WritePath::DrawCollections(const RoundPtr& round) {
-  round->room = std::make_unique<CollectionRoom>(collections_->count());
+  round->room = std::make_shared<CollectionRoom>(collections_->count());
   std::set<std::string_view> names;
   for (size_t i = 0; i < round->documents.size(); ++i) {
     const RoundDocument& document = round->documents[i];

@@ -584,10 +584,11 @@ class CollectionLimitTest : public CombinationTest {
     documents_->Update(request, Number(1), /*allow_missing=*/true, answer.Callback());
     return answer.Wait().status();
   }
-  absl::Status Delete(const std::string& name) {
+  absl::Status Delete(const std::string& name) { return Delete(name, *documents_); }
+  absl::Status Delete(const std::string& name, Documents& documents) {
     std::promise<absl::Status> deleted;
-    documents_->collections().Delete(
-        {name, /*force=*/true}, [&](const auto& result) { deleted.set_value(result.status()); });
+    documents.collections().Delete({name, /*force=*/true},
+                                   [&](const auto& result) { deleted.set_value(result.status()); });
     return deleted.get_future().get();
   }
   int64_t Stored() {
@@ -630,6 +631,19 @@ TEST_P(CollectionLimitTest, IsFreedByADeletionAndHoldsAfterARestart) {
   EXPECT_THAT(Delete("d"), IsOk());
   EXPECT_THAT(Make("d"), IsOk());
   EXPECT_THAT(Make("e"), HasReason(ErrorReason::kCollectionLimit));
+}
+
+// Of several processes over one store each counts what it makes and deletes itself.
+TEST_P(CollectionLimitTest, IsCountedAnewOnceAnotherHasDeletedSome) {
+  for (const char* const name : {"a", "b", "c"}) ASSERT_THAT(Make(name), IsOk());
+  ASSERT_THAT(Delete("a", world->documents()), IsOk());
+  EXPECT_THAT(Make("d"), HasReason(ErrorReason::kCollectionLimit));
+  world.clock().Advance(std::chrono::seconds(1));
+  EXPECT_THAT(Make("d"), IsOk());
+  EXPECT_THAT(Make("e"), HasReason(ErrorReason::kCollectionLimit));
+  world.clock().Advance(std::chrono::seconds(1));
+  EXPECT_THAT(Make("e"), HasReason(ErrorReason::kCollectionLimit));
+  EXPECT_EQ(Stored(), kMost);
 }
 
 TEST_P(CollectionLimitTest, HoldsForManyAtOnce) {
