@@ -151,13 +151,16 @@ absl::StatusOr<const Message*> Draft::Find(const MessageId& id) {
   return message ? &*message : nullptr;
 }
 
-absl::StatusOr<Message> Draft::WithPayload(const MessageId& id) {
+absl::StatusOr<std::optional<Message>> Draft::WithPayload(const MessageId& id) {
   const Entry& entry = messages_.at(id);
   Message message = *entry.drafted;
   if (!message.payload_base || entry.new_payload) return message;
   ASSIGN_OR_RETURN(const std::optional<store::Record> payload,
                    reader_.Get(Keyspace::kMessages, PayloadKey(id, *message.payload_base)));
   if (!payload) {
+    Entry now;
+    RETURN_IF_ERROR(Load(id, now));
+    if (now.stamp != entry.stamp) return std::nullopt;
     return Error(ErrorReason::kRecordCorrupt, "the payload of a message is missing")
         .With("record", "message payload");
   }

@@ -93,8 +93,8 @@ absl::Status Finish(Draft& draft, const Place& place, const MessageId& id, Messa
   } else {
     // What lies beside goes with the message, so it is written again with the time of that.
     if (message.payload_base) {
-      ASSIGN_OR_RETURN(const Message whole, draft.WithPayload(id));
-      message.payload = whole.payload;
+      ASSIGN_OR_RETURN(const std::optional<Message> whole, draft.WithPayload(id));
+      if (whole) message.payload = whole->payload;
       message.payload_base.reset();
     }
     message.stage = Stage::kFinished;
@@ -334,7 +334,8 @@ absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hi
     RETURN_IF_ERROR(Die(draft, place, hint.id, *stored, kDiedOfTries, ""));
     return HandedOut{Meeting::kDead, {}};
   }
-  ASSIGN_OR_RETURN(Message answer, draft.WithPayload(hint.id));
+  ASSIGN_OR_RETURN(std::optional<Message> answer, draft.WithPayload(hint.id));
+  if (!answer) return HandedOut{};
   Message message = *stored;
   const auto hand_out = [&](Message& handed) {
     handed.stage = Stage::kReserved;
@@ -342,7 +343,7 @@ absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hi
     ++handed.delivery;
     ++handed.tries;
   };
-  hand_out(answer);
+  hand_out(*answer);
   hand_out(message);
   if (how.pop) {
     // It was handed out and is finished in one.
@@ -350,7 +351,7 @@ absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hi
   } else {
     draft.Set(hint.id, std::move(message));
   }
-  return HandedOut{Meeting::kHandedOut, std::move(answer)};
+  return HandedOut{Meeting::kHandedOut, *std::move(answer)};
 }
 
 absl::StatusOr<TokenResult> PlanAcknowledge(Draft& draft, const Place& place, const Token& token,
@@ -426,7 +427,9 @@ absl::StatusOr<bool> PlanReplay(Draft& draft, const Place& place, const MessageI
   Message message = *stored;
   if (message.forget_time != 0) {
     // What lies beside a finished one would go by itself.
-    ASSIGN_OR_RETURN(message, draft.WithPayload(id));
+    ASSIGN_OR_RETURN(std::optional<Message> whole, draft.WithPayload(id));
+    if (!whole) return false;
+    message = *std::move(whole);
     message.payload_base.reset();
   }
   RETURN_IF_ERROR(ReadOrder(draft, target, message));

@@ -164,6 +164,30 @@ TEST_F(ServersInARace, HandNothingOutOnceAnotherOneHasAnsweredThatItIsPaused) {
   EXPECT_THAT(*queues.Reserve("mails", 2), SizeIs(2));
 }
 
+// Its payload lies beside it, and went with it after the message was read.
+TEST_F(ServersInARace, HandOutNothingThatAnotherOneHasPoppedMeanwhile) {
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  PushedMessage large = Numbered(1);
+  large.payload = ToContent({{"number", std::string(5'000, 'x')}});
+  ASSERT_THAT(queues.Push("mails", large), IsOk());
+  bool popped = false;
+  test_support::StoreHooks hooks;
+  hooks.before_get = [&](store::Keyspace keyspace, std::string_view key) {
+    const bool of_payload =
+        keyspace == store::Keyspace::kMessages && key.size() > MessageId::kBytes;
+    if (!of_payload || std::exchange(popped, true)) return;
+    EXPECT_THAT(*other.Pop("mails"), SizeIs(1));
+  };
+  hooked.set_hooks(hooks);
+  const auto reserved = queues.Reserve("mails");
+  ASSERT_THAT(reserved, IsOk());
+  EXPECT_THAT(*reserved, IsEmpty());
+  EXPECT_TRUE(popped);
+  hooked.set_hooks({});
+  ASSERT_THAT(queues.Push("mails", Numbered(2)), IsOk());
+  EXPECT_THAT(*queues.Reserve("mails"), SizeIs(1));
+}
+
 TEST_F(ServersInARace, SweepNoScheduleOfAQueueThatWasMadeAnew) {
   ASSERT_THAT(queues.Create("mails"), IsOk());
   ASSERT_THAT(queues.Delete("mails"), IsOk());
