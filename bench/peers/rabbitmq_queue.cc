@@ -2,8 +2,6 @@
 // confirm, which comes once the message is on the disk. An acknowledgement is answered by nothing,
 // as the protocol has no answer to it, and written later: where others wait for the disk once more,
 // it does not.
-#include <amqp.h>
-#include <amqp_framing.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -14,6 +12,7 @@
 #include <utility>
 
 #include "bench/peers/queue_peer.h"
+#include "bench/peers/rabbitmq_c.h"
 #include "bench/peers/rabbitmq_server.h"
 #include "bench/peers/server_program.h"
 

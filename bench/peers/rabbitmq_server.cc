@@ -1,8 +1,5 @@
 #include "bench/peers/rabbitmq_server.h"
 
-#include <amqp_framing.h>
-#include <amqp_tcp_socket.h>
-
 #include <fstream>
 #include <stdexcept>
 

@@ -1,13 +1,13 @@
 // A server of RabbitMQ in a temporary folder of its own, with all that Erlang keeps beside it.
 #pragma once
 
-#include <amqp.h>
 #include <sys/types.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/peers/rabbitmq_c.h"
 #include "tests/fault/child_process.h"
 #include "tests/support/temporary_directory.h"
 
