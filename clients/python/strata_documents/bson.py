@@ -273,7 +273,7 @@ def _encode_bytes(value: Any, depth: int) -> Tuple[bytes, bytes]:
 
 def _encode_datetime(value: datetime.datetime, depth: int) -> Tuple[bytes, bytes]:
     if value.utcoffset() is None:
-        raise InvalidValue("is a datetime without a time zone; say which, such as datetime.now(timezone.utc)")
+        raise InvalidValue("is a datetime without a time zone; give it one, such as tzinfo=timezone.utc")
     if value.microsecond % 1000:
         raise InvalidValue("has microseconds, which a BSON date does not keep; drop them: "
                            "t.replace(microsecond=t.microsecond // 1000 * 1000)")
