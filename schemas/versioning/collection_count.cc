@@ -10,7 +10,7 @@
 namespace strata::versioning {
 namespace {
 
-constexpr std::chrono::seconds kCountInterval{1};
+constexpr std::chrono::seconds kCountInterval{10};
 
 }  // namespace
 
@@ -21,7 +21,6 @@ absl::Status CollectionCount::Begin() {
 
 absl::Status CollectionCount::BeginLocked() { return count_ ? absl::OkStatus() : CountLocked(); }
 
-// One that is being made may be stored already: then it counts twice, until the next time.
 absl::Status CollectionCount::CountLocked() {
   int64_t count = 0;
   const std::unique_ptr<store::Reader> snapshot = store_.Snapshot();
@@ -34,7 +33,8 @@ absl::Status CollectionCount::CountLocked() {
     count += decoded.ok() && decoded->deleted ? 0 : 1;
   }
   RETURN_IF_ERROR(records->status());
-  count_ = count + making_;
+  for (const auto& [name, making] : making_) count += making.made ? 0 : 1;
+  count_ = count;
   counted_at_ = clock_.SteadyNow();
   return absl::OkStatus();
 }
@@ -55,18 +55,25 @@ absl::Status CollectionCount::Check(int64_t count) {
   return CheckLocked(count);
 }
 
-absl::Status CollectionCount::Take() {
+absl::Status CollectionCount::Take(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(CheckLocked(1));
-  ++*count_;
-  ++making_;
+  auto making = making_.find(name);
+  if (making == making_.end()) {
+    RETURN_IF_ERROR(CheckLocked(1));
+    ++*count_;
+    making = making_.try_emplace(name).first;
+  }
+  ++making->second.makers;
   return absl::OkStatus();
 }
 
-void CollectionCount::End(int64_t made, int64_t not_made) {
+void CollectionCount::End(const std::string& name, bool made) {
   const std::lock_guard lock(mutex_);
-  making_ -= made + not_made;
-  if (count_) *count_ -= not_made;
+  const auto making = making_.find(name);
+  making->second.made = making->second.made || made;
+  if (--making->second.makers > 0) return;
+  if (!making->second.made) --*count_;
+  making_.erase(making);
 }
 
 void CollectionCount::Remove() {

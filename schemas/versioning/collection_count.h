@@ -4,10 +4,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "schemas/base/clock.h"
@@ -16,9 +19,10 @@
 
 namespace strata::versioning {
 
-// Knows of what this process makes and deletes, and counts anew before it refuses, at most once a
-// second, as others may have deleted some. Of what others do it knows only about, and so where
-// scans may be stale. Thread-safe.
+// Knows of what this process makes and deletes, and counts anew before it refuses, at most every
+// ten seconds, as others may have deleted some. Of what others do it knows only about, and so where
+// scans may be stale; one that is made or deleted while it counts may count once too often or too
+// seldom until the next time. Thread-safe.
 class CollectionCount {
  public:
   // Both outlive it.
@@ -36,18 +40,24 @@ class CollectionCount {
  private:
   friend class CollectionRoom;
 
+  // Of one name, which has room once, by as many as make it.
+  struct Making {
+    int64_t makers = 0;
+    bool made = false;  // or may be
+  };
+
   absl::Status BeginLocked();
   absl::Status CountLocked();
   absl::Status CheckLocked(int64_t count);
-  absl::Status Take();
-  void End(int64_t made, int64_t not_made);
+  absl::Status Take(const std::string& name);
+  void End(const std::string& name, bool made);
 
   const store::Store& store_;
   const Clock& clock_;
   const int64_t most_;
   std::mutex mutex_;
   std::optional<int64_t> count_;  // with those that are being made; nothing: not counted yet
-  int64_t making_ = 0;
+  std::map<std::string, Making> making_;
   std::chrono::steady_clock::time_point counted_at_;
 };
 
@@ -56,22 +66,27 @@ class CollectionRoom {
  public:
   // `count` outlives it.
   explicit CollectionRoom(CollectionCount& count) : count_(count) {}
-  ~CollectionRoom() { count_.End(0, taken_); }
+  ~CollectionRoom() { End(/*made=*/false); }
   CollectionRoom(const CollectionRoom&) = delete;
   CollectionRoom& operator=(const CollectionRoom&) = delete;
 
-  // For one more: COLLECTION_LIMIT if there is none; what CollectionCount::Begin answers.
-  absl::Status Take() {
-    absl::Status taken = count_.Take();
-    if (taken.ok()) ++taken_;
+  // For one of this name: COLLECTION_LIMIT if there is none, and nobody else makes it; what
+  // CollectionCount::Begin answers.
+  absl::Status Take(const std::string& name) {
+    absl::Status taken = count_.Take(name);
+    if (taken.ok()) names_.push_back(name);
     return taken;
   }
   // They are made, or may be.
-  void Keep() { count_.End(std::exchange(taken_, 0), 0); }
+  void Keep() { End(/*made=*/true); }
 
  private:
+  void End(bool made) {
+    for (const std::string& name : std::exchange(names_, {})) count_.End(name, made);
+  }
+
   CollectionCount& count_;
-  int64_t taken_ = 0;
+  std::vector<std::string> names_;
 };
 
 // After the commit that makes them. What may be stored keeps its room until it is counted anew.

@@ -168,7 +168,9 @@ void Collections::Insert(std::string name, const StrategyEntry& strategy, Strate
   if (!present.ok()) return done(present.status());
   if (*present && !(*present)->deleted) return done(CollectionExists(name));
   auto room = std::make_shared<CollectionRoom>(count_);
-  if (absl::Status taken = room->Take(); !taken.ok()) return done(std::move(taken));
+  if (absl::Status taken = room->Take(name); !taken.ok()) {
+    return done(std::move(taken));
+  }
 
   CollectionRecord wanted;
   wanted.name = std::move(name);
@@ -214,8 +216,8 @@ void Collections::InsertRecord(CollectionRecord wanted, std::shared_ptr<Collecti
 }
 
 absl::StatusOr<CollectionPtr> Collections::Draft(const store::Reader& reader, std::string_view name,
-                                                 const StrategyEntry& strategy,
-                                                 int64_t incarnation) const {
+                                                 const StrategyEntry& strategy, int64_t incarnation,
+                                                 UnixMicros create_time) {
   ASSIGN_OR_RETURN(const std::optional<CollectionRecord> present,
                    ReadCollectionRecord(reader, name));
   CollectionRecord draft;
@@ -223,8 +225,9 @@ absl::StatusOr<CollectionPtr> Collections::Draft(const store::Reader& reader, st
   draft.incarnation = incarnation;
   draft.strategy = &strategy;
   ASSIGN_OR_RETURN(draft.options, CompleteOptions(strategy, {}));
-  draft.create_time = clock_.Now();
-  draft.stamp = present ? present->stamp : 0;
+  draft.create_time = create_time;
+  // One that lives by now loses its race.
+  draft.stamp = present && present->deleted ? present->stamp : 0;
   return MakeCollection(draft);
 }
 

@@ -167,8 +167,9 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // What the collection is to be under that number: not used, with default options, and with the
   // stamp of the tombstone that `reader` has in its place, or none. RECORD_CORRUPT,
   // STORE_UNAVAILABLE.
-  absl::StatusOr<CollectionPtr> Draft(const store::Reader& reader, std::string_view name,
-                                      const StrategyEntry& strategy, int64_t incarnation) const;
+  static absl::StatusOr<CollectionPtr> Draft(const store::Reader& reader, std::string_view name,
+                                             const StrategyEntry& strategy, int64_t incarnation,
+                                             UnixMicros create_time);
 
   // Deletes a collection: tombstones its record, then sweeps its documents in the background.
   // COLLECTION_NOT_FOUND; INCARNATION_MISMATCH where another incarnation lives than the one asked

@@ -92,6 +92,7 @@ struct Culprit {
   std::optional<size_t> document;
   const void* entry = nullptr;
   bool wrote_document = true;  // another may have written it
+  bool of_collections = false;
 
   bool Is(const Waiting& waiting) const {
     if (entry != nullptr) return waiting.identity() == entry;
@@ -103,7 +104,9 @@ Culprit FindCulprit(const Round& round, std::optional<size_t> refused) {
   if (!refused) return {};
   for (const Round::Section& section : round.sections) {
     if (*refused >= section.end) continue;
-    if (section.document == Round::Section::kNone) return {std::nullopt, section.entry, false};
+    if (section.document == Round::Section::kNone) {
+      return {std::nullopt, section.entry, false, &section == &round.sections.front()};
+    }
     return {section.document};
   }
   return {};
@@ -129,6 +132,13 @@ void RefuseUndecided(Round& round, const absl::Status& refusal) {
     RefuseFor(round.undecided_document, entry, refusal);
   }
   round.Answer([](const Waiting&) { return true; });
+}
+
+// Whether its commit makes collections, or marks them as used.
+bool WritesCollections(const Round& round) {
+  return std::any_of(round.documents.begin(), round.documents.end(), [](const auto& document) {
+    return !document.planned.empty() && document.collection && !document.collection->used;
+  });
 }
 
 // Tells the entry's writes of documents that another has written, or may have, what they lost
@@ -342,12 +352,14 @@ bool WritePath::CommitPlanned(const RoundPtr& round) {
     PutBack(*round);
     return true;
   }
-  const bool of_unit = std::any_of(round->group.begin(), round->group.end(),
-                                   [](const Waiting& e) { return e.unit && e.unit->planned; });
+  const bool makes_its_own =
+      capabilities_.atomic_batches &&
+      std::any_of(round->group.begin(), round->group.end(),
+                  [](const Waiting& e) { return e.unit && e.unit->planned; });
   for (size_t i = 0; i < round->documents.size(); ++i) {
     const RoundDocument& document = round->documents[i];
     if (document.planned.empty() || (document.collection && document.collection->used)) continue;
-    if (!of_unit) return PrepareCollection(round, i);
+    if (!makes_its_own) return PrepareCollection(round, i);
     if (!document.collection) return DrawCollections(round);
   }
   return CommitPlan(round);
@@ -426,8 +438,9 @@ bool WritePath::DrawCollections(const RoundPtr& round) {
   for (size_t i = 0; i < round->documents.size(); ++i) {
     const RoundDocument& document = round->documents[i];
     if (document.planned.empty() || document.collection) continue;
-    if (!names.insert(round->queues[i]->name().collection).second) continue;
-    const absl::Status taken = round->room->Take();
+    const std::string& name = round->queues[i]->name().collection;
+    if (!names.insert(name).second) continue;
+    const absl::Status taken = round->room->Take(name);
     if (taken.ok()) continue;
     round->unfit_document = i;
     round->room.reset();
@@ -442,6 +455,13 @@ bool WritePath::DrawCollections(const RoundPtr& round) {
   collections_->AllocateIncarnations(
       static_cast<int64_t>(names.size()),
       [self = shared_from_this(), round, drawing](absl::StatusOr<Collections::Allocated> drawn) {
+        // As Continue does, and where reads block: all other commits wait for this thread.
+        if (self->capabilities_.blocking_reads || self->IsMuchWork(*round)) {
+          self->executor_.Schedule([self, round, drawn = std::move(drawn)] {
+            if (self->EndDrawing(round, drawn)) self->Run(round->queues, Effort::kBrief);
+          });
+          return;
+        }
         drawing->drawn = std::move(drawn);
         if (!drawing->turn.exchange(true)) return;
         if (self->EndDrawing(round, drawing->drawn)) self->RunOn(round->queues, Effort::kBrief);
@@ -461,8 +481,9 @@ bool WritePath::EndDrawing(const RoundPtr& round,
     const auto [place, first] = made.try_emplace(name.collection);
     if (first) {
       absl::StatusOr<CollectionPtr> next =
-          collections_->Draft(*round->reader, name.collection, *options_.default_strategy,
-                              drawn->first + static_cast<int64_t>(made.size()) - 1);
+          Collections::Draft(*round->reader, name.collection, *options_.default_strategy,
+                             drawn->first + static_cast<int64_t>(made.size()) - 1,
+                             document.planned.front().header.commit_time);
       failure = next.status();
       if (!failure.ok()) break;
       place->second = *std::move(next);
@@ -472,7 +493,7 @@ bool WritePath::EndDrawing(const RoundPtr& round,
   }
   if (failure.ok()) return CommitPlan(round);
   round->room.reset();
-  EndFailed(*round, failure);
+  EndUnfit(*round, failure);
   return true;
 }
 
@@ -536,10 +557,13 @@ void WritePath::EndUnfit(Round& round, const absl::Status& failure) {
 // Another was faster: everything is decided anew, on what that left, after a moment.
 void WritePath::EndLost(Round& round, std::optional<size_t> refused) {
   const Culprit culprit = FindCulprit(round, refused);
+  // Of many that make one collection at once a single one does it, and nobody wrote the documents
+  // of the others.
+  const bool counts = !culprit.of_collections || !WritesCollections(round);
   int attempts = 0;
   for (Waiting& entry : round.group) {
     if (!entry.planned()) continue;
-    if (!culprit.Is(entry)) {
+    if (!culprit.Is(entry) || !counts) {
       --entry.attempts();
       continue;
     }

@@ -638,10 +638,10 @@ TEST_P(CollectionLimitTest, IsCountedAnewOnceAnotherHasDeletedSome) {
   for (const char* const name : {"a", "b", "c"}) ASSERT_THAT(Make(name), IsOk());
   ASSERT_THAT(Delete("a", world->documents()), IsOk());
   EXPECT_THAT(Make("d"), HasReason(ErrorReason::kCollectionLimit));
-  world.clock().Advance(std::chrono::seconds(1));
+  world.clock().Advance(std::chrono::seconds(10));
   EXPECT_THAT(Make("d"), IsOk());
   EXPECT_THAT(Make("e"), HasReason(ErrorReason::kCollectionLimit));
-  world.clock().Advance(std::chrono::seconds(1));
+  world.clock().Advance(std::chrono::seconds(10));
   EXPECT_THAT(Make("e"), HasReason(ErrorReason::kCollectionLimit));
   EXPECT_EQ(Stored(), kMost);
 }
