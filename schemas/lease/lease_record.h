@@ -82,7 +82,7 @@ store::Range LeaseRange(std::string_view prefix, std::string_view after_name);
 // The lease that a key of either kind belongs to; RECORD_CORRUPT for other bytes.
 absl::StatusOr<std::string_view> LeaseNameOf(std::string_view key);
 
-// Both records: where the reader is of no one moment, whoever commits on both stamps finds out. A
+// Both records: where the reader is of no one moment, a commit on both stamps finds out. A
 // lease that has an owner has a state; one that was forgotten in between is read again.
 // RECORD_CORRUPT, STORE_UNAVAILABLE.
 absl::StatusOr<StoredLease> ReadLease(const store::Reader& reader, std::string_view name);

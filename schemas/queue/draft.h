@@ -95,8 +95,8 @@ class Draft {
   absl::StatusOr<const Message*> Find(const MessageId& id);
   // Its stamp as it is stored; 0 if it is not. REQUIRES: it was looked for.
   store::Stamp StoredStamp(const MessageId& id) const { return messages_.at(id).stamp; }
-  // With the payload that lies beside. Nothing: somebody has changed the message since it was looked
-  // for, so that what is planned on it will lose its race. REQUIRES: Find found it. RECORD_CORRUPT,
+  // With the payload that lies beside. Nothing: the message was changed since it was looked for, so
+  // that what is planned on it will lose its race. REQUIRES: Find found it. RECORD_CORRUPT,
   // STORE_UNAVAILABLE.
   absl::StatusOr<std::optional<Message>> WithPayload(const MessageId& id);
 

@@ -70,7 +70,7 @@ class CollectionRoom {
   CollectionRoom(const CollectionRoom&) = delete;
   CollectionRoom& operator=(const CollectionRoom&) = delete;
 
-  // For one of this name: COLLECTION_LIMIT if there is none, and nobody else makes it; what
+  // For one of this name: COLLECTION_LIMIT if there is none, unless another maker has it; what
   // CollectionCount::Begin answers.
   absl::Status Take(const std::string& name) {
     absl::Status taken = count_.Take(name);

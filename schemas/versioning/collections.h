@@ -48,7 +48,7 @@ using CollectionPtr = std::shared_ptr<const Collection>;
 
 inline constexpr int64_t kCollectionsMaxDefault = 100'000;
 
-// The collection of a record, of nobody's cache.
+// The collection of a record, outside of the cache.
 CollectionPtr MakeCollection(const CollectionRecord& record);
 
 struct CollectionStatistics {
@@ -155,7 +155,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
                        std::optional<Deadline> deadline, Callback done);
 
   // Draws numbers for so many collections whose records the caller writes: `first` and those after
-  // it are nobody else's. STORE_UNAVAILABLE; RETRIES_EXHAUSTED.
+  // it are the caller's alone. STORE_UNAVAILABLE; RETRIES_EXHAUSTED.
   struct Allocated {
     int64_t first = 0;
     int lost = 0;  // races for the counter
@@ -165,7 +165,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
   // Where those collections take their room.
   CollectionCount& count() { return count_; }
   // What the collection is to be under that number: not used, with default options, and with the
-  // stamp of the tombstone that `reader` has in its place, or none. RECORD_CORRUPT,
+  // stamp of the tombstone that `reader` has of it, or none. RECORD_CORRUPT,
   // STORE_UNAVAILABLE.
   static absl::StatusOr<CollectionPtr> Draft(const store::Reader& reader, std::string_view name,
                                              const StrategyEntry& strategy, int64_t incarnation,

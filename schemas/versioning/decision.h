@@ -32,8 +32,8 @@ namespace strata::versioning {
 // What a round knows of one of its documents, and plans for it.
 struct RoundDocument {
   absl::Status read;  // but OK: what reading it failed with
-  // Null: there is none. Of a unit that makes one: what it will be, with the stamp of the tombstone
-  // in its place.
+  // Null: there is none. Of a unit that makes one: what it will be, with the stamp of its
+  // tombstone.
   CollectionPtr collection;
   store::DocumentKey key;
   std::optional<Head> head;
