@@ -44,6 +44,9 @@ absl::StatusOr<QueueRecordPtr> QueueUnitSteps::Shared::QueueOf(const store::Read
 
 absl::Status QueueUnitSteps::Shared::Plan(const versioning::ReadContext& context,
                                           store::WriteBatch& batch) {
+  // Whoever writes documents may go on for longer than the queues are there.
+  const Doors::Visit visit(environment->doors);
+  if (!visit.let_in()) return Draining();
   RETURN_IF_ERROR(refusal);
   Draft draft(context.reader, true);
   std::vector<bool> pushed_before;

@@ -19,6 +19,29 @@
 namespace strata::queue::testing {
 namespace {
 
+// Until nothing is left to do of the queue "enrollments", but for what died. The clock follows real
+// time: reservations must not run out while a busy disk keeps the engine waiting.
+void DrainQueue(QueueProcess& queues, EnrollmentSinks& sinks, test_support::ManualClock& clock) {
+  using RealClock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kRealSecond{50};
+  sinks.Look();
+  const RealClock::time_point end = RealClock::now() + std::chrono::seconds(120);
+  RealClock::time_point next = RealClock::now() + kRealSecond;
+  while (RealClock::now() < end) {
+    queues.executor().RunDue();
+    const auto statistics = queues->Statistics("enrollments");
+    ASSERT_THAT(statistics, IsOk());
+    const int64_t open = statistics->ready + statistics->reserved + statistics->scheduled;
+    if (statistics->exact && open == 0) return;
+    if (RealClock::now() >= next) {
+      clock.Advance(seconds(1));
+      next += kRealSecond;
+    }
+    std::this_thread::yield();
+  }
+  FAIL() << "messages are left";
+}
+
 class EnrollmentSinkTest : public QueuesTest {
  protected:
   EnrollmentSinkTest() {
@@ -36,28 +59,7 @@ class EnrollmentSinkTest : public QueuesTest {
     message.sequence_number = sequence_number;
     return message;
   }
-  // Until nothing is left to do, but for what died. The clock follows real time: reservations must
-  // not run out while a busy disk keeps the engine waiting.
-  void Drain() {
-    using RealClock = std::chrono::steady_clock;
-    constexpr std::chrono::milliseconds kRealSecond{50};
-    sinks.Look();
-    const RealClock::time_point end = RealClock::now() + std::chrono::seconds(120);
-    RealClock::time_point next = RealClock::now() + kRealSecond;
-    while (RealClock::now() < end) {
-      queues.executor().RunDue();
-      const auto statistics = queues->Statistics("enrollments");
-      ASSERT_THAT(statistics, IsOk());
-      const int64_t open = statistics->ready + statistics->reserved + statistics->scheduled;
-      if (statistics->exact && open == 0) return;
-      if (RealClock::now() >= next) {
-        world.clock().Advance(seconds(1));
-        next += kRealSecond;
-      }
-      std::this_thread::yield();
-    }
-    FAIL() << "messages are left";
-  }
+  void Drain() { DrainQueue(queues, sinks, world.clock()); }
 
   enrollment::Enrollments enrollments{world->documents()};
   EnrollmentSinks sinks{*queues, world->documents(), enrollments, world->store().capabilities(),
@@ -177,6 +179,7 @@ class GrantedQueues : public QueuesTest {
     EXPECT_EQ(history->front().header.change.actor, "queue/enrollments");
     return history->front().header.change.on_behalf_of;
   }
+  void Drain() { DrainQueue(*granted, *sinks, world.clock()); }
   // Whatever the sink does within a look and what follows from it.
   void Settle() {
     sinks->Look();
@@ -211,7 +214,7 @@ TEST_P(GrantedQueues, WhoPushedAMessageSignsItUnlessItMayActForAnother) {
   push(Message(7, ""));
   push(Message(8, "user:bob", {{"set", "classes"}}));
   push(Message(9, "user:bob", {{"set", "roles"}}));
-  Settle();
+  Drain();
   EXPECT_EQ(OnBehalfOf(1), "user:bob");
   EXPECT_EQ(OnBehalfOf(2), "user:bob");
   EXPECT_EQ(OnBehalfOf(3), "user:ann");
@@ -243,14 +246,14 @@ TEST_P(GrantedQueues, WhatAMoverPutsIntoAMessageIsTheMovers) {
     if (replaced) move.payload = Message(2, "").payload;
     ASSERT_THAT(granted->Move(move), IsOk());
   }
-  Settle();
+  Drain();
   EXPECT_EQ(OnBehalfOf(1), "user:bob");
   EXPECT_EQ(OnBehalfOf(2), "user:ann");
 }
 
 TEST_P(GrantedQueues, WhatTheirOwnerOrderedEndsWithItsGrant) {
   ASSERT_THAT(granted->Push("enrollments", Message(1, "")), IsOk());
-  Settle();
+  Drain();
   EXPECT_EQ(OnBehalfOf(1), "");
   Schedule schedule;
   schedule.queue = "dead";
@@ -289,7 +292,7 @@ TEST_P(GrantedQueues, WhatTheirOwnerOrderedEndsWithItsGrant) {
                               }),
               IsOk());
   ASSERT_THAT(granted->Push("enrollments", Message(3, "")), IsOk());
-  Settle();
+  Drain();
   EXPECT_EQ(OnBehalfOf(3), "");
 }
 

@@ -164,6 +164,24 @@ TEST_F(ServersInARace, HandNothingOutOnceAnotherOneHasAnsweredThatItIsPaused) {
   EXPECT_THAT(*queues.Reserve("mails", 2), SizeIs(2));
 }
 
+// Who writes documents may go on for longer than the queues are there.
+TEST_F(ServersInARace, PlanNothingOnceTheyHaveEnded) {
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  ASSERT_THAT(queues.Push("mails", Numbered(1)), IsOk());
+  const auto reserved = queues.Reserve("mails");
+  ASSERT_THAT(reserved, IsOk());
+  ASSERT_THAT(*reserved, SizeIs(1));
+  const auto steps = queues->PlanUnit({reserved->front().token}, {});
+  ASSERT_THAT(steps, IsOk());
+  const versioning::JoinedPlan plan = (*steps)->plan();
+  const auto snapshot = world->store().Snapshot();
+  const versioning::ReadContext context{*snapshot, world->store().capabilities()};
+  store::WriteBatch batch;
+  ASSERT_THAT(plan(context, batch), IsOk());
+  queues.Stop();
+  EXPECT_THAT(plan(context, batch), HasReason(ErrorReason::kDraining));
+}
+
 // Its payload lies beside it, and went with it after the message was read.
 TEST_F(ServersInARace, HandOutNothingThatAnotherOneHasPoppedMeanwhile) {
   ASSERT_THAT(queues.Create("mails"), IsOk());
