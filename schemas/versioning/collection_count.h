@@ -32,7 +32,7 @@ class CollectionCount {
   // Counts what is stored, the first time; before anything is made or deleted. STORE_UNAVAILABLE.
   absl::Status Begin();
 
-  // COLLECTION_LIMIT if there is no room for so many; what Begin answers. Takes none.
+  // COLLECTION_LIMIT if there is no room for `count` more; what Begin answers. Takes none.
   absl::Status Check(int64_t count);
   // One was deleted.
   void Remove();

@@ -154,7 +154,7 @@ class Collections : public std::enable_shared_from_this<Collections> {
   void PrepareForWrite(std::string_view name, const StrategyEntry* strategy,
                        std::optional<Deadline> deadline, Callback done);
 
-  // Draws numbers for so many collections whose records the caller writes: `first` and those after
+  // Draws numbers for `count` collections whose records the caller writes: `first` and those after
   // it are the caller's alone. STORE_UNAVAILABLE; RETRIES_EXHAUSTED.
   struct Allocated {
     int64_t first = 0;
