@@ -123,7 +123,7 @@ std::string Input::Name() {
 }
 
 document::Value Input::ValueAt(int depth) {
-  switch (Below(depth <= kDepthMax ? 19 : 15)) {
+  switch (Below(depth <= kDepthMax ? 18 : 15)) {
     case 0:
       return {document::kBsonNull, {}};
     case 1:
@@ -172,49 +172,10 @@ document::Value Input::ValueAt(int depth) {
     case 14:
       return TextValue(Name());
     case 15:
-      return Wrapper();
-    case 16:
       return {document::kBsonArray, Container(true, depth)};
     default:
       return {document::kBsonObject, Container(false, depth)};
   }
-}
-
-// Objects that are exactly an Extended JSON wrapper stay objects in BSON.
-document::Value Input::Wrapper() {
-  document::Value value{document::kBsonObject, {}};
-  const size_t start = document::BeginDocument(value.bytes);
-  const std::string digits = std::to_string(Integer());
-  const auto member = [&](std::string_view name, const document::Value& argument) {
-    document::AppendMember(argument.type, name, argument.bytes, value.bytes);
-  };
-  switch (Below(6)) {
-    case 0:
-      member("$numberLong", TextValue(digits));
-      break;
-    case 1:
-      member("$numberDouble", TextValue(digits + (Chance(2) ? ".5" : "e9")));
-      break;
-    case 2:
-      member("$minKey", NumberValue(document::kBsonInt32, 1));
-      break;
-    case 3:
-      member("$maxKey", NumberValue(document::kBsonInt64, int64_t{1}));
-      break;
-    case 4:
-      member("$oid", TextValue("0123456789ABCDEF01234567"));
-      break;
-    default: {
-      std::string inner;
-      const size_t inner_start = document::BeginDocument(inner);
-      const document::Value text = TextValue(digits);
-      document::AppendMember(text.type, "$numberLong", text.bytes, inner);
-      document::EndDocument(inner_start, inner);
-      member("$date", {document::kBsonObject, inner});
-    }
-  }
-  document::EndDocument(start, value.bytes);
-  return value;
 }
 
 std::string Input::Container(bool is_array, int depth) {
@@ -288,12 +249,7 @@ std::string Input::ChangedContainer(std::string_view container, bool is_array, i
       std::swap(*place, members.back());
       break;
     default:
-      // A wrapper object is one only as long as nothing changes in it.
       if (!document::IsContainer(place->value.type)) break;
-      if (MemberReader inside(place->value.bytes);
-          inside.Next(member) && member.name.starts_with('$')) {
-        break;
-      }
       place->value.bytes = ChangedContainer(place->value.bytes,
                                             place->value.type == document::kBsonArray, depth + 1);
   }

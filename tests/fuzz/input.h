@@ -41,7 +41,7 @@ class Input {
   // Of few names, so that documents share some; at times any text.
   std::string Name();
 
-  // Everything that Content::FromBson accepts, wrapper objects too, within the default limits.
+  // Everything that Content::FromBson accepts, within the default limits.
   document::Value Value() { return ValueAt(/*depth=*/2); }
   document::Value Array() { return {document::kBsonArray, Container(true, /*depth=*/2)}; }
   document::Content Document();
@@ -59,7 +59,6 @@ class Input {
   };
 
   document::Value ValueAt(int depth);
-  document::Value Wrapper();
   std::string Container(bool is_array, int depth);
   std::string ChangedContainer(std::string_view container, bool is_array, int depth);
   static std::string Write(const std::vector<Owned>& members, bool is_array);
