@@ -47,12 +47,12 @@ constexpr Row kRows[] = {
     // Spatial use only: it never means "after" or "later".
     {"behind",                                            {   0,    0,    1,    1,    1}},
     // A pronoun that hides the subject.
-    {"whoever|whomever",                                  {   0,    0,   58,    4,    0}},
+    {"whoever|whomever",                                  {   0,    0,   57,    4,    0}},
     {"whatever|whichever|whyever|wherever|however",       {   0,    0,   61,    5,    0}},
     {"nobody",                                            {   0,    0,   78,    4,    0}},
     {"somebody|anybody|everybody",                        {   0,    0,   40,    6,    0}},
     // Old turns of speech.
-    {"so many",                                           {   0,    0,   37,    3,    0}},
+    {"so many",                                           {   0,    0,   36,    3,    0}},
     {"any more",                                          {   0,    0,   26,    1,    0}},
     {"but for",                                           {   0,    0,   18,    3,    1}},
     {"tell|tells|told",                                   {   0,    0,  108,   38,    5}},
