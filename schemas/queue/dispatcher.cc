@@ -5,6 +5,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/queue/dispatcher_round.h"
+#include "schemas/queue/operations.h"
 
 namespace strata::queue {
 namespace {
@@ -19,7 +20,7 @@ constexpr microseconds kRestAfter = std::chrono::minutes(1);
 // Before those who take messages try again where that failed.
 constexpr microseconds kPauseAfterFailure = std::chrono::milliseconds(100);
 // What commits of this process have done is told here within that time.
-constexpr UnixMicros kToldWithin = 1'000'000;
+constexpr microseconds kToldWithin = std::chrono::seconds(1);
 // Reservations that have run out, looked at by one round.
 constexpr size_t kRunOutAtOnce = 256;
 
@@ -35,7 +36,6 @@ Dispatcher::Dispatcher(QueueEnvironmentPtr environment, QueueRecordPtr queue)
       name_(queue->name),
       index_prefix_(QueueRange(incarnation_).begin),
       queue_(std::move(queue)),
-      latest_at_(environment_->clock.SteadyNow()),
       window_(incarnation_),
       known_(environment_->known_bytes),
       recounted_at_(environment_->clock.SteadyNow()),
@@ -84,7 +84,22 @@ void Dispatcher::Rest() {
   if (running_ || !consumers_.empty() || !operations_.empty()) return;
   if (environment_->clock.SteadyNow() - used_at_ < kRestAfter) return;
   known_.Clear();
+  look_through_ = look_through_ || window_.HasOverdue();
   window_.Clear();
+}
+
+void Dispatcher::Bury() {
+  std::vector<MessageId> ids;
+  {
+    const std::lock_guard lock(mutex_);
+    const Steady now = environment_->clock.SteadyNow();
+    while (!last_tries_.empty() && last_tries_.begin()->first <= now &&
+           ids.size() < kRoundStepsMax) {
+      ids.push_back(last_tries_.begin()->second);
+      last_tries_.erase(last_tries_.begin());
+    }
+  }
+  if (!ids.empty()) Do(std::make_shared<BuryOperation>(std::move(ids)));
 }
 
 void Dispatcher::Look() {
@@ -155,21 +170,20 @@ void Dispatcher::EndWaiting(const absl::Status& status) {
   for (const ConsumerPtr& consumer : ending) consumer->End(status);
 }
 
-// Where the clock was set back, time goes on at half its speed until the clock has come up.
+// Where the clock is adjusted backwards, time stands until the clock has come up.
 UnixMicros Dispatcher::NowLocked() {
-  const Steady steady = environment_->clock.SteadyNow();
-  const auto passed = std::chrono::duration_cast<microseconds>(steady - latest_at_);
   const UnixMicros now = environment_->clock.Now();
-  if (now <= latest_ && passed.count() < 2) return latest_;
-  latest_ = std::max(now, latest_ + passed.count() / 2);
-  latest_at_ = steady;
+  if (now + kClockStep < latest_) {
+    set_back_ = true;
+    latest_ = now;
+  }
+  latest_ = std::max(now, latest_);
   return latest_;
 }
 
 UnixMicros Dispatcher::NextTimeLocked() {
-  const UnixMicros before = latest_;
-  latest_ = std::max(NowLocked(), before + 1);
-  return latest_;
+  (void)NowLocked();
+  return ++latest_;
 }
 
 // Of the next step of a plan, which has looked at the clock when it began.
@@ -321,7 +335,8 @@ void Dispatcher::TakeRound(Round& round) {
 // may have extended the reservation, or ended it.
 void Dispatcher::FindRunOut(std::vector<Release>& released) {
   const UnixMicros now = NowLocked();
-  const std::vector<MessageId> ids = holders_.ToLookAt(now, kRunOutAtOnce);
+  const Steady steady = environment_->clock.SteadyNow();
+  const std::vector<MessageId> ids = holders_.ToLookAt(steady, kRunOutAtOnce);
   if (ids.empty()) return;
   std::vector<store::RecordKey> keys;
   for (const MessageId& id : ids) keys.push_back({store::Keyspace::kMessages, id.bytes()});
@@ -329,7 +344,7 @@ void Dispatcher::FindRunOut(std::vector<Release>& released) {
   for (size_t i = 0; i < ids.size(); ++i) {
     const Holder holder = *holders_.Find(ids[i]);
     if (!records[i].ok()) {
-      holders_.LookAt(ids[i], now + kToldWithin);
+      holders_.LookAt(ids[i], steady + kToldWithin);
       continue;
     }
     std::optional<Message> message;
@@ -339,14 +354,14 @@ void Dispatcher::FindRunOut(std::vector<Release>& released) {
     }
     const bool same = message && message->queue == incarnation_ &&
                       message->stage == Stage::kReserved && message->delivery == holder.delivery;
-    if (same && message->time > now) {
+    if (same && message->time > now && !message->made_ahead(now)) {
       others_ = true;
-      holders_.Extend(ids[i], message->time);
+      holders_.Extend(ids[i], EndOf(*message));
       continue;
     }
     if (!same) {
       // By a commit of this process, perhaps, of which this dispatcher is about to hear.
-      if (now < holder.until + kToldWithin) {
+      if (steady < holder.until + kToldWithin) {
         holders_.LookAt(ids[i], holder.until + kToldWithin);
         continue;
       }
@@ -360,6 +375,10 @@ void Dispatcher::FindRunOut(std::vector<Release>& released) {
   look_again_ = look_again_ || ids.size() == kRunOutAtOnce;
 }
 
+void Dispatcher::RememberTry(Steady end, const MessageId& id) {
+  if (last_tries_.size() < kReservationsKept) last_tries_.emplace(end, id);
+}
+
 // Who may be handed something in this round, if there is anything, or may be once its operations
 // are planned.
 void Dispatcher::FindConsumers(Round& round) {
@@ -367,6 +386,12 @@ void Dispatcher::FindConsumers(Round& round) {
   for (Waiting& waiting : consumers_) waiting.looked = true;
   if (queue_->settings.paused || closed_) return;
   const Steady steady = environment_->clock.SteadyNow();
+  if (std::exchange(set_back_, false)) {
+    window_.Clear();
+    look_through_ = true;
+  }
+  TakeOverdue();
+  if (std::exchange(look_through_, false)) StartCount();
   if (steady - looked_anew_at_ >= kLookInterval) {
     looked_anew_at_ = steady;
     window_.LookAnew();
@@ -394,6 +419,13 @@ void Dispatcher::FindConsumers(Round& round) {
     round.consumers.push_back(consumer);
     if (round.consumers.size() >= kRoundStepsMax) break;
   }
+}
+
+// When the reservation is over on the steady clock, which nobody sets.
+Steady Dispatcher::EndOf(const Message& message) {
+  microseconds left(message.time - NowLocked());
+  if (message.timeout.count() != 0) left = std::min(left, message.timeout);
+  return environment_->clock.SteadyNow() + left;
 }
 
 // Those for whom there was nothing in time, or who are gone.
@@ -431,7 +463,7 @@ void Dispatcher::ApplyLocked(Changes changes, std::vector<Release>& released) {
     const std::optional<Hint> hint = ParseHintKey(change.key);
     if (!hint || hint->kind != HintKind::kDue) continue;
     if (change.added) {
-      window_.Add(*hint, change.reserved, now);
+      window_.Add(*hint, change.state == HintState::kReserved, now);
     } else {
       window_.Remove(*hint);
     }
@@ -448,7 +480,12 @@ void Dispatcher::ApplyLocked(Changes changes, std::vector<Release>& released) {
     if (late) continue;
     const bool held = holder != nullptr && here && message->stage == Stage::kReserved &&
                       message->delivery == holder->delivery;
-    if (held) holders_.Extend(written.id, message->time);
+    if (held) holders_.Extend(written.id, EndOf(*message));
+    const int32_t tries_max = queue_->settings.max_tries;
+    if (here && message->stage == Stage::kReserved && tries_max != 0 &&
+        message->tries >= tries_max) {
+      RememberTry(EndOf(*message), written.id);
+    }
     if (here && message->live() && changes.position != 0) {
       known_.Learn(written.id, *std::move(message), changes.position);
     } else {
@@ -498,13 +535,19 @@ void Dispatcher::EndHandOut(HandOutOperation& hand_out) {
     for (const HandOutOperation::Step& step : hand_out.all()) {
       // What could not be handed out stays for the next one; what was stale is not there.
       const bool early = step.meeting == Meeting::kEarly;
-      if (early || !step.status.ok()) window_.Add(step.hint, step.suspect, now);
+      if (!early && step.status.ok()) continue;
+      if (step.overdue) {
+        window_.AddOverdue(step.hint, step.suspect);
+      } else {
+        window_.Add(step.hint, step.suspect, now);
+      }
     }
     hand_out.Count(counts_);
     handed = hand_out.TakeHanded();
     if (consumer->holds()) {
       for (const MessageView& view : handed.messages) {
-        holders_.Set(view.id, {consumer, view.message.delivery, view.message.time, committed_at_});
+        holders_.Set(view.id,
+                     {consumer, view.message.delivery, EndOf(view.message), committed_at_});
       }
     }
   }
@@ -542,10 +585,9 @@ void Dispatcher::ArmTimer() {
     } else if (next - now < kLookWaiting.count()) {
       at = std::min(at, steady + microseconds(next - now));
     }
+    if (!made_ahead_.empty()) at = std::min(at, made_ahead_.begin()->first);
   }
-  if (const std::optional<UnixMicros> next = holders_.NextLook()) {
-    at = std::min(at, steady + microseconds(std::max<UnixMicros>(*next - NowLocked(), 0)));
-  }
+  if (const std::optional<Steady> next = holders_.NextLook()) at = std::min(at, *next);
   if (at >= timer_at_) return;
   timer_at_ = at;
   const uint64_t timer = ++timer_;

@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -168,6 +169,8 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void Remove(const Consumer& consumer);
   // Forgets what was not needed for a while, and would be read again.
   void Rest();
+  // Those die whose last try has run out without a word.
+  void Bury();
   // Something about a consumer has changed: it wants more.
   void Look();
   // The queue's record is this now.
@@ -190,7 +193,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
 
   absl::StatusOr<QueueStatistics> Statistics();
   QueueCounts counts() const;
-  // The present, in this queue: never goes back.
+  // The present, in this queue: goes back only where the clock is set, not where it is adjusted.
   UnixMicros Now();
   // The same, and another one each time, so that what comes later stands later.
   UnixMicros NextTime();
@@ -201,7 +204,8 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   struct Round;
   using RoundPtr = std::shared_ptr<Round>;
   using GroupPtr = std::shared_ptr<Group>;
-  using Steady = std::chrono::steady_clock::time_point;
+  // Of those made ahead, and of last tries.
+  static constexpr size_t kReservationsKept = 4'096;
 
   struct Waiting {
     ConsumerPtr consumer;
@@ -218,6 +222,9 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void TakeRound(Round& round);
   void PutBack(Round& round, const Group& group);
   void FindConsumers(Round& round);
+  void StartCount();
+  void Meet(std::string_view key, std::string_view value);
+  void TakeOverdue();
   void FindRunOut(std::vector<Release>& released);
   void EndThoseInTime(const Round& round);
   absl::Status FindQueues(Group& group);
@@ -248,6 +255,8 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void CountLater();
   absl::Status CountSomeLocked();
   UnixMicros NowLocked();
+  Steady EndOf(const Message& message);
+  void RememberTry(Steady end, const MessageId& id);
   UnixMicros NextTimeLocked();
   UnixMicros StepTime();
   bool atomic() const { return environment_->capabilities.atomic_batches; }
@@ -266,11 +275,19 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   bool look_again_ = false;
   std::optional<absl::Status> closed_;
   UnixMicros latest_ = 0;  // the latest time that was given out
-  Steady latest_at_;       // when that was
+  bool set_back_ = false;  // the clock was, and what waits in memory was ordered by another one
   Window window_;
+  // What was stored by a clock that was ahead is looked for in the index: by whom this process
+  // follows at its start, and by its own when it was set back.
+  bool look_through_ = true;
+  bool looking_through_ = false;
+  bool all_ahead_kept_ = true;              // what was met so far had room in memory
+  std::multimap<Steady, Hint> made_ahead_;  // reservations, by when their own timeouts are over
+  std::multimap<Steady, MessageId> last_tries_;  // and those that may be the last, by their ends
   KnownMessages known_;
-  Holders holders_;                              // of what streams were given
-  std::unique_ptr<Tally> tally_;                 // null: nobody has asked
+  Holders holders_;  // of what streams were given
+  bool statistics_asked_ = false;
+  std::unique_ptr<Tally> tally_;                 // null: nobody needs it
   std::unique_ptr<Tally> recount_;               // null: none is under way
   bool counting_ = false;                        // somebody counts on, in the background
   std::vector<std::weak_ptr<Group>> in_flight_;  // whose changes the store may show already

@@ -23,10 +23,66 @@ constexpr microseconds kCountInterval = std::chrono::minutes(1);
 absl::Status Dispatcher::CountSomeLocked() {
   Tally* const counting = recount_ ? recount_.get() : tally_.get();
   if (counting == nullptr || counting->counted()) return absl::OkStatus();
-  RETURN_IF_ERROR(counting->CountOn(environment_->store, kCountedAtOnce).status());
+  const auto visit = [this](std::string_view key, std::string_view value) { Meet(key, value); };
+  RETURN_IF_ERROR(counting->CountOn(environment_->store, kCountedAtOnce, visit).status());
   counted_at_ = environment_->store.LastPosition();
-  if (recount_ && recount_->counted()) tally_ = std::move(recount_);
+  if (!counting->counted()) return absl::OkStatus();
+  if (recount_) tally_ = std::move(recount_);
+  looking_through_ = false;
+  if (!statistics_asked_) tally_.reset();
   return absl::OkStatus();
+}
+
+// Counts the index (anew), and meets each hint by that.
+void Dispatcher::StartCount() {
+  const UnixMicros now = NowLocked();
+  (tally_ ? recount_ : tally_) = std::make_unique<Tally>(incarnation_, now);
+  recounted_at_ = environment_->clock.SteadyNow();
+  disturbed_ = false;
+  looking_through_ = true;
+  all_ahead_kept_ = true;
+  made_ahead_.clear();
+  // What is little is counted at once; a failure is met again by whoever counts on.
+  if (!CountSomeLocked().ok()) look_through_ = true;
+  const bool counting = recount_ || (tally_ && !tally_->counted());
+  if (counting && !std::exchange(counting_, true)) CountLater();
+}
+
+// What lies ahead because another clock said so.
+void Dispatcher::Meet(std::string_view key, std::string_view value) {
+  const HintValue says = HintValue::Decode(value);
+  if (says.state == HintState::kDue) return;
+  const std::optional<Hint> hint = ParseHintKey(key);
+  if (!hint || hint->kind != HintKind::kDue) return;
+  const Steady now = environment_->clock.SteadyNow();
+  const microseconds left(std::max<UnixMicros>(hint->number - latest_, 0));
+  if (says.state == HintState::kReserved && queue_->settings.max_tries != 0) {
+    RememberTry(now + left, hint->id);
+  }
+  if (!looking_through_ || left.count() == 0) return;
+  if (says.state == HintState::kAtOnce) {
+    all_ahead_kept_ = window_.AddOverdue(*hint, false) && all_ahead_kept_;
+    look_again_ = true;
+  } else if (says.timeout.count() != 0 && left > says.timeout + microseconds(kClockStep)) {
+    if (made_ahead_.size() < kReservationsKept) {
+      made_ahead_.emplace(now + says.timeout, *hint);
+    } else {
+      all_ahead_kept_ = false;
+    }
+  }
+}
+
+// Reservations whose own timeouts are over since they were met.
+void Dispatcher::TakeOverdue() {
+  const Steady now = environment_->clock.SteadyNow();
+  while (!made_ahead_.empty() && made_ahead_.begin()->first <= now) {
+    all_ahead_kept_ = window_.AddOverdue(made_ahead_.begin()->second, true) && all_ahead_kept_;
+    made_ahead_.erase(made_ahead_.begin());
+  }
+  // Now that there is room for those that were left.
+  if (!looking_through_ && !all_ahead_kept_ && made_ahead_.empty() && !window_.HasOverdue()) {
+    look_through_ = true;
+  }
 }
 
 void Dispatcher::CountOn() {
@@ -42,16 +98,18 @@ void Dispatcher::CountLater() {
     if (self == nullptr) return;
     const Doors::Visit visit(self->environment_->doors);
     if (!visit.let_in()) return;
+    bool more = false;
+    bool met = false;
     {
       const std::lock_guard lock(self->mutex_);
       const bool failed = !self->running_ && !self->CountSomeLocked().ok();
-      const Tally& counting = self->recount_ ? *self->recount_ : *self->tally_;
-      if (failed || counting.counted()) {
-        self->counting_ = false;
-        return;
-      }
+      more = !failed && (self->recount_ || (self->tally_ && !self->tally_->counted()));
+      self->counting_ = more;
+      if (failed && self->looking_through_) self->look_through_ = true;
+      met = self->look_again_;
     }
-    self->CountLater();
+    if (met) self->Look();
+    if (more) self->CountLater();
   });
 }
 
@@ -62,6 +120,7 @@ absl::StatusOr<QueueStatistics> Dispatcher::Statistics() {
     const std::lock_guard lock(mutex_);
     const UnixMicros now = NowLocked();
     const Steady steady = environment_->clock.SteadyNow();
+    statistics_asked_ = true;
     if (!tally_) {
       tally_ = std::make_unique<Tally>(incarnation_, now);
       recounted_at_ = steady;

@@ -57,13 +57,15 @@ class Dispatcher::HandOutOperation final : public Operation {
   struct Step {
     Hint hint;
     bool suspect = false;
+    bool overdue = false;
     Meeting meeting = Meeting::kStale;
     Message message;
     absl::Status status;
   };
 
   size_t AddStep(const Window::Entry& entry) {
-    steps_.push_back({entry.hint, entry.suspect, Meeting::kStale, {}, absl::OkStatus()});
+    steps_.push_back(
+        {entry.hint, entry.suspect, entry.overdue, Meeting::kStale, {}, absl::OkStatus()});
     return steps_.size() - 1;
   }
   const ConsumerPtr& consumer() const { return consumer_; }
@@ -84,7 +86,7 @@ class Dispatcher::HandOutOperation final : public Operation {
     step.status = absl::OkStatus();
     step.meeting = Meeting::kStale;
     const HandOut how{consumer_->timeout().value_or(place.queue.settings.reservation_timeout),
-                      consumer_->pop()};
+                      consumer_->pop(), step.overdue};
     ASSIGN_OR_RETURN(HandedOut handed,
                      PlanHandOut(draft, place, step.hint, how, !dispatcher_.atomic()));
     step.meeting = handed.meeting;

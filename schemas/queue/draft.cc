@@ -14,14 +14,14 @@ using store::WriteBatch;
 using versioning::BsonBuilder;
 using versioning::BsonReader;
 
-// The empty document, and { r: true }.
+// The empty document.
 constexpr std::string_view kPlain("\x05\0\0\0\0", 5);
-constexpr std::string_view kReserved("\x09\0\0\0\x08r\0\x01\0", 9);
 
 struct Key {
   std::string key;
-  std::string_view value = kPlain;
+  std::string value{kPlain};
   UnixMicros expire_time = 0;
+  HintState state = HintState::kDue;
 
   friend bool operator==(const Key&, const Key&) = default;
 };
@@ -63,7 +63,11 @@ std::vector<Key> IndexKeys(const MessageId& id, const std::optional<Message>& me
   if (!message) return keys;
   if (const std::optional<Hint> hint = StageHint(id, *message)) {
     Key key{HintKey(message->queue, *hint)};
-    if (message->stage == Stage::kReserved) key.value = kReserved;
+    if (hint->kind == HintKind::kDue) {
+      const HintValue value = HintValue::Of(*message);
+      key.value = value.Encode();
+      key.state = value.state;
+    }
     if (message->stage == Stage::kFinished) key.expire_time = message->forget_time;
     keys.push_back(std::move(key));
   }
@@ -83,7 +87,43 @@ bool Contains(const std::vector<Key>& keys, const Key& key) {
 
 }  // namespace
 
-bool IsReserved(std::string_view hint_value) { return hint_value == kReserved; }
+HintValue HintValue::Of(const Message& message) {
+  if (message.stage == Stage::kReserved) return {HintState::kReserved, message.timeout};
+  return {message.at_once ? HintState::kAtOnce : HintState::kDue};
+}
+
+// { }, { a: true }, { r: milliseconds }; { r: true } of a build that kept no timeouts.
+std::string HintValue::Encode() const {
+  using std::chrono::ceil;
+  using std::chrono::milliseconds;
+  switch (state) {
+    case HintState::kDue:
+      break;
+    case HintState::kAtOnce:
+      return BsonBuilder().Bool("a", true).Take();
+    case HintState::kReserved:
+      if (timeout.count() == 0) return BsonBuilder().Bool("r", true).Take();
+      return BsonBuilder()
+          .Int32("r", static_cast<int32_t>(ceil<milliseconds>(timeout).count()))
+          .Take();
+  }
+  return std::string(kPlain);
+}
+
+HintValue HintValue::Decode(std::string_view value) {
+  if (value == kPlain) return {};
+  HintValue decoded;
+  BsonReader reader(value);
+  while (reader.Next()) {
+    if (reader.name() == "a") {
+      decoded.state = HintState::kAtOnce;
+    } else if (reader.name() == "r") {
+      decoded.state = HintState::kReserved;
+      decoded.timeout = std::chrono::milliseconds(reader.Int64());  // 0 of { r: true }
+    }
+  }
+  return decoded;
+}
 
 std::string Order::Encode() const {
   return BsonBuilder().Binary("head", head.bytes()).Int64("tail", tail).Take();
@@ -172,6 +212,8 @@ void Draft::Set(const MessageId& id, Message message) {
   Entry& entry = messages_.at(id);
   if (!entry.changed) in_order_.push_back(id);
   entry.changed = true;
+  if (message.stage != Stage::kReserved) message.timeout = {};
+  if (message.stage != Stage::kOpen && message.stage != Stage::kWaiting) message.at_once = false;
   // Whoever changes a payload that lies beside takes away its base.
   const bool beside = entry.drafted && entry.drafted->payload_base && !entry.new_payload;
   const bool kept = beside && message.payload_base == entry.drafted->payload_base;
@@ -263,7 +305,7 @@ std::vector<Hint> Draft::Ready(int64_t queue, UnixMicros now) const {
   for (const MessageId& id : in_order_) {
     const std::optional<Message>& message = messages_.at(id).drafted;
     if (!message || message->queue != queue || message->stage != Stage::kOpen ||
-        message->time > now) {
+        !message->due(now)) {
       continue;
     }
     ready.push_back({HintKind::kDue, message->priority, message->time, id, message->hint_base});
@@ -284,7 +326,7 @@ absl::StatusOr<bool> Draft::DropHint(std::string key) {
   ASSIGN_OR_RETURN(const std::optional<store::Record> hint,
                    reader_.Get(Keyspace::kQueueIndex, key));
   if (!hint) return false;
-  dropped_.push_back({std::move(key), hint->stamp, IsReserved(hint->value)});
+  dropped_.push_back({std::move(key), hint->stamp, HintValue::Decode(hint->value).state});
   return true;
 }
 
@@ -302,6 +344,7 @@ void Draft::PlaceHints(Entry& entry) {
   const Message* before = entry.stored ? &*entry.stored : nullptr;
   const bool same_hint = before != nullptr && before->queue == after.queue &&
                          before->stage == after.stage && before->time == after.time &&
+                         before->at_once == after.at_once && before->timeout == after.timeout &&
                          before->priority == after.priority &&
                          before->forget_time == after.forget_time;
   after.hint_base = same_hint ? before->hint_base : entry.stamp;
@@ -330,8 +373,8 @@ void Draft::WriteMessage(const MessageId& id, Entry entry, const Parts& parts,
   WriteBatch& hints = announced ? planned.announcement : parts.hints;
   for (const Key& key : after) {
     if (Contains(before, key)) continue;
-    hints.Put(Keyspace::kQueueIndex, key.key, std::string(key.value)).expire_time = key.expire_time;
-    planned.index.push_back({key.key, true, IsReserved(key.value)});
+    hints.Put(Keyspace::kQueueIndex, key.key, key.value).expire_time = key.expire_time;
+    planned.index.push_back({key.key, true, key.state});
   }
   // What was never stored and is gone again leaves nothing to write.
   if (entry.drafted) {
@@ -350,7 +393,7 @@ void Draft::WriteMessage(const MessageId& id, Entry entry, const Parts& parts,
   for (Key& key : before) {
     if (Contains(after, key)) continue;
     parts.drops.Delete(Keyspace::kQueueIndex, key.key);
-    planned.index.push_back({std::move(key.key), false, IsReserved(key.value)});
+    planned.index.push_back({std::move(key.key), false, key.state});
   }
   const std::optional<store::Stamp> old_payload =
       entry.stored ? entry.stored->payload_base : std::nullopt;
@@ -391,7 +434,7 @@ Draft::Planned Draft::Take() {
     if (!entry.changed) continue;
     std::string key = OrderKey(place.first, place.second);
     if (entry.stored.has_value() != entry.drafted.has_value()) {
-      planned.index.push_back({key, entry.drafted.has_value(), false});
+      planned.index.push_back({key, entry.drafted.has_value()});
     }
     if (!entry.stored && entry.drafted) {
       batch.Insert(Keyspace::kQueueIndex, std::move(key), entry.drafted->Encode());
@@ -404,7 +447,7 @@ Draft::Planned Draft::Take() {
     }
   }
   for (Dropped& hint : dropped_) {
-    planned.index.push_back({hint.key, false, hint.reserved});
+    planned.index.push_back({hint.key, false, hint.state});
     batch.DeleteIf(Keyspace::kQueueIndex, std::move(hint.key), hint.stamp);
   }
   batch.Append(std::move(joined_));

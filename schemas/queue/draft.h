@@ -12,6 +12,8 @@
 // it meets the hint, or the mark is met, and taken back, before the message is there.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,11 +30,27 @@
 
 namespace strata::queue {
 
+// What the value of a due hint says of its message, so that it need not be read.
+enum class HintState : uint8_t {
+  kDue,      // READY from its time on
+  kAtOnce,   // READY, under any clock
+  kReserved  // RESERVED until its time
+};
+struct HintValue {
+  HintState state = HintState::kDue;
+  // Of kReserved: how long the reservation is; 0: it is not known.
+  std::chrono::microseconds timeout{0};
+
+  static HintValue Of(const Message& message);
+  static HintValue Decode(std::string_view value);
+  std::string Encode() const;
+};
+
 // A key of queue_index that came or went with a commit.
 struct IndexChange {
   std::string key;
   bool added = false;
-  bool reserved = false;  // of a due hint: its message is RESERVED
+  HintState state = HintState::kDue;  // of a due hint
 };
 
 // A message's record after a commit.
@@ -40,9 +58,6 @@ struct Written {
   MessageId id;
   std::optional<Message> message;  // none: it was deleted
 };
-
-// Whether the message of a due hint with that value is RESERVED.
-bool IsReserved(std::string_view hint_value);
 
 // An ordering key that has unfinished messages. Its record is replaced under its stamp by each push
 // and each end of a message of the key, so that no two of them miss each other.
@@ -100,7 +115,8 @@ class Draft {
   // STORE_UNAVAILABLE.
   absl::StatusOr<std::optional<Message>> WithPayload(const MessageId& id);
 
-  // What belongs to the draft itself (the bases of hints, where the payload lies) is set by it.
+  // What belongs to the draft itself (the bases of hints, where the payload lies) is set by it, and
+  // what belongs to other stages is left out.
   void Set(const MessageId& id, Message message);
   void Remove(const MessageId& id);
 
@@ -187,7 +203,7 @@ class Draft {
   struct Dropped {
     std::string key;
     store::Stamp stamp = 0;
-    bool reserved = false;
+    HintState state = HintState::kDue;
   };
   std::vector<Dropped> dropped_;
   store::WriteBatch joined_;

@@ -1,6 +1,7 @@
 // Which streams have which messages of a queue. Internal to this folder.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,10 +19,12 @@ namespace strata::queue {
 
 class Consumer;
 
+using Steady = std::chrono::steady_clock::time_point;
+
 struct Holder {
   std::weak_ptr<Consumer> consumer;
   int64_t delivery = 0;
-  UnixMicros until = 0;                // of the reservation
+  Steady until;                        // of the reservation
   store::CommitPosition position = 0;  // of the hand-out
 };
 
@@ -37,16 +40,16 @@ class Holders {
   // Instead of who had it before.
   void Set(const MessageId& id, Holder holder) {
     Erase(id);
-    const UnixMicros look_at = holder.until;
+    const Steady look_at = holder.until;
     holders_[id] = {std::move(holder), look_at};
     by_look_.emplace(look_at, id);
   }
   // REQUIRES: Find(id).
-  void Extend(const MessageId& id, UnixMicros until) {
+  void Extend(const MessageId& id, Steady until) {
     holders_.at(id).holder.until = until;
     LookAt(id, until);
   }
-  void LookAt(const MessageId& id, UnixMicros time) {
+  void LookAt(const MessageId& id, Steady time) {
     Entry& entry = holders_.at(id);
     by_look_.erase({entry.look_at, id});
     entry.look_at = time;
@@ -60,12 +63,12 @@ class Holders {
   }
 
   // When the first of them is to be looked at; none: there are no holders.
-  std::optional<UnixMicros> NextLook() const {
+  std::optional<Steady> NextLook() const {
     if (by_look_.empty()) return std::nullopt;
     return by_look_.begin()->first;
   }
   // Those whose time has come, `most` of them.
-  std::vector<MessageId> ToLookAt(UnixMicros now, size_t most) const {
+  std::vector<MessageId> ToLookAt(Steady now, size_t most) const {
     std::vector<MessageId> ids;
     for (const auto& [look_at, id] : by_look_) {
       if (look_at > now || ids.size() >= most) break;
@@ -77,10 +80,10 @@ class Holders {
  private:
   struct Entry {
     Holder holder;
-    UnixMicros look_at = 0;
+    Steady look_at;
   };
   absl::flat_hash_map<MessageId, Entry> holders_;
-  std::set<std::pair<UnixMicros, MessageId>> by_look_;
+  std::set<std::pair<Steady, MessageId>> by_look_;
 };
 
 }  // namespace strata::queue

@@ -57,6 +57,10 @@ absl::Status ReadMember(BsonReader& reader, const Bytes& record, Message& messag
     message.stage = static_cast<Stage>(stage);
   } else if (name == "time") {
     message.time = reader.Int64();
+  } else if (name == "at_once") {
+    message.at_once = reader.Bool();
+  } else if (name == "timeout") {
+    message.timeout = std::chrono::microseconds(reader.Int64());
   } else if (name == "hint") {
     message.hint_base = reader.Int64();
   } else if (name == "priority") {
@@ -117,7 +121,7 @@ std::string MessageId::ToText() const { return absl::BytesToHexString(ToAbsl(byt
 State Message::StateAt(UnixMicros now) const {
   switch (stage) {
     case Stage::kOpen:
-      return time <= now ? State::kReady : State::kScheduled;
+      return due(now) ? State::kReady : State::kScheduled;
     case Stage::kReserved:
       return time <= now ? State::kReady : State::kReserved;
     case Stage::kWaiting:
@@ -136,6 +140,8 @@ std::string Message::Encode() const {
   BsonBuilder builder(kMembersBytes + ordering_key.size() + reason.size() + pusher.size() +
                       headers.size() + payload.size());
   builder.Int64("queue", queue).Int32("stage", static_cast<int32_t>(stage)).Int64("time", time);
+  if (at_once) builder.Bool("at_once", true);
+  if (timeout.count() != 0) builder.Int64("timeout", timeout.count());
   if (hint_base != 0) builder.Int64("hint", hint_base);
   if (priority != 0) builder.Int32("priority", priority);
   if (!ordering_key.empty()) builder.String("key", ordering_key);

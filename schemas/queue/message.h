@@ -1,11 +1,11 @@
 // Messages of queues: their records, states and tokens.
 //
 //   messages record (key: message id) =
-//     { queue: int64 (incarnation), stage: int32, time: int64 (microseconds), hint: int64,
-//       priority: int32, key: string, number: int64, sequence: int64, sequence_hint: int64,
-//       pushed: int64, expires: int64, forget: int64, delivery: int64, tries: int32,
-//       reason: string, request: binary(8), pusher: string, payload_at: int64,
-//       headers: document, payload: document }
+//     { queue: int64 (incarnation), stage: int32, time: int64 (microseconds), at_once: bool,
+//       timeout: int64 (microseconds), hint: int64, priority: int32, key: string, number: int64,
+//       sequence: int64, sequence_hint: int64, pushed: int64, expires: int64, forget: int64,
+//       delivery: int64, tries: int32, reason: string, request: binary(8), pusher: string,
+//       payload_at: int64, headers: document, payload: document }
 //   messages record (key: message id "p" base) = the payload alone, where it is a large one
 //
 // Members that are 0 or empty are left out, but for queue, stage and time; so is `sequence` where
@@ -13,6 +13,7 @@
 // keys of the message's hints (queue_keys.h), `payload_at` is the base of its payload's record.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -32,14 +33,16 @@ inline constexpr size_t kPayloadBytesMax = size_t{1} << 20;
 // A payload of more bytes lies beside its message's record, which is written at every step.
 inline constexpr size_t kPayloadInlineBytesMax = 4096;
 inline constexpr size_t kHeadersMax = 32;
+// A wall clock that is set by less is taken for one that was adjusted, not for another one.
+inline constexpr UnixMicros kClockStep = 1'000'000;
 // How long a push is remembered by its request id, from the push on.
 inline constexpr UnixMicros kPushRememberedFor = UnixMicros{24} * 3600 * 1'000'000;
 
 // What a record says; the numbers are part of the stored form.
 enum class Stage : uint8_t {
-  kOpen = 1,      // to be handed out from `time` on
+  kOpen = 1,      // to be handed out from `time` on, or at once
   kReserved = 2,  // handed out; from `time` on as kOpen
-  kWaiting = 3,   // after another message of its ordering key; not before `time` either
+  kWaiting = 3,   // after another message of its ordering key; then as kOpen
   kDead = 4,      // since `time`
   kFinished = 5,  // since `time`; gone from `forget` on
   kStub = 6,      // finished since `time`, and kept for its request id alone
@@ -55,6 +58,11 @@ struct Message {
   int64_t queue = 0;  // the queue's incarnation
   Stage stage = Stage::kOpen;
   UnixMicros time = 0;
+  // Of kOpen and kWaiting: it is ready under any clock, and `time` only orders it. So no message
+  // waits because a clock was ahead for a while.
+  bool at_once = false;
+  // Of kReserved: how long before `time` that was set; 0: a build that did not keep it has.
+  std::chrono::microseconds timeout{0};
   store::Stamp hint_base = 0;
   int32_t priority = 0;
   std::string ordering_key;  // empty: none
@@ -76,6 +84,15 @@ struct Message {
   // Neither finished nor dead.
   bool live() const {
     return stage == Stage::kOpen || stage == Stage::kReserved || stage == Stage::kWaiting;
+  }
+  // Its time has come.
+  bool due(UnixMicros now) const {
+    return time <= now || (at_once && (stage == Stage::kOpen || stage == Stage::kWaiting));
+  }
+  // The reservation ends later than any that was made by now: another clock said when.
+  bool made_ahead(UnixMicros now) const {
+    return stage == Stage::kReserved && timeout.count() != 0 &&
+           time > now + timeout.count() + kClockStep;
   }
   // Handed out again without a word from whoever had it.
   bool suspect() const { return stage == Stage::kReserved; }

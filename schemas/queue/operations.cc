@@ -26,6 +26,7 @@ NewMessage AtTime(const PreparedPush& push, const Place& place) {
   message.due = place.now;
   if (push.delay) message.due += push.delay->count();
   if (push.deliver_time) message.due = std::max(message.due, *push.deliver_time);
+  message.at_once = message.due == place.now;
   const UnixMicros lifetime = place.queue.settings.message_lifetime.count();
   if (push.expire_time) {
     message.expire_time = *push.expire_time;

@@ -1,6 +1,7 @@
 // The requests of calls to a queue, as operations of its dispatcher. Internal to this folder.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "schemas/base/status_macros.h"
 #include "schemas/queue/dispatcher.h"
 
 namespace strata::queue {
@@ -110,6 +112,31 @@ class SweepOperation final : public Operation {
   const Step step_;
   const Done done_;
   std::vector<absl::StatusOr<bool>> results_;
+};
+
+// Messages die whose last tries have run out. One that is left out dies when it would be handed
+// out.
+class BuryOperation final : public Operation {
+ public:
+  explicit BuryOperation(std::vector<MessageId> ids) : ids_(std::move(ids)), died_(ids_.size()) {}
+
+  size_t steps() const override { return ids_.size(); }
+  bool background() const override { return true; }
+  std::optional<MessageId> Concerns(size_t step) const override { return ids_[step]; }
+  absl::Status Plan(size_t step, Draft& draft, const Place& place) override {
+    ASSIGN_OR_RETURN(const bool died, PlanBurial(draft, place, ids_[step]));
+    died_[step] = died;
+    return absl::OkStatus();
+  }
+  void Fail(size_t step, const absl::Status& /*status*/) override { died_[step] = false; }
+  void Count(QueueCounts& counts) const override {
+    counts.died += std::count(died_.begin(), died_.end(), true);
+  }
+  void End() override {}
+
+ private:
+  const std::vector<MessageId> ids_;
+  std::vector<bool> died_;
 };
 
 // Deletes index entries whose message will never arrive. Callers wait only for its end.

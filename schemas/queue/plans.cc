@@ -110,16 +110,21 @@ absl::Status Finish(Draft& draft, const Place& place, const MessageId& id, Messa
   return absl::OkStatus();
 }
 
-// READY (or WAITING) in the queue, as if it were pushed now; its deliveries go on.
-absl::Status Arrive(Draft& draft, const QueueRecord& queue, const MessageId& id, UnixMicros due,
-                    Message message, OrderStep leave) {
+void ComeAfter(microseconds delay, const Place& place, Message& message) {
+  message.at_once = delay.count() == 0;
+  message.time = place.now + delay.count();
+}
+
+// READY or SCHEDULED (or WAITING) in the queue, as if it were pushed now; its deliveries go on.
+absl::Status Arrive(Draft& draft, const Place& place, const QueueRecord& queue, const MessageId& id,
+                    microseconds delay, Message message, OrderStep leave) {
   draft.Require(queue);
   const int64_t from = message.queue;
   // Before the arrival, which may be into the same queue.
   Apply(draft, from, std::move(leave));
   message.queue = queue.incarnation;
   message.stage = Stage::kOpen;
-  message.time = due;
+  ComeAfter(delay, place, message);
   message.tries = 0;
   message.number = 0;
   message.forget_time = 0;
@@ -163,7 +168,7 @@ absl::Status Die(Draft& draft, const Place& place, const MessageId& id, Message 
   if (!reason.empty()) message.reason = std::move(reason);
   // It has died of its age once, and is not to die of it again.
   if (cause == kDiedOfAge) message.expire_time = 0;
-  return Arrive(draft, *place.dead_letter_queue, id, place.now, std::move(message),
+  return Arrive(draft, place, *place.dead_letter_queue, id, microseconds(0), std::move(message),
                 std::move(leave));
 }
 
@@ -191,12 +196,13 @@ absl::StatusOr<const Message*> RequireHeld(Draft& draft, const Place& place, con
   return ReservationLost(token, *message);
 }
 
-UnixMicros RetryDelay(const QueueSettings& settings, const Message& message, double jitter) {
+microseconds RetryDelay(const QueueSettings& settings, const Message& message, double jitter) {
   const int doublings = std::clamp(message.tries - 1, 0, 62);
   const double delay = std::ldexp(static_cast<double>(settings.retry_delay.count()), doublings);
   // Shortened before it is spread too, or all that have waited longest would come at once.
   const auto longest = static_cast<double>(settings.retry_delay_max.count());
-  return static_cast<UnixMicros>(std::min(std::min(delay, longest) * (1 + 0.1 * jitter), longest));
+  const double spread = std::min(std::min(delay, longest) * (1 + 0.1 * jitter), longest);
+  return microseconds(static_cast<int64_t>(spread));
 }
 
 // A hint that says nothing true.
@@ -300,6 +306,7 @@ absl::StatusOr<Pushed> PlanPush(Draft& draft, const Place& place, NewMessage pus
   Message message;
   message.queue = place.queue.incarnation;
   message.time = pushed.due;
+  message.at_once = pushed.at_once;
   message.priority = pushed.priority;
   message.ordering_key = std::move(pushed.ordering_key);
   message.sequence_number = pushed.sequence_number;
@@ -322,7 +329,8 @@ absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hi
     return HandedOut{};
   }
   // It may have been paused since somebody began to look for something.
-  if (stored->time > place.now || place.queue.settings.paused) {
+  const bool due = stored->due(place.now) || how.overdue;
+  if (!due || place.queue.settings.paused) {
     return HandedOut{Meeting::kEarly, {}};
   }
   const QueueSettings& settings = place.queue.settings;
@@ -340,6 +348,7 @@ absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hi
   const auto hand_out = [&](Message& handed) {
     handed.stage = Stage::kReserved;
     handed.time = place.now + how.timeout.count();
+    handed.timeout = how.timeout;
     ++handed.delivery;
     ++handed.tries;
   };
@@ -352,6 +361,18 @@ absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hi
     draft.Set(hint.id, std::move(message));
   }
   return HandedOut{Meeting::kHandedOut, *std::move(answer)};
+}
+
+absl::StatusOr<bool> PlanBurial(Draft& draft, const Place& place, const MessageId& id) {
+  ASSIGN_OR_RETURN(const Message* stored, draft.Find(id));
+  const int32_t tries_max = place.queue.settings.max_tries;
+  if (stored == nullptr || stored->queue != place.queue.incarnation ||
+      stored->stage != Stage::kReserved || !stored->due(place.now) || tries_max == 0 ||
+      stored->tries < tries_max) {
+    return false;
+  }
+  RETURN_IF_ERROR(Die(draft, place, id, *stored, kDiedOfTries, ""));
+  return true;
 }
 
 absl::StatusOr<TokenResult> PlanAcknowledge(Draft& draft, const Place& place, const Token& token,
@@ -379,10 +400,9 @@ absl::StatusOr<TokenResult> PlanRollback(Draft& draft, const Place& place, const
     RETURN_IF_ERROR(Die(draft, place, token.message, std::move(message), kDiedOfTries, ""));
     return TokenResult{};
   }
-  const UnixMicros delay =
-      how.delay ? how.delay->count() : RetryDelay(place.queue.settings, message, how.jitter);
   message.stage = Stage::kOpen;
-  message.time = place.now + delay;
+  ComeAfter(how.delay ? *how.delay : RetryDelay(place.queue.settings, message, how.jitter), place,
+            message);
   if (how.not_counted && message.tries > 0) --message.tries;
   // Handed back without having been tried, it has the reason that it had.
   if (!how.not_counted || !how.reason.empty()) message.reason = how.reason;
@@ -395,6 +415,7 @@ absl::StatusOr<TokenResult> PlanExtend(Draft& draft, const Place& place, const T
   ASSIGN_OR_RETURN(const Message* held, RequireHeld(draft, place, token));
   Message message = *held;
   message.time = place.now + timeout.count();
+  message.timeout = timeout;
   draft.Set(token.message, std::move(message));
   return TokenResult{};
 }
@@ -412,8 +433,8 @@ absl::StatusOr<TokenResult> PlanMove(Draft& draft, const Place& place, const Tok
   }
   if (how.headers) message.headers = *how.headers;
   message.reason.clear();
-  RETURN_IF_ERROR(Arrive(draft, target, token.message, place.now + how.delay.count(),
-                         std::move(message), std::move(leave)));
+  RETURN_IF_ERROR(
+      Arrive(draft, place, target, token.message, how.delay, std::move(message), std::move(leave)));
   return TokenResult{};
 }
 
@@ -435,7 +456,7 @@ absl::StatusOr<bool> PlanReplay(Draft& draft, const Place& place, const MessageI
   RETURN_IF_ERROR(ReadOrder(draft, target, message));
   message.reason.clear();
   if (message.expire_time <= place.now) message.expire_time = 0;
-  RETURN_IF_ERROR(Arrive(draft, target, id, place.now, std::move(message), {}));
+  RETURN_IF_ERROR(Arrive(draft, place, target, id, microseconds(0), std::move(message), {}));
   return true;
 }
 

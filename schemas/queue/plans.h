@@ -38,6 +38,7 @@ struct NewMessage {
   std::string ordering_key;
   std::optional<int64_t> sequence_number;
   UnixMicros due = 0;
+  bool at_once = false;        // and not because of what the clock says
   UnixMicros expire_time = 0;  // 0: never
   std::string request;         // fingerprint; empty: no request id
   std::string pusher;
@@ -72,6 +73,8 @@ enum class Meeting : uint8_t {
 struct HandOut {
   std::chrono::microseconds timeout{0};
   bool pop = false;
+  // Its time lies ahead because another clock said so, and is not waited for (window.h).
+  bool overdue = false;
 };
 struct HandedOut {
   Meeting meeting = Meeting::kStale;
@@ -105,6 +108,10 @@ absl::Status PlanCleaning(Draft& draft, const Place& place, const Hint& hint);
 // The step for a due hint. A hint whose message will never arrive is dropped if `clean`.
 absl::StatusOr<HandedOut> PlanHandOut(Draft& draft, const Place& place, const Hint& hint,
                                       const HandOut& how, bool clean);
+
+// A message whose last reservation has run out and whose tries are used up dies without a consumer.
+// False: it is no such message.
+absl::StatusOr<bool> PlanBurial(Draft& draft, const Place& place, const MessageId& id);
 
 struct TokenResult {
   bool replayed = false;

@@ -99,7 +99,10 @@ std::optional<microseconds> Queues::Impl::RunTick() {
   if (due.ok()) next = *due;
   const absl::StatusOr<bool> more = admin_->Sweep();
   if (more.ok() && *more) next = now;
-  for (const DispatcherPtr& dispatcher : directory_.dispatchers()) dispatcher->Rest();
+  for (const DispatcherPtr& dispatcher : directory_.dispatchers()) {
+    dispatcher->Bury();
+    dispatcher->Rest();
+  }
   return microseconds(next - now);
 }
 

@@ -26,14 +26,16 @@ Tally::Tally(int64_t incarnation, UnixMicros now)
       passed_(""),
       ready_to_(now / kSecond * kSecond) {}
 
-absl::StatusOr<bool> Tally::CountOn(const store::Reader& reader, size_t keys_max) {
+absl::StatusOr<bool> Tally::CountOn(const store::Reader& reader, size_t keys_max,
+                                    const Visit& visit) {
   if (!passed_) return false;
   store::Range range = QueueRange(incarnation_);
   if (!passed_->empty()) range.begin = *passed_ + '\0';
   size_t keys = 0;
   const auto cursor = reader.Scan(store::Keyspace::kQueueIndex, range);
   for (; cursor->Valid() && keys < keys_max; cursor->Next(), ++keys) {
-    Count(cursor->key(), IsReserved(cursor->value()), 1);
+    Count(cursor->key(), HintValue::Decode(cursor->value()).state, 1);
+    visit(cursor->key(), cursor->value());
     passed_ = cursor->key();
   }
   RETURN_IF_ERROR(cursor->status());
@@ -43,15 +45,19 @@ absl::StatusOr<bool> Tally::CountOn(const store::Reader& reader, size_t keys_max
 
 void Tally::Apply(const IndexChange& change) {
   if (passed_ && change.key > *passed_) return;
-  Count(change.key, change.reserved, change.added ? 1 : -1);
+  Count(change.key, change.state, change.added ? 1 : -1);
 }
 
-void Tally::Count(std::string_view key, bool reserved, int64_t by) {
+void Tally::Count(std::string_view key, HintState state, int64_t by) {
   constexpr size_t kKindAt = 8;
   if (key.size() <= kKindAt) return;
   switch (key[kKindAt]) {
     case static_cast<char>(HintKind::kDue):
-      if (const std::optional<Hint> hint = ParseHintKey(key)) CountDue(hint->number, reserved, by);
+      if (state == HintState::kAtOnce) {
+        ready_ += by;
+      } else if (const std::optional<Hint> hint = ParseHintKey(key)) {
+        CountDue(hint->number, state == HintState::kReserved, by);
+      }
       break;
     case static_cast<char>(HintKind::kDead):
       dead_ += by;
@@ -88,6 +94,7 @@ void Tally::Advance(UnixMicros now) {
 }
 
 bool Tally::stale(UnixMicros now) const {
+  if (now < ready_to_) return true;
   return !hours_.empty() && hours_.begin()->first * kMicrosPerHour < now + kMicrosPerDay;
 }
 
@@ -101,12 +108,13 @@ absl::StatusOr<Tally::Seen> Tally::LookAtPresent(const store::Reader& reader, Un
     for (const IndexChange& change : *changes) {
       const std::optional<Hint> hint = ParseHintKey(change.key);
       if (!hint || hint->kind != HintKind::kDue) continue;
+      if (change.state == HintState::kAtOnce) continue;
       if (hint->number < ready_to_ || hint->number > now) continue;
       if (IncarnationOf(change.key) != incarnation_) continue;
       if (change.added) {
         coming.insert(change.key);
       } else {
-        leaving.emplace(change.key, change.reserved);
+        leaving.emplace(change.key, change.state == HintState::kReserved);
       }
     }
   }
@@ -117,10 +125,12 @@ absl::StatusOr<Tally::Seen> Tally::LookAtPresent(const store::Reader& reader, Un
                              DueBegin(incarnation_, priority, now + 1)};
     const auto cursor = reader.Scan(store::Keyspace::kQueueIndex, range);
     for (; cursor->Valid() && looked_at < kCountedMax; cursor->Next(), ++looked_at) {
+      const HintState state = HintValue::Decode(cursor->value()).state;
+      if (state == HintState::kAtOnce) continue;
       leaving.erase(cursor->key());
       if (coming.contains(cursor->key())) continue;
       if (under_way.after != 0 && cursor->position() > under_way.after) continue;
-      ++(IsReserved(cursor->value()) ? seen.due.reserved : seen.due.open);
+      ++(state == HintState::kReserved ? seen.due.reserved : seen.due.open);
     }
     RETURN_IF_ERROR(cursor->status());
   }

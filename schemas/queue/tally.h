@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -34,9 +35,11 @@ class Tally {
   // Hours are told from seconds as of `now`.
   Tally(int64_t incarnation, UnixMicros now);
 
+  // Sees what is counted.
+  using Visit = std::function<void(std::string_view key, std::string_view value)>;
   // Counts up to `keys_max` keys more; whether there are any left. STORE_UNAVAILABLE,
   // RECORD_CORRUPT.
-  absl::StatusOr<bool> CountOn(const store::Reader& reader, size_t keys_max);
+  absl::StatusOr<bool> CountOn(const store::Reader& reader, size_t keys_max, const Visit& visit);
   bool counted() const { return !passed_; }
 
   void Apply(const IndexChange& change);
@@ -51,7 +54,8 @@ class Tally {
   absl::StatusOr<Counts> Report(const store::Reader& reader, UnixMicros now,
                                 const UnderWay& under_way);
 
-  // An hour has come near that holds messages, and is to be told by the second: count anew.
+  // Count anew: an hour has come near that holds messages, and is to be counted by the second; or
+  // the clock was set back, and what was due is not.
   bool stale(UnixMicros now) const;
 
  private:
@@ -59,7 +63,7 @@ class Tally {
     int64_t open = 0;
     int64_t reserved = 0;
   };
-  void Count(std::string_view key, bool reserved, int64_t by);
+  void Count(std::string_view key, HintState state, int64_t by);
   void CountDue(UnixMicros due, bool reserved, int64_t by);
   void Advance(UnixMicros now);
   // How many of the present second are due, as far as it could be seen.

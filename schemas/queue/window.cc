@@ -32,7 +32,7 @@ absl::Status Window::Fill(const store::Reader& reader, UnixMicros now, int32_t p
       next_due = hint->number;
       break;
     }
-    Insert(rank, PlaceOf(*hint), IsReserved(cursor->value()));
+    Insert(rank, PlaceOf(*hint), HintValue::Decode(cursor->value()).state == HintState::kReserved);
     rank.known_to = PlaceOf(*hint);
   }
   RETURN_IF_ERROR(cursor->status());
@@ -69,7 +69,12 @@ std::optional<Window::Entry> Window::Any(bool suspects, uint64_t random) const {
         suspects && !rank.suspects.empty() &&
         (rank.fresh.empty() || rank.suspects.begin()->first < rank.fresh.begin()->first);
     const std::map<Place, bool>& places = suspect ? rank.suspects : rank.fresh;
-    if (places.empty()) continue;
+    if (places.empty()) {
+      const auto place = std::find_if(rank.overdue.begin(), rank.overdue.end(),
+                                      [&](const auto& entry) { return suspects || !entry.second; });
+      if (place == rank.overdue.end()) continue;
+      return Entry{HintOf(priority, place->first), place->second, true};
+    }
     auto place = places.begin();
     if (random != 0) {
       std::advance(place, static_cast<std::ptrdiff_t>(random % std::min(kAmong, places.size())));
@@ -117,6 +122,19 @@ void Window::Remove(const Hint& hint) {
   Rank& rank = RankOf(hint);
   rank.fresh.erase(PlaceOf(hint));
   rank.suspects.erase(PlaceOf(hint));
+  rank.overdue.erase(PlaceOf(hint));
+}
+
+bool Window::AddOverdue(const Hint& hint, bool suspect) {
+  std::map<Place, bool>& overdue = RankOf(hint).overdue;
+  if (overdue.size() >= kSuspectsMax) return false;
+  overdue.emplace(PlaceOf(hint), suspect);
+  return true;
+}
+
+bool Window::HasOverdue() const {
+  return std::any_of(ranks_.begin(), ranks_.end(),
+                     [](const Rank& rank) { return !rank.overdue.empty(); });
 }
 
 UnixMicros Window::NextDue() const {

@@ -34,6 +34,7 @@ class Window {
   struct Entry {
     Hint hint;
     bool suspect = false;  // it was handed out before, and nothing was heard
+    bool overdue = false;  // its time lies ahead, as another clock said; it has come all the same
   };
 
   explicit Window(int64_t incarnation) : incarnation_(incarnation) {}
@@ -57,6 +58,10 @@ class Window {
   // As a commit of this process left the index.
   void Add(const Hint& hint, bool suspect, UnixMicros now);
   void Remove(const Hint& hint);
+  // Its time lies ahead, but is not to be waited for. It comes after those of its priority whose
+  // time has come; of too many the last ones are left to their times. False: it is one of those.
+  bool AddOverdue(const Hint& hint, bool suspect);
+  bool HasOverdue() const;
 
   // The first time at which there may be more to fetch; kNever.
   UnixMicros NextDue() const;
@@ -75,6 +80,7 @@ class Window {
   struct Rank {
     std::map<Place, bool> fresh;  // the value says nothing
     std::map<Place, bool> suspects;
+    std::map<Place, bool> overdue;  // whether each is a suspect
     std::optional<Place> known_to;  // all up to here were fetched; none: nothing was
     UnixMicros next_due = std::numeric_limits<UnixMicros>::min();  // of the first one after it
   };

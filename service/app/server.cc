@@ -497,6 +497,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   open.directory = options.data;
   open.clock = options.clock;
   open.values = options.engine_options;
+  open.features.emplace(engines::kReadyAtOnceFeature);
   if (!options.security.tokens.empty() || !options.security.tls_client_ca.empty()) {
     open.features.emplace(engines::kPrincipalsFeature);
   }

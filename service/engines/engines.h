@@ -52,6 +52,8 @@ int64_t NumberOf(const OptionValues& values, const EngineOption& option);
 
 // Records of queues, schedules and messages say whose they are.
 inline constexpr std::string_view kPrincipalsFeature = "principals";
+// Records of messages, and the index of them, separate what is ready at once from what waits.
+inline constexpr std::string_view kReadyAtOnceFeature = "ready_at_once";
 
 struct OpenOptions {
   std::string directory;                  // where the engine keeps its files; ignored by memory

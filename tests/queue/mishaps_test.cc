@@ -17,19 +17,6 @@ using test_support::StoreHooks;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-class Collected final : public ReceiverSink {
- public:
-  bool closed() const override { return false; }
-  void Deliver(std::vector<MessageView> messages) override {
-    for (MessageView& message : messages) all.push_back(std::move(message));
-  }
-  void Answer(std::vector<std::string> /*tokens*/,
-              std::vector<absl::StatusOr<bool>> /*replayed*/) override {}
-  void End(absl::Status /*status*/) override {}
-
-  std::vector<MessageView> all;
-};
-
 class Mishaps : public QueuesTest {
  protected:
   void PassSeconds(int count) {
@@ -121,21 +108,6 @@ TEST_P(Mishaps, ARequestIsRememberedThoughTheQueueIsDeletedThatItsMessageWasMove
   ASSERT_THAT(again, IsOk());
   EXPECT_TRUE(again->replayed);
   EXPECT_EQ(again->id, pushed->id);
-}
-
-TEST_P(Mishaps, AClockThatWasAheadAndIsSetRightLetsReservationsRunOut) {
-  constexpr UnixMicros kDay = UnixMicros{24} * 3600 * 1'000'000;
-  ASSERT_THAT(queues.Create("mails"), IsOk());
-  const UnixMicros right = world.clock().Now();
-  world.clock().SetNow(right + kDay);
-  ASSERT_THAT(queues.Push("mails", Numbered(1)), IsOk());
-  world.clock().SetNow(right);
-  ASSERT_THAT(*queues.Reserve("mails"), SizeIs(1));
-  // Of 30 seconds, while time goes half as fast as it should.
-  PassSeconds(59);
-  EXPECT_THAT(*queues.Reserve("mails"), SizeIs(0));
-  PassSeconds(2);
-  EXPECT_THAT(*queues.Reserve("mails"), SizeIs(1));
 }
 
 TEST_P(Mishaps, ACreditComesBackForWhatAnotherServerHasEnded) {

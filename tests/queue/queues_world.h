@@ -214,6 +214,20 @@ inline std::vector<std::string> NumbersOf(const QueueProcess::Messages& messages
   return numbers;
 }
 
+// What a stream is given.
+class Collected final : public ReceiverSink {
+ public:
+  bool closed() const override { return false; }
+  void Deliver(std::vector<MessageView> messages) override {
+    for (MessageView& message : messages) all.push_back(std::move(message));
+  }
+  void Answer(std::vector<std::string> /*tokens*/,
+              std::vector<absl::StatusOr<bool>> /*replayed*/) override {}
+  void End(absl::Status /*status*/) override {}
+
+  std::vector<MessageView> all;
+};
+
 // Where a test runs.
 struct Engine {
   std::string_view name;

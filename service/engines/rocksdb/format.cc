@@ -156,7 +156,7 @@ absl::Status CheckReadable(const Format& format) {
                          std::to_string(kOldest) + " to " + std::to_string(kFormatNumber));
   }
   for (const std::string& feature : format.features) {
-    if (feature == kPrincipalsFeature) continue;
+    if (feature == kPrincipalsFeature || feature == kReadyAtOnceFeature) continue;
     return UnknownFormat("the feature " + feature + ", which this one does not know");
   }
   return absl::OkStatus();
