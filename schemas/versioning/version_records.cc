@@ -95,6 +95,8 @@ class GreatestVersions final : public HeadCursor {
   // From the document's first record to its last, and on to the next document.
   absl::Status Climb(const DocumentKey& document, Greatest& greatest) {
     const std::string prefix = store::HeadKey(document);
+    // One that failed behind the document's first record does not say that there are no more.
+    if (!forward_->Valid()) RETURN_IF_ERROR(forward_->status());
     if (!AtDocument(*forward_, prefix)) return absl::OkStatus();
     const std::string end = store::PrefixEnd(prefix);
     if (backward_ == nullptr) {

@@ -386,7 +386,9 @@ bool WritePath::Commit(const RoundPtr& round, store::WriteBatch batch) {
     EndMaking(result, std::move(round->room));
     if (result.status.ok() && !result.committed) return self->EndLost(*round, result.refused);
     self->Continue(round, *turn, [self, round, result] {
-      if (ReasonOf(result.status) == ErrorReason::kLayoutLimit) {
+      const std::optional<ErrorReason> reason = ReasonOf(result.status);
+      // Damage too is met in the records of one of them.
+      if (reason == ErrorReason::kLayoutLimit || reason == ErrorReason::kRecordCorrupt) {
         for (Waiting& entry : round->group) {
           if (entry.planned()) --entry.attempts();
         }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -570,6 +571,62 @@ INSTANTIATE_TEST_SUITE_P(All, CollectionMadeAnew,
                          ::testing::Values("full-copies", "current-flag", "embedded-history",
                                            "shadow-collection", "deltas"),
                          StrategyName);
+
+// Whose scans fail after so many records.
+class EndingReader final : public store::ForwardingReader {
+ public:
+  EndingReader(const store::Reader& inner, int records)
+      : ForwardingReader(inner), records_(records) {}
+
+  std::unique_ptr<store::Cursor> Scan(store::Keyspace keyspace,
+                                      const store::Range& range) const override {
+    return std::make_unique<EndingCursor>(ForwardingReader::Scan(keyspace, range), records_);
+  }
+
+ private:
+  class EndingCursor final : public store::ForwardingCursor {
+   public:
+    EndingCursor(std::unique_ptr<store::Cursor> inner, int records)
+        : ForwardingCursor(std::move(inner)), left_(records) {}
+
+    bool Valid() const override { return left_ > 0 && ForwardingCursor::Valid(); }
+    void Next() override {
+      --left_;
+      ForwardingCursor::Next();
+    }
+    absl::Status status() const override {
+      if (left_ <= 0) return Error(ErrorReason::kRecordCorrupt, "the next record");
+      return ForwardingCursor::status();
+    }
+
+   private:
+    int left_;
+  };
+
+  const int records_;
+};
+
+TEST_P(CursorsTest, AScanThatMeetsDamageGivesNoOldVersionAsTheCurrentOne) {
+  ASSERT_NO_FATAL_FAILURE(Write());
+  ASSERT_OK_AND_ASSIGN(const CollectionPtr collection,
+                       world->documents().collections().Get("things"));
+  const store::Capabilities capabilities = world->store().capabilities();
+  std::map<std::string, int64_t> newest;
+  for (int records = 60; records > 0; --records) {
+    const EndingReader reader(world->store(), records);
+    const auto heads = collection->strategy->ScanHeads(
+        {reader, capabilities}, collection->incarnation, "", "", Part::kHeader);
+    while (heads->Next()) {
+      const CurrentVersion& head = heads->item();
+      const int64_t version = head.version.header.version;
+      EXPECT_EQ(newest.try_emplace(head.id, version).first->second, version) << records;
+    }
+    if (records == 60) {
+      EXPECT_THAT(heads->status(), IsOk());
+      EXPECT_EQ(newest.size(), 6u);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace strata::versioning::testing

@@ -239,6 +239,20 @@ TEST_P(CombiningTest, AnUnknownOutcomeIsReportedAsSuchToWhoWroteAndDecidedAnewFo
   EXPECT_FALSE(next.Wait()->changed);
 }
 
+TEST_P(CombiningTest, DamageThatOneMeetsIsNotTheOthersAnswer) {
+  const absl::Status damaged = Error(ErrorReason::kRecordCorrupt, "a record of one of them");
+  Update(Request(), Increment("/first", 1));
+  Answer& healthy = Update(Request(), Increment("/n", 1));
+  Answer& unlucky = Update(Request(), Increment("/n", 1));
+  held_.LetGo();
+  held_.Fail(damaged);  // of both: each is tried alone
+  ASSERT_EQ(held_.held.size(), 1u);
+  held_.LetGo();
+  held_.Fail(damaged);
+  EXPECT_THAT(healthy.Wait(), IsOk());
+  EXPECT_THAT(unlucky.Wait(), HasReason(ErrorReason::kRecordCorrupt));
+}
+
 TEST_P(CombiningTest, OnlyWhoWouldHaveWrittenHearsOfAFailure) {
   const std::vector<absl::Status> failures = {
       Overloaded(), Unknown(), Error(ErrorReason::kStoreUnavailable, "The disk is gone."),
