@@ -10,12 +10,14 @@
 
 namespace strata::queue {
 
+QueueRecordPtr QueueDirectory::Known(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = queues_.find(ToAbsl(name));
+  return known == queues_.end() ? nullptr : known->second;
+}
+
 absl::StatusOr<QueueRecordPtr> QueueDirectory::Find(std::string_view name) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto known = queues_.find(ToAbsl(name));
-    if (known != queues_.end()) return known->second;
-  }
+  if (QueueRecordPtr known = Known(name)) return known;
   return FindAnew(name);
 }
 
@@ -25,18 +27,23 @@ absl::StatusOr<QueueRecordPtr> QueueDirectory::FindAnew(std::string_view name) {
 
 absl::StatusOr<QueueRecordPtr> QueueDirectory::FindIn(const store::Reader& reader,
                                                       std::string_view name) {
-  ASSIGN_OR_RETURN(const std::optional<store::Record> record,
-                   reader.Get(store::Keyspace::kQueues, name));
-  if (!record) return Learn(name, std::nullopt);
-  {
-    const std::lock_guard lock(mutex_);
-    const auto known = queues_.find(ToAbsl(name));
-    if (known != queues_.end() && known->second->stamp == record->stamp) return known->second;
+  while (true) {
+    const QueueRecordPtr before = Known(name);
+    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
+                     reader.Get(store::Keyspace::kQueues, name));
+    std::optional<QueueRecord> queue;
+    if (record) {
+      if (stamps_are_positions_ && before != nullptr && before->stamp == record->stamp) {
+        return before;
+      }
+      ASSIGN_OR_RETURN(queue, QueueRecord::Decode(name, *record));
+    }
+    const bool there = queue.has_value();
+    std::optional<QueueRecordPtr> live = Learn(name, std::move(queue), before);
+    if (!live) continue;
+    if (there && *live != nullptr && *live != before) TellLater(*live);
+    return *std::move(live);
   }
-  ASSIGN_OR_RETURN(QueueRecord queue, QueueRecord::Decode(name, *record));
-  QueueRecordPtr live = Learn(name, std::move(queue));
-  if (live != nullptr) TellLater(live);
-  return live;
 }
 
 // Its dispatcher has to know too. Whoever reads here may be planning, and is not to run its rounds.
@@ -64,16 +71,26 @@ void QueueDirectory::TellDispatcher(const std::string& name) {
   dispatcher->Know(std::move(queue));
 }
 
-QueueRecordPtr QueueDirectory::Learn(std::string_view name, std::optional<QueueRecord> queue) {
-  const store::Stamp stamp = queue ? queue->stamp : 0;
-  QueueRecordPtr live;
-  if (queue && !queue->delete_time) live = std::make_shared<const QueueRecord>(*std::move(queue));
+// Where stamps are no positions, one that is made anew once the tombstone of the one before was
+// swept may begin with any stamp. Then the read is the newer one if it began when what is known was
+// known already: `before`.
+std::optional<QueueRecordPtr> QueueDirectory::Learn(std::string_view name,
+                                                    std::optional<QueueRecord> queue,
+                                                    const QueueRecordPtr& before) {
+  std::optional<QueueRecord> read = std::move(queue);
   std::vector<DispatcherPtr> closed;
+  QueueRecordPtr live;
   {
     const std::lock_guard lock(mutex_);
-    const auto known = queues_.find(ToAbsl(name));
-    // Read before what is known was written.
-    if (known != queues_.end() && stamp != 0 && stamp < known->second->stamp) return known->second;
+    const auto found = queues_.find(ToAbsl(name));
+    if (found != queues_.end()) {
+      const QueueRecordPtr& known = found->second;
+      const bool comparable =
+          read && (stamps_are_positions_ || read->incarnation == known->incarnation);
+      if (comparable && read->stamp != 0 && read->stamp <= known->stamp) return known;
+      if (!comparable && known != before) return std::nullopt;
+    }
+    if (read && !read->delete_time) live = std::make_shared<const QueueRecord>(*std::move(read));
     live = KnowLocked(name, std::move(live), closed);
   }
   for (const DispatcherPtr& dispatcher : closed) dispatcher->Close(QueueNotFound(name));
@@ -102,28 +119,44 @@ QueueRecordPtr QueueDirectory::KnowLocked(std::string_view name, QueueRecordPtr 
 
 void QueueDirectory::Know(QueueRecord queue) {
   const std::string name = queue.name;
-  if (Learn(name, std::move(queue)) != nullptr) TellDispatcher(name);
+  const std::optional<QueueRecordPtr> live = Learn(name, std::move(queue), nullptr);
+  if (!live) {
+    (void)FindAnew(name);
+  } else if (*live != nullptr) {
+    TellDispatcher(name);
+  }
 }
 
 void QueueDirectory::Meet(const QueueRecord& queue) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto known = queues_.find(queue.name);
-    if (known == queues_.end() || known->second->stamp >= queue.stamp) return;
-  }
+  const QueueRecordPtr known = Known(queue.name);
+  if (known == nullptr) return;
+  const bool comparable = stamps_are_positions_ || known->incarnation == queue.incarnation;
+  if (comparable && known->stamp >= queue.stamp) return;
   Know(queue);
 }
 
 absl::StatusOr<QueueRecordPtr> QueueDirectory::Require(std::string_view name,
                                                        std::string_view field) {
+  ASSIGN_OR_RETURN(QueueRecordPtr queue, FindAnew(name));
+  if (queue == nullptr) return QueueNotFound(name, field);
+  return queue;
+}
+
+absl::StatusOr<QueueRecordPtr> QueueDirectory::RequireKnown(std::string_view name,
+                                                            std::string_view field) {
   ASSIGN_OR_RETURN(QueueRecordPtr queue, Find(name));
   if (queue == nullptr) return QueueNotFound(name, field);
   return queue;
 }
 
+bool QueueDirectory::IsMadeAnew(std::string_view name, int64_t incarnation) {
+  const absl::StatusOr<QueueRecordPtr> queue = FindAnew(name);
+  return queue.ok() && *queue != nullptr && (*queue)->incarnation != incarnation;
+}
+
 absl::StatusOr<DispatcherPtr> QueueDirectory::RequireDispatcher(std::string_view name,
                                                                 std::string_view field) {
-  RETURN_IF_ERROR(Require(name, field).status());
+  RETURN_IF_ERROR(RequireKnown(name, field).status());
   const std::lock_guard lock(mutex_);
   // It may have been deleted since: a dispatcher made then would never be closed.
   const auto known = queues_.find(ToAbsl(name));

@@ -21,7 +21,8 @@ using DispatcherPtr = std::shared_ptr<Dispatcher>;
 class QueueDirectory final : public Directory {
  public:
   // `store` outlives it.
-  explicit QueueDirectory(store::Store& store) : store_(store) {}
+  explicit QueueDirectory(store::Store& store)
+      : store_(store), stamps_are_positions_(store.capabilities().commit_positions) {}
   // The environment's directory is this one. Before any dispatcher is asked for.
   void SetEnvironment(const QueueEnvironmentPtr& environment) { environment_ = environment; }
 
@@ -31,10 +32,16 @@ class QueueDirectory final : public Directory {
 
   // As `reader` shows it.
   absl::StatusOr<QueueRecordPtr> FindIn(const store::Reader& reader, std::string_view name);
-  // QUEUE_NOT_FOUND, naming `field` unless that is empty.
+  // As the store has it, for what only reads: no guard says there that another process has made the
+  // queue anew. QUEUE_NOT_FOUND, naming `field` unless that is empty.
   absl::StatusOr<QueueRecordPtr> Require(std::string_view name, std::string_view field = "");
+  // As this process knows it, for operations, whose drafts guard it. QUEUE_NOT_FOUND as above.
+  absl::StatusOr<QueueRecordPtr> RequireKnown(std::string_view name, std::string_view field = "");
   absl::StatusOr<DispatcherPtr> RequireDispatcher(std::string_view name,
                                                   std::string_view field = "");
+  // Whether the store has another queue of this name than that of the incarnation: then what was
+  // refused on that one is to be asked of this one.
+  bool IsMadeAnew(std::string_view name, int64_t incarnation);
 
   // Drops those hints of the queue that can no more come true, now or later; then calls back.
   void Clean(std::string_view name, std::vector<Hint> untrue, std::function<void()> done);
@@ -54,9 +61,13 @@ class QueueDirectory final : public Directory {
                             std::vector<DispatcherPtr>& closed);
   void TellLater(const QueueRecordPtr& queue);
   void TellDispatcher(const std::string& name);
-  QueueRecordPtr Learn(std::string_view name, std::optional<QueueRecord> queue);
+  QueueRecordPtr Known(std::string_view name) const;
+  // Nothing, and nothing is learned: it is not known which of two is the newer one.
+  std::optional<QueueRecordPtr> Learn(std::string_view name, std::optional<QueueRecord> queue,
+                                      const QueueRecordPtr& before);
 
   store::Store& store_;
+  const bool stamps_are_positions_;
   std::weak_ptr<QueueEnvironment> environment_;
   mutable std::mutex mutex_;  // guards what follows
   absl::flat_hash_map<std::string, QueueRecordPtr> queues_;

@@ -122,18 +122,19 @@ void Queues::Create(const std::string& name, const QueueSettings& settings, Dead
 
 absl::StatusOr<Queue> Queues::Get(const std::string& name) const {
   RETURN_IF_ERROR(versioning::ValidateName("name", name));
-  ASSIGN_OR_RETURN(const QueueRecordPtr queue, impl_->directory().FindAnew(name));
-  if (queue == nullptr) return QueueNotFound(name);
+  ASSIGN_OR_RETURN(const QueueRecordPtr queue, impl_->directory().Require(name));
   return ToQueue(*queue);
 }
 
 absl::StatusOr<QueueCounts> Queues::Counts(const std::string& name) {
+  RETURN_IF_ERROR(impl_->directory().Require(name, "name").status());
   ASSIGN_OR_RETURN(const DispatcherPtr dispatcher,
                    impl_->directory().RequireDispatcher(name, "name"));
   return dispatcher->counts();
 }
 
 absl::StatusOr<QueueStatistics> Queues::Statistics(const std::string& name) {
+  RETURN_IF_ERROR(impl_->directory().Require(name).status());
   ASSIGN_OR_RETURN(const DispatcherPtr dispatcher, impl_->directory().RequireDispatcher(name));
   ASSIGN_OR_RETURN(QueueStatistics statistics, dispatcher->Statistics());
   ASSIGN_OR_RETURN(statistics.low_watermark, LowWatermark({name}));
@@ -277,8 +278,7 @@ absl::StatusOr<std::optional<int64_t>> Queues::LowWatermark(
     const std::string field = "queues[" + std::to_string(i) + "]";
     RETURN_IF_ERROR(versioning::ValidateName(field, queues[i]));
     // Another server may have made it anew, and what comes late now has a number of the new one.
-    ASSIGN_OR_RETURN(QueueRecordPtr record, impl_->directory().FindAnew(queues[i]));
-    if (record == nullptr) return QueueNotFound(queues[i], field);
+    ASSIGN_OR_RETURN(QueueRecordPtr record, impl_->directory().Require(queues[i], field));
     records.push_back(std::move(record));
   }
   // As of one moment; else twice, so that a message that moves from one of them to another that was

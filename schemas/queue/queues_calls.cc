@@ -108,33 +108,59 @@ class Call final : public Consumer {
   std::optional<absl::Status> over_;  // it ends once what is under way has come
 };
 
-// The results of calls whose tokens are of several queues.
-struct TokensCall {
+using PushResults = absl::StatusOr<std::vector<absl::StatusOr<PushResult>>>;
+
+// Whether all of them were refused because the queue is not there.
+bool HadNoQueue(const PushResults& pushed) {
+  const auto had_none = [](const auto& result) {
+    return ReasonOf(result.status()) == ErrorReason::kQueueNotFound;
+  };
+  return pushed.ok() ? std::all_of(pushed->begin(), pushed->end(), had_none) : had_none(pushed);
+}
+
+// Whether a token is perhaps refused so because it is of another queue of the same name.
+bool MayBeOfAnother(const absl::Status& refusal) {
+  const std::optional<ErrorReason> reason = ReasonOf(refusal);
+  return reason == ErrorReason::kQueueNotFound || reason == ErrorReason::kMessageNotFound ||
+         reason == ErrorReason::kReservationLost;
+}
+
+}  // namespace
+
+// A call whose tokens are of several queues.
+struct Queues::Impl::TokensCall {
+  std::optional<Deadline> deadline;
+  TokenOperation::Step step;
+  int64_t QueueCounts::*counted = nullptr;
+  TokensCallback done;
   std::vector<absl::StatusOr<bool>> results;
   std::atomic<size_t> open{1};
-  TokensCallback done;
 
   void End() {
     if (--open == 0) done(std::move(results));
   }
 };
 
-}  // namespace
-
 void Queues::Impl::Push(PushRequest request, PushCallback done) {
+  TryToPush(std::make_shared<const PushRequest>(std::move(request)), /*again=*/false,
+            std::move(done));
+}
+
+void Queues::Impl::TryToPush(std::shared_ptr<const PushRequest> request, bool again,
+                             PushCallback done) {
   const auto prepare =
       [&]() -> absl::StatusOr<std::pair<DispatcherPtr, std::vector<PreparedPush>>> {
-    RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
-    RETURN_IF_ERROR(CheckCount("messages", static_cast<int64_t>(request.messages.size()),
+    RETURN_IF_ERROR(versioning::ValidateName("queue", request->queue));
+    RETURN_IF_ERROR(CheckCount("messages", static_cast<int64_t>(request->messages.size()),
                                static_cast<int64_t>(kBatchMax)));
-    ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory_.Require(request.queue));
-    ASSIGN_OR_RETURN(DispatcherPtr dispatcher, directory_.RequireDispatcher(request.queue));
+    ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory_.RequireKnown(request->queue));
+    ASSIGN_OR_RETURN(DispatcherPtr dispatcher, directory_.RequireDispatcher(request->queue));
     const UnixMicros now = dispatcher->Now();
     std::vector<PreparedPush> pushes;
-    pushes.reserve(request.messages.size());
-    for (size_t i = 0; i < request.messages.size(); ++i) {
+    pushes.reserve(request->messages.size());
+    for (size_t i = 0; i < request->messages.size(); ++i) {
       absl::StatusOr<PreparedPush> push =
-          Prepare(*queue, request.messages[i], environment_->capabilities, now, DrawId());
+          Prepare(*queue, request->messages[i], environment_->capabilities, now, DrawId());
       if (!push.ok()) {
         return InField(push.status(), "messages[" + std::to_string(i) + "]");
       }
@@ -144,9 +170,19 @@ void Queues::Impl::Push(PushRequest request, PushCallback done) {
   };
   auto prepared = prepare();
   if (!prepared.ok()) return done(prepared.status());
-  prepared->first->Do(std::make_shared<PushOperation>(std::move(prepared->second), request.deadline,
+  const Deadline deadline = request->deadline;
+  auto ended = [self = shared_from_this(), request = std::move(request), again,
+                incarnation = prepared->first->incarnation(),
+                done = std::move(done)](PushResults pushed) {
+    // Another process has deleted the queue, and perhaps made it anew.
+    if (!again && HadNoQueue(pushed) && self->directory_.IsMadeAnew(request->queue, incarnation)) {
+      return self->TryToPush(request, /*again=*/true, done);
+    }
+    done(std::move(pushed));
+  };
+  prepared->first->Do(std::make_shared<PushOperation>(std::move(prepared->second), deadline,
                                                       environment_->capabilities.atomic_batches,
-                                                      std::move(done)));
+                                                      std::move(ended)));
 }
 
 void Queues::Impl::Reserve(ReserveRequest request, ReserveCallback done) {
@@ -188,39 +224,56 @@ void Queues::Impl::OnTokens(const std::vector<std::string>& tokens,
   const auto call = std::make_shared<TokensCall>();
   call->done = std::move(done);
   call->results.resize(tokens.size(), false);
-  struct OfQueue {
-    std::vector<Token> tokens;
-    std::vector<size_t> places;
-  };
-  std::map<std::string, OfQueue> queues;
+  call->deadline = deadline;
+  call->step = std::move(step);
+  call->counted = counted;
+  std::map<std::string, TokensOfQueue> queues;
   for (size_t i = 0; i < tokens.size(); ++i) {
     absl::StatusOr<Token> token = Token::FromText("tokens[" + std::to_string(i) + "]", tokens[i]);
     if (!token.ok()) {
       call->results[i] = token.status();
       continue;
     }
-    OfQueue& of_queue = queues[token->queue];
+    TokensOfQueue& of_queue = queues[token->queue];
     of_queue.tokens.push_back(*std::move(token));
     of_queue.places.push_back(i);
   }
   for (auto& [name, of_queue] : queues) {
-    const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(name);
-    if (!dispatcher.ok()) {
-      for (const size_t place : of_queue.places) call->results[place] = dispatcher.status();
-      continue;
-    }
-    ++call->open;
-    (*dispatcher)
-        ->Do(std::make_shared<TokenOperation>(
-            std::move(of_queue.tokens), options_.timeline, deadline, step, counted,
-            [call, places = std::move(of_queue.places)](std::vector<absl::StatusOr<bool>> results) {
-              for (size_t i = 0; i < places.size(); ++i) {
-                call->results[places[i]] = std::move(results[i]);
-              }
-              call->End();
-            }));
+    OnTokensOf(name, std::move(of_queue), call, /*again=*/false);
   }
   call->End();
+}
+
+// Those of the queue that are refused are tried once more where another process has made the queue
+// anew: no guard says that they are of the new one.
+void Queues::Impl::OnTokensOf(const std::string& name, TokensOfQueue of_queue,
+                              const std::shared_ptr<TokensCall>& call, bool again) {
+  const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(name);
+  if (!dispatcher.ok()) {
+    for (const size_t place : of_queue.places) call->results[place] = dispatcher.status();
+    return;
+  }
+  ++call->open;
+  std::vector<Token> tokens = of_queue.tokens;
+  auto ended = [self = shared_from_this(), name, call, again,
+                incarnation = (*dispatcher)->incarnation(),
+                of_queue = std::move(of_queue)](std::vector<absl::StatusOr<bool>> results) mutable {
+    TokensOfQueue refused;
+    for (size_t i = 0; i < of_queue.places.size(); ++i) {
+      if (!again && MayBeOfAnother(results[i].status())) {
+        refused.tokens.push_back(std::move(of_queue.tokens[i]));
+        refused.places.push_back(of_queue.places[i]);
+      }
+      call->results[of_queue.places[i]] = std::move(results[i]);
+    }
+    if (!refused.tokens.empty() && self->directory_.IsMadeAnew(name, incarnation)) {
+      self->OnTokensOf(name, std::move(refused), call, /*again=*/true);
+    }
+    call->End();
+  };
+  (*dispatcher)
+      ->Do(std::make_shared<TokenOperation>(std::move(tokens), options_.timeline, call->deadline,
+                                            call->step, call->counted, std::move(ended)));
 }
 
 void Queues::Impl::Rollback(RollbackRequest request, TokensCallback done) {
@@ -236,21 +289,21 @@ void Queues::Impl::Rollback(RollbackRequest request, TokensCallback done) {
 
 void Queues::Impl::Move(MoveRequest request,
                         std::function<void(absl::StatusOr<MessageView>)> done) {
-  const auto check = [&]() -> absl::StatusOr<std::pair<Token, DispatcherPtr>> {
-    ASSIGN_OR_RETURN(Token token, Token::FromText("token", request.token));
+  const auto check = [&]() -> absl::StatusOr<MessageId> {
+    ASSIGN_OR_RETURN(const Token token, Token::FromText("token", request.token));
     RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
     if (request.payload) RETURN_IF_ERROR(CheckPayload("payload", *request.payload));
     if (request.headers) RETURN_IF_ERROR(CheckHeaders("headers", *request.headers));
     RETURN_IF_ERROR(CheckDelay("delay", request.delay));
-    RETURN_IF_ERROR(directory_.Require(request.queue, "queue").status());
-    ASSIGN_OR_RETURN(DispatcherPtr dispatcher, directory_.RequireDispatcher(token.queue, "token"));
-    return std::make_pair(std::move(token), std::move(dispatcher));
+    RETURN_IF_ERROR(directory_.RequireKnown(request.queue, "queue").status());
+    RETURN_IF_ERROR(directory_.RequireKnown(token.queue, "token").status());
+    return token.message;
   };
-  auto checked = check();
+  const absl::StatusOr<MessageId> checked = check();
   if (!checked.ok()) return done(checked.status());
   strata::queue::Move how{request.payload, request.mover, std::nullopt, request.delay};
   if (request.headers) how.headers = ToContent(*request.headers);
-  const MessageId id = checked->first.message;
+  const MessageId id = *checked;
   const std::string target = request.queue;
   auto step = [how = std::move(how), target, &directory = directory_](
                   Draft& draft, const Place& place,
@@ -260,25 +313,24 @@ void Queues::Impl::Move(MoveRequest request,
     if (queue == nullptr) return QueueNotFound(target, "queue");
     return PlanMove(draft, place, token, *queue, how);
   };
-  checked->second->Do(std::make_shared<TokenOperation>(
-      std::vector<Token>{checked->first}, options_.timeline, request.deadline, std::move(step),
-      nullptr,
-      [self = shared_from_this(), id, target,
-       done = std::move(done)](const std::vector<absl::StatusOr<bool>>& results) {
-        if (!results.front().ok()) return done(results.front().status());
-        // As it is now; where it was handed out there and finished meanwhile, all that is known.
-        const absl::StatusOr<QueueRecordPtr> queue = self->directory_.Find(target);
-        if (queue.ok() && *queue != nullptr) {
-          absl::StatusOr<MessageView> view =
-              ReadMessage(self->store(), **queue, id, self->environment_->clock.Now());
-          if (view.ok()) return done(std::move(view));
-        }
-        MessageView view;
-        view.queue = target;
-        view.id = id;
-        view.state = State::kFinished;
-        done(std::move(view));
-      }));
+  OnTokens({request.token}, request.deadline, std::move(step), nullptr,
+           [self = shared_from_this(), id, target,
+            done = std::move(done)](const std::vector<absl::StatusOr<bool>>& results) {
+             if (!results.front().ok()) return done(results.front().status());
+             // As it is now; where it was handed out there and finished meanwhile, all that is
+             // known.
+             const absl::StatusOr<QueueRecordPtr> queue = self->directory_.Find(target);
+             if (queue.ok() && *queue != nullptr) {
+               absl::StatusOr<MessageView> view =
+                   ReadMessage(self->store(), **queue, id, self->environment_->clock.Now());
+               if (view.ok()) return done(std::move(view));
+             }
+             MessageView view;
+             view.queue = target;
+             view.id = id;
+             view.state = State::kFinished;
+             done(std::move(view));
+           });
 }
 
 }  // namespace strata::queue

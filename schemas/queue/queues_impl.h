@@ -86,8 +86,17 @@ class Queues::Impl : public std::enable_shared_from_this<Impl> {
 
  private:
   class StreamReceiver;
+  struct TokensCall;
+  struct TokensOfQueue {
+    std::vector<Token> tokens;
+    std::vector<size_t> places;  // in the call
+  };
   static constexpr size_t kSeedBytes = 6;
 
+  // What another process has made anew is tried `again`, once.
+  void TryToPush(std::shared_ptr<const PushRequest> request, bool again, PushCallback done);
+  void OnTokensOf(const std::string& name, TokensOfQueue of_queue,
+                  const std::shared_ptr<TokensCall>& call, bool again);
   void ScheduleTick(std::chrono::microseconds delay);
   void Tick(uint64_t tick);
   // The time until the next turn; nothing: there is none.

@@ -95,6 +95,7 @@ absl::StatusOr<std::unique_ptr<Receiver>> Queues::Impl::Receive(
   RETURN_IF_ERROR(CheckCount("credits", request.credits, kCreditsMax));
   RETURN_IF_ERROR(CheckTimeout("timeout", request.timeout));
   if (draining_) return Draining();
+  RETURN_IF_ERROR(directory_.Require(request.queue).status());
   ASSIGN_OR_RETURN(DispatcherPtr dispatcher, directory_.RequireDispatcher(request.queue));
   const auto give_back = [weak = weak_from_this()](std::vector<std::string> tokens, bool orderly) {
     const std::shared_ptr<Impl> self = weak.lock();
@@ -153,6 +154,9 @@ absl::StatusOr<std::unique_ptr<UnitSteps>> Queues::Impl::PlanUnit(
     if (twice != tokens.end()) {
       return Error(ErrorReason::kInvalidField, "names the same message twice").With("field", field);
     }
+    // Anew: what a unit is refused with is not asked again.
+    const absl::StatusOr<QueueRecordPtr> queue = directory_.Require(token.queue, field);
+    if (!queue.ok()) return refuse(queue.status());
     absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(token.queue, field);
     if (!dispatcher.ok()) return refuse(dispatcher.status());
     tokens.push_back({*std::move(dispatcher), std::move(token)});

@@ -9,8 +9,11 @@
 namespace strata::queue::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 absl::Status SetPaused(QueueProcess& process, bool paused) {
   return process
@@ -134,6 +137,120 @@ TEST_P(Servers, KeepTombstonesOfQueuesAsLongAsTheyAreNeeded) {
   EXPECT_EQ(records(), GetParam().atomic() ? 1 : 6);
   pass(std::chrono::hours(25));
   EXPECT_EQ(records(), 1);
+}
+
+// One that knows a queue which the other one deletes and makes anew, again and again: what it asks
+// for next is of the new one.
+class ServersOfAQueueMadeAnew : public Servers {
+ protected:
+  ServersOfAQueueMadeAnew() {
+    EXPECT_THAT(queues.Create("bills"), IsOk());
+    EXPECT_THAT(queues.Create("mails"), IsOk());
+    EXPECT_THAT(queues.Push("mails", Numbered(0)), IsOk());
+  }
+
+  // The new one holds the message with the next number.
+  MessageId MakeAnew() {
+    EXPECT_THAT(other.Delete("mails", /*force=*/true), IsOk());
+    EXPECT_THAT(other.Create("mails"), IsOk());
+    const absl::StatusOr<PushResult> pushed = other.Push("mails", Numbered(++number));
+    EXPECT_THAT(pushed, IsOk());
+    return pushed.ok() ? pushed->id : MessageId();
+  }
+  std::string MakeAnewAndReserve() {
+    MakeAnew();
+    const QueueProcess::Messages held = other.Reserve("mails");
+    EXPECT_THAT(held, IsOk());
+    EXPECT_THAT(*held, SizeIs(1));
+    return held->front().token;
+  }
+  std::vector<std::string> NumbersAt(QueueProcess& process, const std::string& queue) {
+    MessageQuery query;
+    query.queue = queue;
+    const absl::StatusOr<MessagePage> page = process->ListMessages(query, 100);
+    EXPECT_THAT(page, IsOk());
+    return page.ok() ? NumbersOf(page->messages) : std::vector<std::string>();
+  }
+
+  int number = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Engines, ServersOfAQueueMadeAnew, ::testing::ValuesIn(kEngines),
+                         EngineName);
+
+TEST_P(ServersOfAQueueMadeAnew, ReadWhatTheNewOneHolds) {
+  const MessageId id = MakeAnew();
+  EXPECT_THAT(queues->GetMessage("mails", id.ToText()), IsOk());
+  MakeAnew();
+  EXPECT_THAT(NumbersAt(queues, "mails"), ElementsAre(std::to_string(number)));
+  MakeAnew();
+  ASSERT_THAT(other.Push("mails", Numbered(++number)), IsOk());
+  const auto statistics = queues->Statistics("mails");
+  ASSERT_THAT(statistics, IsOk());
+  EXPECT_EQ(statistics->ready, 2);
+  MakeAnew();
+  Schedule schedule;
+  schedule.queue = "mails";
+  schedule.name = "nightly";
+  schedule.cron = "30 2 * * *";
+  ASSERT_THAT(other.CreateSchedule(schedule), IsOk());
+  EXPECT_THAT(*queues->ListSchedules("mails", "", 10), SizeIs(1));
+}
+
+TEST_P(ServersOfAQueueMadeAnew, SweepWhatTheNewOneHolds) {
+  MakeAnew();
+  PurgeRequest purge;
+  purge.queue = "mails";
+  purge.states = {State::kReady};
+  const absl::StatusOr<Swept> purged = queues.Purge(purge);
+  ASSERT_THAT(purged, IsOk());
+  EXPECT_EQ(purged->messages, 1);
+  RollbackRequest rollback;
+  rollback.tokens = {MakeAnewAndReserve()};
+  rollback.dead = true;
+  ASSERT_THAT(other.Rollback(rollback), IsOk());
+  ReplayRequest replay;
+  replay.queue = "mails";
+  replay.states = {State::kDead};
+  const absl::StatusOr<Swept> replayed = queues.Replay(replay);
+  ASSERT_THAT(replayed, IsOk());
+  EXPECT_EQ(replayed->messages, 1);
+}
+
+TEST_P(ServersOfAQueueMadeAnew, PushIntoTheNewOne) {
+  MakeAnew();
+  ASSERT_THAT(queues.Push("mails", Numbered(++number)), IsOk());
+  EXPECT_THAT(NumbersAt(other, "mails"),
+              UnorderedElementsAre(std::to_string(number - 1), std::to_string(number)));
+  ASSERT_THAT(other.Delete("mails", /*force=*/true), IsOk());
+  EXPECT_THAT(queues.Push("mails", Numbered(++number)).status(),
+              HasReason(ErrorReason::kQueueNotFound));
+}
+
+TEST_P(ServersOfAQueueMadeAnew, TakeTheTokensOfTheNewOne) {
+  EXPECT_THAT(queues.Extend(MakeAnewAndReserve()), IsOk());
+  EXPECT_THAT(queues.Rollback(MakeAnewAndReserve()), IsOk());
+  EXPECT_THAT(queues.Acknowledge(MakeAnewAndReserve()), IsOk());
+  EXPECT_THAT(NumbersAt(other, "mails"), IsEmpty());
+  MoveRequest move;
+  move.token = MakeAnewAndReserve();
+  move.queue = "bills";
+  EXPECT_THAT(queues.Move(move), IsOk());
+  EXPECT_THAT(NumbersAt(other, "bills"), ElementsAre(std::to_string(number)));
+  // Of the one before, which is no other's by now.
+  const std::string token = MakeAnewAndReserve();
+  MakeAnew();
+  EXPECT_THAT(queues.Acknowledge(token), Not(IsOk()));
+}
+
+TEST_P(ServersOfAQueueMadeAnew, StreamFromTheNewOne) {
+  const auto sink = std::make_shared<EndOnly>();
+  MakeAnew();
+  const auto receiver = queues->Receive({"mails", 10, std::nullopt}, sink);
+  ASSERT_THAT(receiver, IsOk());
+  queues.executor().RunDue();
+  queues->StartBackground();
+  PassTime();
+  EXPECT_FALSE(sink->ended);
 }
 
 // One server over a store in which a test steps in, another one beside it.
