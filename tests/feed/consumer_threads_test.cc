@@ -38,14 +38,14 @@ class Threads final : public Executor {
 // A server in real time.
 struct ThreadedServer {
   ThreadedServer(SubscriptionsWorld& world, uint64_t seed)
-      : store(world.world->store(), world.listeners),
+      : store(world.world->store(), world.fleet),
         entropy(seed),
         feed(store, world.world->documents(), Clock::System(), executor),
         leases(store, Clock::System(), executor),
         subscriptions(store, feed, leases, Clock::System(), entropy, executor) {}
   ~ThreadedServer() { executor.Stop(); }
 
-  ServersStore store;
+  test_support::SharedStore store;
   test_support::SeededEntropy entropy;
   Threads executor;
   Feed feed;

@@ -5,9 +5,7 @@
 
 #include <chrono>
 #include <future>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,63 +14,22 @@
 #include <vector>
 
 #include "schemas/feed/subscriptions.h"
-#include "schemas/store/forwarding_store.h"
 #include "tests/documents/world.h"
 #include "tests/support/executors.h"
 #include "tests/support/seeded_entropy.h"
+#include "tests/support/shared_store.h"
 #include "tests/support/status_matchers.h"
 
 namespace strata::feed::testing {
-
-// Tells every server of new commits: an engine has one listener, as a process has one.
-class Listeners {
- public:
-  explicit Listeners(store::Store& engine) : engine_(engine) {
-    engine_.OnPosition([this] { Tell(); });
-  }
-  ~Listeners() { engine_.OnPosition(nullptr); }
-
-  void Set(const void* server, store::PositionListener listener) {
-    const std::lock_guard lock(mutex_);
-    listeners_[server] = std::move(listener);
-  }
-
- private:
-  void Tell() {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [server, listener] : listeners_) {
-      if (listener != nullptr) listener();
-    }
-  }
-
-  store::Store& engine_;
-  std::mutex mutex_;
-  std::map<const void*, store::PositionListener> listeners_;
-};
-
-// The store as one of several servers has it.
-class ServersStore final : public store::ForwardingStore {
- public:
-  ServersStore(store::Store& inner, Listeners& listeners)
-      : ForwardingStore(inner), listeners_(listeners) {}
-  ~ServersStore() override { listeners_.Set(this, nullptr); }
-
-  void OnPosition(store::PositionListener listener) override {
-    listeners_.Set(this, std::move(listener));
-  }
-
- private:
-  Listeners& listeners_;
-};
 
 // One server: its own feed, leases and subscriptions over a store that it shares.
 class Server {
  public:
   // Its wall is `ahead` of the clock's.
-  Server(store::Store& store, Listeners& listeners, versioning::Documents& documents,
+  Server(store::Store& store, test_support::Fleet& fleet, versioning::Documents& documents,
          test_support::ManualClock& clock, uint64_t seed, const SubscriptionsOptions& options,
          std::chrono::microseconds ahead)
-      : store_(store, listeners),
+      : store_(store, fleet),
         clock_(clock, ahead),
         executor_(clock),
         entropy_(seed),
@@ -141,7 +98,7 @@ class Server {
     const std::chrono::microseconds ahead_;
   };
 
-  ServersStore store_;
+  test_support::SharedStore store_;
   const ClockAhead clock_;
   test_support::ManualExecutor executor_;
   test_support::SeededEntropy entropy_;
@@ -173,8 +130,8 @@ class SubscriptionsWorld {
   std::unique_ptr<Server> NewServer(store::Store& store, uint64_t seed = 1,
                                     const SubscriptionsOptions& options = {},
                                     std::chrono::microseconds ahead = {}) {
-    return std::make_unique<Server>(store, listeners, world->documents(), world.clock(), seed,
-                                    options, ahead);
+    return std::make_unique<Server>(store, fleet, world->documents(), world.clock(), seed, options,
+                                    ahead);
   }
 
   store::CommitPosition Put(std::string_view id, int64_t number = 1,
@@ -195,7 +152,7 @@ class SubscriptionsWorld {
   }
 
   versioning::testing::World world;
-  Listeners listeners{world->store()};
+  test_support::Fleet fleet{world->store()};
 };
 
 }  // namespace strata::feed::testing
