@@ -158,8 +158,9 @@ absl::StatusOr<ViewPtr> Lookout::See() {
     ASSIGN_OR_RETURN(const lease::StoredLease stored, lease::ReadLease(*reader, name));
     const auto unchanged = Unchanged(last, stored);
     const bool owned = stored.owner && !stored.owner->holder.empty();
-    const bool held = owned && (stored.IsHeld(now) || living.contains(stored.owner->holder) ||
-                                unchanged < subscription().lease_ttl);
+    const bool held =
+        owned && (workshop_->leases.IsHeld(last, stored) || living.contains(stored.owner->holder) ||
+                  unchanged < subscription().lease_ttl);
     if (last.starts_with(members)) {
       if (held) {
         view->members.push_back(last.substr(members.size()));

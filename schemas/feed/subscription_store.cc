@@ -223,7 +223,6 @@ absl::StatusOr<SubscriptionState> SubscriptionStore::Get(const std::string& name
     }
   }
   RETURN_IF_ERROR(parked->status());
-  const UnixMicros now = workshop_->clock.Now();
   std::string last;
   const auto members = reader->Scan(
       Keyspace::kLeases, lease::LeaseRange(MemberLeasePrefix(subscription.incarnation), ""));
@@ -232,7 +231,7 @@ absl::StatusOr<SubscriptionState> SubscriptionStore::Get(const std::string& name
     if (lease_name == last) continue;
     last = lease_name;
     ASSIGN_OR_RETURN(const StoredLease stored, lease::ReadLease(*reader, lease_name));
-    if (stored.IsHeld(now)) ++state.consumers;
+    if (workshop_->leases.IsHeld(lease_name, stored)) ++state.consumers;
   }
   RETURN_IF_ERROR(members->status());
   return state;
@@ -244,9 +243,8 @@ absl::StatusOr<PartitionState> SubscriptionStore::StateOf(const Subscription& su
   PartitionState state;
   state.partition = partition;
   state.place.position = subscription.start_position;
-  ASSIGN_OR_RETURN(
-      const StoredLease stored,
-      lease::ReadLease(reader, PartitionLeaseName(subscription.incarnation, partition)));
+  const std::string lease_name = PartitionLeaseName(subscription.incarnation, partition);
+  ASSIGN_OR_RETURN(const StoredLease stored, lease::ReadLease(reader, lease_name));
   PartitionData data;
   if (stored.state) {
     state.place = std::max(state.place, stored.state->place);
@@ -259,7 +257,7 @@ absl::StatusOr<PartitionState> SubscriptionStore::StateOf(const Subscription& su
     state.blocked = data.blocked;
     if (data.retry_time > workshop_->clock.Now()) state.retry_time = data.retry_time;
   }
-  if (stored.IsHeld(workshop_->clock.Now())) {
+  if (workshop_->leases.IsHeld(lease_name, stored)) {
     const auto& metadata = stored.owner->metadata;
     const auto consumer = metadata.find(kConsumerMetadata);
     state.consumer = consumer == metadata.end() ? stored.owner->holder : consumer->second;

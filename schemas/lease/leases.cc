@@ -11,6 +11,7 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
+#include "schemas/lease/expiries.h"
 #include "schemas/lease/fence.h"
 #include "schemas/lease/lease_requests.h"
 #include "schemas/versioning/names.h"
@@ -29,8 +30,8 @@ constexpr int kAttemptsMax = 16;
 // Between two turns of the sweeper over the same leases.
 constexpr microseconds kSweepPause = std::chrono::milliseconds(100);
 
-absl::Status Held(const std::string& name, const StoredLease& stored, UnixMicros now) {
-  const UnixMicros expires = stored.state->expire_time;
+absl::Status Held(const std::string& name, const StoredLease& stored, UnixMicros expires,
+                  UnixMicros now) {
   const std::string time =
       absl::FormatTime(absl::RFC3339_full, absl::FromUnixMicros(expires), absl::UTCTimeZone());
   return Error(ErrorReason::kLeaseHeld, stored.owner->holder + " has the lease until " + time)
@@ -110,7 +111,8 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
         capabilities_(store.capabilities()),
         clock_(clock),
         executor_(executor),
-        options_(options) {}
+        options_(options),
+        expiries_(store, clock, options.wrong_times_max) {}
 
   // Returns when nothing touches any more what it was made with, but for the executor.
   void Close() {
@@ -121,8 +123,11 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   void Acquire(AcquireRequest request, LeaseCallback done);
   void Renew(RenewRequest request, LeaseCallback done);
   void Release(ReleaseRequest request, LeaseCallback done);
-  absl::StatusOr<Lease> Get(const std::string& name) const;
-  absl::StatusOr<std::vector<Lease>> List(const LeaseQuery& query, size_t most) const;
+  absl::StatusOr<Lease> Get(const std::string& name);
+  absl::StatusOr<std::vector<Lease>> List(const LeaseQuery& query, size_t most);
+  bool IsHeld(std::string_view name, const StoredLease& stored) {
+    return expiries_.IsHeld(name, stored);
+  }
   void Write(HeldWrite request, HeldCallback done);
   LeaseCounts counts() const { return {counters_->take_overs, counters_->lost}; }
   versioning::JoinedPlan Fence(LeaseToken token) const {
@@ -172,8 +177,10 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   void Look(const std::string& name);
   void LookLater(const std::string& name);
   void LookAt(const std::string& name, microseconds delay, uint64_t timer);
-  WaitingPtr TakeFirst(Line& line, const absl::StatusOr<StoredLease>& stored, Answers& answers);
-  microseconds UntilNextLook(const Line& line, const StoredLease& stored) const;
+  WaitingPtr TakeFirst(Line& line, const absl::StatusOr<StoredLease>& stored, UnixMicros expires,
+                       Answers& answers);
+  microseconds UntilNextLook(const Line& line, UnixMicros expires) const;
+  Lease AsItStands(std::string name, const StoredLease& stored);
   void Refuse(Line& line, size_t index, absl::Status status, Answers& answers);
   void Forget(Waiting& waiting);
   void Take(const WaitingPtr& waiting, StoredLease stored);
@@ -225,6 +232,7 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   Executor& executor_;
   const LeasesOptions options_;
   const std::shared_ptr<Counters> counters_ = std::make_shared<Counters>();
+  Expiries expiries_;
   Doors doors_;
 
   std::mutex mutex_;  // guards the members below
@@ -259,6 +267,8 @@ void Leases::Impl::Look(const std::string& name) {
     lines_[name].look_again = false;
   }
   absl::StatusOr<StoredLease> stored = Read(name);
+  const UnixMicros expires =
+      stored.ok() && stored->state ? expiries_.ExpireTime(name, *stored) : UnixMicros{0};
   Answers answers;
   WaitingPtr first;
   bool again = false;
@@ -267,14 +277,14 @@ void Leases::Impl::Look(const std::string& name) {
   {
     const std::lock_guard lock(mutex_);
     Line& line = lines_[name];
-    first = TakeFirst(line, stored, answers);
+    first = TakeFirst(line, stored, expires, answers);
     again = first == nullptr && line.look_again && !line.waiting.empty();
     if (first == nullptr && !again) {
       line.looking = false;
       if (line.waiting.empty()) {
         lines_.erase(name);
       } else {
-        delay = UntilNextLook(line, *stored);
+        delay = UntilNextLook(line, expires);
         timer = line.timer = ++timers_;
       }
     }
@@ -289,7 +299,7 @@ void Leases::Impl::Look(const std::string& name) {
 // Takes the first who may have the lease out of the line, and those who are not to wait any longer.
 Leases::Impl::WaitingPtr Leases::Impl::TakeFirst(Line& line,
                                                  const absl::StatusOr<StoredLease>& stored,
-                                                 Answers& answers) {
+                                                 UnixMicros expires, Answers& answers) {
   const Time steady = clock_.SteadyNow();
   const UnixMicros now = clock_.Now();
   for (size_t i = 0; i < line.waiting.size();) {
@@ -299,13 +309,13 @@ Leases::Impl::WaitingPtr Leases::Impl::TakeFirst(Line& line,
       Refuse(line, i, StoppedError(), answers);
     } else if (!stored.ok()) {
       Refuse(line, i, stored.status(), answers);
-    } else if (!stored->IsHeld(now) || stored->owner->holder == request.holder) {
+    } else if (!stored->IsHeld(now) || expires <= now || stored->owner->holder == request.holder) {
       WaitingPtr first = line.waiting[i];
       line.waiting.erase(line.waiting.begin() + static_cast<std::ptrdiff_t>(i));
       Forget(*first);
       return first;
     } else if (waiting.until <= steady) {
-      Refuse(line, i, Held(request.name, *stored, now), answers);
+      Refuse(line, i, Held(request.name, *stored, expires, now), answers);
     } else if (stopping_) {
       Refuse(line, i, Draining(), answers);
     } else if (!waiting.counted && waiting_ >= options_.waiting_max) {
@@ -332,9 +342,9 @@ void Leases::Impl::Forget(Waiting& waiting) {
 
 // When the lease expires or the first of those who wait has waited enough; before that to see what
 // other processes have done.
-microseconds Leases::Impl::UntilNextLook(const Line& line, const StoredLease& stored) const {
+microseconds Leases::Impl::UntilNextLook(const Line& line, UnixMicros expires) const {
   microseconds delay = options_.look_interval;
-  delay = std::min(delay, microseconds(stored.state->expire_time - clock_.Now()));
+  delay = std::min(delay, microseconds(expires - clock_.Now()));
   const Time now = clock_.SteadyNow();
   for (const WaitingPtr& waiting : line.waiting) {
     if (waiting->until - now >= delay) continue;
@@ -390,7 +400,9 @@ void Leases::Impl::Take(const WaitingPtr& waiting, StoredLease stored) {
   owner.metadata = request.metadata;
   owner.acquire_time = stored.owner ? std::max(now, stored.owner->acquire_time + 1) : now;
   Taking taking;
-  if (stored.owner && !stored.owner->holder.empty()) taking.abandoned = stored.state->expire_time;
+  if (stored.owner && !stored.owner->holder.empty()) {
+    taking.abandoned = expiries_.ExpireTime(request.name, stored);
+  }
   // The commit point comes last: a state without it changes for whom the lease is nothing but when
   // to try.
   WriteBatch batch;
@@ -653,14 +665,21 @@ void Leases::Impl::TryToWrite(const std::shared_ptr<HeldCall>& call) {
   });
 }
 
-absl::StatusOr<Lease> Leases::Impl::Get(const std::string& name) const {
+// Its time is the one that Acquire goes by.
+Lease Leases::Impl::AsItStands(std::string name, const StoredLease& stored) {
+  Lease lease = ToLease(std::move(name), stored);
+  if (!lease.holder.empty()) lease.expire_time = expiries_.ExpireTime(lease.name, stored);
+  return lease;
+}
+
+absl::StatusOr<Lease> Leases::Impl::Get(const std::string& name) {
   RETURN_IF_ERROR(versioning::ValidateName("name", name));
   ASSIGN_OR_RETURN(const StoredLease stored, Read(name));
-  if (stored.owner) return ToLease(name, stored);
+  if (stored.owner) return AsItStands(name, stored);
   return Error(ErrorReason::kLeaseNotFound, "no such lease").With("lease", name);
 }
 
-absl::StatusOr<std::vector<Lease>> Leases::Impl::List(const LeaseQuery& query, size_t most) const {
+absl::StatusOr<std::vector<Lease>> Leases::Impl::List(const LeaseQuery& query, size_t most) {
   const auto reader = store_.Snapshot();
   std::vector<Lease> page;
   std::string last;
@@ -672,7 +691,7 @@ absl::StatusOr<std::vector<Lease>> Leases::Impl::List(const LeaseQuery& query, s
     last = name;
     // A scan may be stale, and the owner and the state of two moments.
     ASSIGN_OR_RETURN(const StoredLease stored, ReadLease(*reader, name));
-    if (stored.owner) page.push_back(ToLease(last, stored));
+    if (stored.owner) page.push_back(AsItStands(last, stored));
   }
   RETURN_IF_ERROR(cursor->status());
   return page;
@@ -755,6 +774,10 @@ absl::StatusOr<Lease> Leases::Get(const std::string& name) const { return impl_-
 
 absl::StatusOr<std::vector<Lease>> Leases::List(const LeaseQuery& query, size_t most) const {
   return impl_->List(query, most);
+}
+
+bool Leases::IsHeld(std::string_view name, const StoredLease& stored) const {
+  return impl_->IsHeld(name, stored);
 }
 
 versioning::JoinedPlan Leases::Fence(LeaseToken token) const {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -132,6 +133,8 @@ struct LeasesOptions {
   // Released leases without a place are forgotten after so long, where stamps are positions.
   std::chrono::microseconds released_kept = std::chrono::hours(24 * 30);
   std::chrono::microseconds sweep_interval = std::chrono::hours(1);
+  // How many leases are remembered whose times were written under another clock (expiries.h).
+  size_t wrong_times_max = 10'000;
   // How many leases one turn of the sweeper looks at.
   size_t sweep_leases_max = 1'000;
 };
@@ -175,6 +178,10 @@ class Leases {
 
   // Up to `most` of them in the byte order of their names.
   absl::StatusOr<std::vector<Lease>> List(const LeaseQuery& query, size_t most) const;
+
+  // Whether somebody else may not take the lease yet, as Acquire sees it: one whose time was
+  // written under another clock is held for its ttl from when this process saw it first.
+  bool IsHeld(std::string_view name, const StoredLease& stored) const;
 
   // For a write's `joined`: the write commits only if the lease is held under the token at that
   // very moment, whether it has expired by then or not, and moves its place with the commit.
