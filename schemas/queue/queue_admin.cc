@@ -260,9 +260,9 @@ absl::StatusOr<bool> QueueAdmin::SweepSchedules(const QueueRecord& queue) {
   size_t swept = 0;
   const auto cursor = environment_->store.Scan(Keyspace::kQueues, ScheduleRange(queue.name, ""));
   for (; cursor->Valid() && swept < kSweptAtOnce; cursor->Next()) {
-    ASSIGN_OR_RETURN(const ScheduleHead schedule, ScheduleHead::Decode(cursor->value()));
-    // Of a queue of this name that was made since the tombstone was read.
-    if (schedule.incarnation != queue.incarnation) continue;
+    const absl::StatusOr<ScheduleHead> schedule = ScheduleHead::Decode(cursor->value());
+    // Damaged, or of a queue of this name that was made since the tombstone was read.
+    if (!schedule.ok() || schedule->incarnation != queue.incarnation) continue;
     batch.DeleteIf(Keyspace::kQueues, std::string(cursor->key()), cursor->stamp());
     ++swept;
   }

@@ -251,12 +251,17 @@ struct QueueCounts {
   int64_t operations = 0;  // in them
 };
 
+// Told once of each schedule that cannot be read and so does not fire. On any thread.
+using DamagedSchedule = std::function<void(std::string_view queue, std::string_view schedule,
+                                           const absl::Status& status)>;
+
 struct QueuesOptions {
   int64_t queues_max = kQueuesMaxDefault;
   int64_t waiting_max = 10'000;  // Reserve and Pop that wait, of all queues
   document::Limits payload_limits = {.bytes_max = kPayloadBytesMax};
   int64_t timeline = 0;                    // how often the store was restored
   const StandingGrants* grants = nullptr;  // outlives the queues; null: everything is granted
+  DamagedSchedule damaged_schedule = nullptr;
 };
 
 // Thread-safe. Each callback comes once, on any thread, perhaps before the call returns, with no

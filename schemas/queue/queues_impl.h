@@ -39,7 +39,7 @@ class Queues::Impl : public std::enable_shared_from_this<Impl> {
                                           {},
                                           {}}),
         admin_(std::make_shared<QueueAdmin>(environment_, directory_, options.queues_max)),
-        schedules_(std::make_shared<Schedules>(environment_, directory_)),
+        schedules_(std::make_shared<Schedules>(environment_, directory_, options.damaged_schedule)),
         id_seed_(entropy.Bytes(kSeedBytes)) {
     directory_.SetEnvironment(environment_);
   }

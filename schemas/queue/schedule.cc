@@ -93,13 +93,22 @@ absl::StatusOr<ScheduleHead> ScheduleHead::Decode(std::string_view value) {
   ScheduleHead head;
   int found = 0;
   BsonReader reader(value);
-  while (found < 2 && reader.Next()) {
-    const bool queue = reader.name() == "queue";
-    if (!queue && reader.name() != "next") continue;
-    (queue ? head.incarnation : head.next_time) = reader.Int64();
+  while (found < 3 && reader.Next()) {
+    const std::string_view name = reader.name();
+    if (name == "queue") {
+      head.incarnation = reader.Int64();
+    } else if (name == "next") {
+      head.times.next_time = reader.Int64();
+    } else if (name == "every") {
+      head.times.every = std::chrono::microseconds(reader.Int64());
+    } else if (name == "cron") {
+      head.times.cron = reader.String();
+    } else {
+      continue;
+    }
     ++found;
   }
-  if (reader.corrupt() || found < 2) return CorruptSchedule();
+  if (reader.corrupt() || found < 3) return CorruptSchedule();
   return head;
 }
 
@@ -119,6 +128,11 @@ UnixMicros FirstTime(const Schedule& schedule, UnixMicros now) {
   if (schedule.cron.empty()) return now + schedule.every.count();
   const absl::StatusOr<CronExpression> cron = CronExpression::Parse(schedule.cron);
   return cron.ok() ? cron->NextAfter(now).value_or(kNever) : kNever;
+}
+
+bool IsAhead(const Schedule& schedule, UnixMicros now) {
+  return schedule.next_time > now &&
+         schedule.next_time > FirstTime(schedule, now + kClockTolerance.count());
 }
 
 std::optional<Firing> FiringAt(const Schedule& schedule, UnixMicros now) {

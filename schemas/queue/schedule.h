@@ -1,6 +1,7 @@
 // The records of schedules (queue_record.h), and when they fire. Internal to this folder.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string_view>
 
@@ -24,7 +25,7 @@ struct ScheduleRecord {
 // What is to be known of a stored schedule before it fires. Its payload is not looked at.
 struct ScheduleHead {
   int64_t incarnation = 0;
-  UnixMicros next_time = 0;
+  Schedule times;  // its times alone
 
   // RECORD_CORRUPT.
   static absl::StatusOr<ScheduleHead> Decode(std::string_view value);
@@ -35,6 +36,13 @@ absl::Status ValidateTimes(const Schedule& schedule);
 
 // The first time after `now`. REQUIRES: ValidateTimes.
 UnixMicros FirstTime(const Schedule& schedule, UnixMicros now);
+
+// Clocks that agree to this are not told apart.
+inline constexpr std::chrono::microseconds kClockTolerance = std::chrono::seconds(1);
+
+// Whether it waits for a time which only a clock that was ahead can have given it: right is
+// FirstTime.
+bool IsAhead(const Schedule& schedule, UnixMicros now);
 
 struct Firing {
   UnixMicros time = 0;       // of what fires now: those missed before it do not

@@ -15,13 +15,29 @@ constexpr std::chrono::microseconds kLoadInterval = std::chrono::minutes(1);
 
 }  // namespace
 
-absl::StatusOr<ScheduleAgenda::Entries> ScheduleAgenda::ReadAll() const {
+// Once a record: the next look meets it again.
+void ScheduleAgenda::Report(std::string_view key, const absl::Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!damaged_.emplace(key).second) return;
+  }
+  const size_t end = key.find('\0');
+  if (report_ != nullptr) report_(key.substr(0, end), key.substr(end + 1), status);
+}
+
+absl::StatusOr<ScheduleAgenda::Entries> ScheduleAgenda::ReadAll() {
   Entries all;
+  const UnixMicros now = clock_.Now();
   const auto cursor = store_.Scan(Keyspace::kQueues, {});
   for (; cursor->Valid(); cursor->Next()) {
     if (KindOfQueueKey(cursor->key()) != QueueKeyKind::kSchedule) continue;
-    ASSIGN_OR_RETURN(const ScheduleHead head, ScheduleHead::Decode(cursor->value()));
-    all.emplace(cursor->key(), Entry{head.incarnation, head.next_time, 0});
+    const absl::StatusOr<ScheduleHead> head = ScheduleHead::Decode(cursor->value());
+    if (!head.ok()) {
+      Report(cursor->key(), head.status());
+      continue;
+    }
+    const UnixMicros next = IsAhead(head->times, now) ? 0 : head->times.next_time;
+    all.emplace(cursor->key(), Entry{head->incarnation, next, 0});
   }
   RETURN_IF_ERROR(cursor->status());
   return all;
@@ -79,7 +95,12 @@ absl::StatusOr<std::optional<ScheduleRecord>> ScheduleAgenda::Read(const std::st
   ASSIGN_OR_RETURN(const std::optional<store::Record> record, store_.Get(Keyspace::kQueues, key));
   std::optional<ScheduleRecord> schedule;
   if (record) {
-    ASSIGN_OR_RETURN(schedule, ScheduleRecord::Decode(key, *record));
+    absl::StatusOr<ScheduleRecord> decoded = ScheduleRecord::Decode(key, *record);
+    if (decoded.ok()) {
+      schedule = *std::move(decoded);
+    } else {
+      Report(key, decoded.status());
+    }
   }
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);

@@ -37,6 +37,7 @@ class FireOperation final : public Operation {
  public:
   FireOperation(const QueueEnvironment& environment, std::string key, int64_t incarnation)
       : store_(environment.store),
+        clock_(environment.clock),
         grants_(environment.grants),
         key_(std::move(key)),
         incarnation_(incarnation) {}
@@ -48,7 +49,7 @@ class FireOperation final : public Operation {
     ASSIGN_OR_RETURN(const std::optional<ScheduleRecord> stored, ReadSchedule(store_, key_));
     if (!stored || stored->incarnation != incarnation_) return absl::OkStatus();
     const Schedule& schedule = stored->schedule;
-    const std::optional<Firing> firing = FiringAt(schedule, place.now);
+    const std::optional<Firing> firing = FiringAt(schedule, clock_.Now());
     if (!firing) return absl::OkStatus();
     ScheduleRecord fired = *stored;
     fired.schedule.next_time = firing->next_time;
@@ -83,6 +84,7 @@ class FireOperation final : public Operation {
   static constexpr size_t kRequestBytes = 8;
 
   const store::Store& store_;
+  const Clock& clock_;
   const StandingGrants* const grants_;
   const std::string key_;
   const int64_t incarnation_;
@@ -131,8 +133,9 @@ void Schedules::TryToCreate(Schedule schedule, Deadline deadline, int attempts,
   absl::StatusOr<QueueRecordPtr> queue = Check(schedule);
   if (!queue.ok()) return done(queue.status());
   const std::string key = ScheduleKey(schedule.queue, schedule.name);
-  const absl::StatusOr<std::optional<ScheduleRecord>> stored =
-      ReadSchedule(environment_->store, key);
+  // What is replaced may be damaged.
+  const absl::StatusOr<std::optional<store::Record>> stored =
+      environment_->store.Get(Keyspace::kQueues, key);
   if (!stored.ok()) return done(stored.status());
   if (!*stored) {
     if (const absl::Status room = CheckCount(**queue); !room.ok()) return done(room);
@@ -190,10 +193,13 @@ void Schedules::TryToDelete(std::string queue, std::string name, Deadline deadli
                             std::function<void(absl::Status)> done) {
   const absl::StatusOr<QueueRecordPtr> found = directory_.Require(queue);
   if (!found.ok()) return done(found.status());
-  const absl::StatusOr<std::optional<ScheduleRecord>> stored =
-      ReadSchedule(environment_->store, ScheduleKey(queue, name));
+  const absl::StatusOr<std::optional<store::Record>> stored =
+      environment_->store.Get(Keyspace::kQueues, ScheduleKey(queue, name));
   if (!stored.ok()) return done(stored.status());
-  if (!*stored || (*stored)->incarnation != (*found)->incarnation) {
+  if (!*stored) return done(ScheduleNotFound(queue, name));
+  // Whose a damaged one is nobody can tell; it goes.
+  const absl::StatusOr<ScheduleHead> head = ScheduleHead::Decode((*stored)->value);
+  if (head.ok() && head->incarnation != (*found)->incarnation) {
     return done(ScheduleNotFound(queue, name));
   }
   WriteBatch batch;
@@ -228,14 +234,34 @@ void Schedules::Commit(WriteBatch batch, std::function<void(absl::StatusOr<bool>
       });
 }
 
+// Unless it changed since it was read: then it is looked at again.
+void Schedules::SetNextTime(const std::string& key, ScheduleRecord record, UnixMicros next_time) {
+  record.schedule.next_time = next_time;
+  WriteBatch batch;
+  batch.MarkAsBackground();
+  batch.Replace(Keyspace::kQueues, key, record.Encode(), record.stamp);
+  Commit(std::move(batch),
+         [self = shared_from_this(), key, incarnation = record.incarnation](
+             const absl::StatusOr<bool>&) { self->agenda_.Mark(key, incarnation); });
+}
+
 absl::StatusOr<UnixMicros> Schedules::Fire(UnixMicros look_again) {
-  RETURN_IF_ERROR(agenda_.Load(/*anyway=*/false));
   const UnixMicros now = environment_->clock.Now();
+  // What was stored meanwhile may wait for a time of the clock as it was.
+  const bool went_back = std::exchange(fired_at_, now) - now > kClockTolerance.count();
+  RETURN_IF_ERROR(agenda_.Load(/*anyway=*/went_back));
   UnixMicros next = look_again;
   // What is fired here is looked at until it is stored that it was.
   for (const std::string& key : agenda_.ToLookAt(now)) {
     ASSIGN_OR_RETURN(const std::optional<ScheduleRecord> record, agenda_.Read(key));
-    if (!record || record->schedule.next_time > now) continue;
+    if (!record) continue;
+    if (IsAhead(record->schedule, now)) {
+      const UnixMicros first = FirstTime(record->schedule, now);
+      next = std::min(next, first);
+      SetNextTime(key, *record, first);
+      continue;
+    }
+    if (record->schedule.next_time > now) continue;
     const Schedule& schedule = record->schedule;
     const absl::StatusOr<DispatcherPtr> dispatcher = directory_.RequireDispatcher(schedule.queue);
     if (!dispatcher.ok() || (*dispatcher)->incarnation() != record->incarnation) continue;

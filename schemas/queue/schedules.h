@@ -18,10 +18,10 @@ namespace strata::queue {
 // batches the push comes first. Thread-safe; kept in a shared_ptr.
 class Schedules : public std::enable_shared_from_this<Schedules> {
  public:
-  Schedules(QueueEnvironmentPtr environment, QueueDirectory& directory)
+  Schedules(QueueEnvironmentPtr environment, QueueDirectory& directory, DamagedSchedule report)
       : environment_(std::move(environment)),
         directory_(directory),
-        agenda_(environment_->store, environment_->clock) {}
+        agenda_(environment_->store, environment_->clock, std::move(report)) {}
 
   // May read every schedule there is.
   void Create(Schedule schedule, Deadline deadline, ScheduleCallback done);
@@ -30,8 +30,9 @@ class Schedules : public std::enable_shared_from_this<Schedules> {
   void Delete(const std::string& queue, const std::string& name, Deadline deadline,
               std::function<void(absl::Status)> done);
 
-  // Fires what is due. When there is something to do again, if nobody else makes schedules: at
-  // `look_again` at the latest.
+  // Fires what is due, and sets right what waits for a time of a clock that was ahead. When there
+  // is something to do again, if nobody else makes schedules: at `look_again` at the latest. By one
+  // thread at a time.
   absl::StatusOr<UnixMicros> Fire(UnixMicros look_again);
 
  private:
@@ -41,10 +42,12 @@ class Schedules : public std::enable_shared_from_this<Schedules> {
   void TryToDelete(std::string queue, std::string name, Deadline deadline, int attempts,
                    std::function<void(absl::Status)> done);
   void Commit(store::WriteBatch batch, std::function<void(absl::StatusOr<bool>)> done);
+  void SetNextTime(const std::string& key, ScheduleRecord record, UnixMicros next_time);
 
   const QueueEnvironmentPtr environment_;
   QueueDirectory& directory_;
   ScheduleAgenda agenda_;
+  UnixMicros fired_at_ = 0;  // by the clock as it was then
 };
 
 }  // namespace strata::queue

@@ -376,6 +376,13 @@ absl::Status Server::Parts::Serve() {
       [this](const store::Reader& reader) { return subscriptions->LowestPlace(reader); });
   queue::QueuesOptions queues_options;
   queues_options.grants = &queue_grants;
+  queues_options.damaged_schedule = [](std::string_view queue, std::string_view schedule,
+                                       const absl::Status& status) {
+    Log(LogLevel::kError, "a schedule is damaged and does not fire; make it anew",
+        {{"queue", std::string(queue)},
+         {"schedule", std::string(schedule)},
+         {"error", ToStd(status.message())}});
+  };
   queues.emplace(*store, *options.clock, *options.entropy, prompt, queues_options);
   enrollment_sinks.emplace(*queues, *documents, *enrollments, store->capabilities(),
                            documents->limits(), executor, &queue_grants);
