@@ -10,9 +10,6 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Clocks that agree as well as they are asked to are not told apart.
-constexpr microseconds kTolerance = std::chrono::seconds(1);
-
 }  // namespace
 
 Expiries::Expiries(const store::Store& store, const Clock& clock, size_t most)
@@ -31,7 +28,7 @@ UnixMicros Expiries::ExpireTime(std::string_view name, const StoredLease& stored
   // Once it was known to be wrong it stays so, also when the clock has come up to it.
   if (found == seen_.end() || found->second.token != stored.token ||
       found->second.state_stamp != stored.state_stamp) {
-    if (state.expire_time - now <= (state.ttl + kTolerance).count()) return state.expire_time;
+    if (state.expire_time - now <= (state.ttl + kClockTolerance).count()) return state.expire_time;
     const bool old = std::max(stored.token, stored.state_stamp) <= began_at_;
     if (found == seen_.end()) {
       if (names_.size() >= most_) {

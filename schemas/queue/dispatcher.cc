@@ -173,7 +173,7 @@ void Dispatcher::EndWaiting(const absl::Status& status) {
 // Where the clock is adjusted backwards, time stands until the clock has come up.
 UnixMicros Dispatcher::NowLocked() {
   const UnixMicros now = environment_->clock.Now();
-  if (now + kClockStep < latest_) {
+  if (now + kClockTolerance.count() < latest_) {
     set_back_ = true;
     latest_ = now;
   }

@@ -63,7 +63,7 @@ void Dispatcher::Meet(std::string_view key, std::string_view value) {
   if (says.state == HintState::kAtOnce) {
     all_ahead_kept_ = window_.AddOverdue(*hint, false) && all_ahead_kept_;
     look_again_ = true;
-  } else if (says.timeout.count() != 0 && left > says.timeout + microseconds(kClockStep)) {
+  } else if (says.timeout.count() != 0 && left > says.timeout + kClockTolerance) {
     if (made_ahead_.size() < kReservationsKept) {
       made_ahead_.emplace(now + says.timeout, *hint);
     } else {

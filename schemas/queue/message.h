@@ -33,8 +33,6 @@ inline constexpr size_t kPayloadBytesMax = size_t{1} << 20;
 // A payload of more bytes lies beside its message's record, which is written at every step.
 inline constexpr size_t kPayloadInlineBytesMax = 4096;
 inline constexpr size_t kHeadersMax = 32;
-// A wall clock that is set by less is taken for one that was adjusted, not for another one.
-inline constexpr UnixMicros kClockStep = 1'000'000;
 // How long a push is remembered by its request id, from the push on.
 inline constexpr UnixMicros kPushRememberedFor = UnixMicros{24} * 3600 * 1'000'000;
 
@@ -92,7 +90,7 @@ struct Message {
   // The reservation ends later than any that was made by now: another clock said when.
   bool made_ahead(UnixMicros now) const {
     return stage == Stage::kReserved && timeout.count() != 0 &&
-           time > now + timeout.count() + kClockStep;
+           time > now + (timeout + kClockTolerance).count();
   }
   // Handed out again without a word from whoever had it.
   bool suspect() const { return stage == Stage::kReserved; }

@@ -1,7 +1,6 @@
 // The records of schedules (queue_record.h), and when they fire. Internal to this folder.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string_view>
 
@@ -36,9 +35,6 @@ absl::Status ValidateTimes(const Schedule& schedule);
 
 // The first time after `now`. REQUIRES: ValidateTimes.
 UnixMicros FirstTime(const Schedule& schedule, UnixMicros now);
-
-// Clocks that agree to this are not told apart.
-inline constexpr std::chrono::microseconds kClockTolerance = std::chrono::seconds(1);
 
 // Whether it waits for a time which only a clock that was ahead can have given it: right is
 // FirstTime.

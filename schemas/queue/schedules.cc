@@ -37,7 +37,6 @@ class FireOperation final : public Operation {
  public:
   FireOperation(const QueueEnvironment& environment, std::string key, int64_t incarnation)
       : store_(environment.store),
-        clock_(environment.clock),
         grants_(environment.grants),
         key_(std::move(key)),
         incarnation_(incarnation) {}
@@ -49,7 +48,7 @@ class FireOperation final : public Operation {
     ASSIGN_OR_RETURN(const std::optional<ScheduleRecord> stored, ReadSchedule(store_, key_));
     if (!stored || stored->incarnation != incarnation_) return absl::OkStatus();
     const Schedule& schedule = stored->schedule;
-    const std::optional<Firing> firing = FiringAt(schedule, clock_.Now());
+    const std::optional<Firing> firing = FiringAt(schedule, place.now);
     if (!firing) return absl::OkStatus();
     ScheduleRecord fired = *stored;
     fired.schedule.next_time = firing->next_time;
@@ -84,7 +83,6 @@ class FireOperation final : public Operation {
   static constexpr size_t kRequestBytes = 8;
 
   const store::Store& store_;
-  const Clock& clock_;
   const StandingGrants* const grants_;
   const std::string key_;
   const int64_t incarnation_;
