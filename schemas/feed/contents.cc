@@ -32,20 +32,42 @@ void Contents::Expect(const Entry& entry) {
 absl::StatusOr<std::optional<Contents::Pair>> Contents::Read(const Entry& entry) {
   const auto found = documents_.find(Key{entry.incarnation, entry.id});
   Expected& document = found->second;
-  ASSIGN_OR_RETURN(const bool there, Open(entry, document));
-  std::optional<Pair> pair;
-  if (there) {
-    const int64_t version = entry.header.version;
-    pair.emplace();
-    if (with_before_ && version > 1) {
-      RETURN_IF_ERROR(MoveTo(version - 1, document));
-      pair->before = document.newest->content;
-    }
-    RETURN_IF_ERROR(MoveTo(version, document));
-    pair->version = *document.newest;
+  absl::StatusOr<std::optional<Pair>> pair = ReadOf(entry, document);
+  if (!pair.ok()) {
+    if (!IsSwept(entry, pair.status())) return pair;
+    // What is asked for next of the document is looked for anew, and finds nothing either.
+    document.versions.reset();
+    document.newest.reset();
+    document.head.reset();
+    pair = std::nullopt;
   }
   if (--document.expected == 0) documents_.erase(found);
   return pair;
+}
+
+absl::StatusOr<std::optional<Contents::Pair>> Contents::ReadOf(const Entry& entry,
+                                                               Expected& document) {
+  ASSIGN_OR_RETURN(const bool there, Open(entry, document));
+  if (!there) return std::nullopt;
+  const int64_t version = entry.header.version;
+  Pair pair;
+  if (with_before_ && version > 1) {
+    RETURN_IF_ERROR(MoveTo(version - 1, document));
+    pair.before = document.newest->content;
+  }
+  RETURN_IF_ERROR(MoveTo(version, document));
+  pair.version = *document.newest;
+  return pair;
+}
+
+// Without snapshots records may be missing because their collection was deleted after it was found,
+// and is being swept.
+bool Contents::IsSwept(const Entry& entry, const absl::Status& failure) {
+  const bool may_be =
+      failure.code() == absl::StatusCode::kDataLoss && !store_.capabilities().snapshots;
+  if (!may_be) return false;
+  const auto now = collections_.Find(store_, entry.collection);
+  return now.ok() && (!*now || (*now)->incarnation != entry.incarnation);
 }
 
 // Finds the collection and the head, if that has not been done; false if they are gone.

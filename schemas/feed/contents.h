@@ -61,6 +61,8 @@ class Contents {
     }
   };
 
+  absl::StatusOr<std::optional<Pair>> ReadOf(const Entry& entry, Expected& document);
+  bool IsSwept(const Entry& entry, const absl::Status& failure);
   absl::StatusOr<bool> Open(const Entry& entry, Expected& document);
   absl::Status MoveTo(int64_t version, Expected& document);
 

@@ -26,6 +26,12 @@ bool IsGone(const WriteRequest& request) {
   return request.waiter != nullptr && request.waiter->gone();
 }
 
+// OK: it has no answer yet.
+absl::Status AnswerOf(const Waiting& entry) {
+  if (!entry.answered()) return absl::OkStatus();
+  return entry.unit ? entry.unit->answer->status() : entry.write->answer->status();
+}
+
 absl::Status AdmitContent(const WriteRequest& request,
                           const std::optional<document::Content>& content) {
   if (!request.admit_content || !content) return absl::OkStatus();
@@ -103,11 +109,26 @@ void Decider::Decide(Round& round) {
       if (current != nullptr && current->content) seen_bytes += current->content->size();
     });
     if (!DecideEntry(round, entry)) return;
+    // The next round finds what bears the name by then.
+    if (WasReadTooLate(round, AnswerOf(entry))) return entry.Forget();
     if (!round.takes_long) continue;
     // One that takes long holds up nobody before it.
     round.takes_long = first;
     return entry.Forget();
   }
+}
+
+bool Decider::WasReadTooLate(const Round& round, const absl::Status& failure) {
+  if (failure.code() != absl::StatusCode::kDataLoss) return false;
+  return std::any_of(round.documents.begin(), round.documents.end(),
+                     [this](const RoundDocument& document) { return IsCollectionGone(document); });
+}
+
+// Whether its collection was deleted since it was found, where the round sees the live store.
+bool Decider::IsCollectionGone(const RoundDocument& document) {
+  if (capabilities_.snapshots || !document.collection) return false;
+  const absl::StatusOr<CollectionPtr> now = collections_.Find(store_, document.collection->name);
+  return now.ok() && (!*now || (*now)->incarnation != document.collection->incarnation);
 }
 
 bool Decider::IsOutOfTime(const Round& round) const {
@@ -462,6 +483,13 @@ void Decider::DecideChange(Round& round, PendingWrite& write, std::string_view t
 
 absl::StatusOr<bool> Decider::DecideSlot(Round& round, const SlotRequest& slot) {
   RoundDocument& document = round.documents.emplace_back();
+  absl::StatusOr<bool> is_next = DecideSlotOf(round, document, slot);
+  if (WasReadTooLate(round, is_next.status())) return false;
+  return is_next;
+}
+
+absl::StatusOr<bool> Decider::DecideSlotOf(Round& round, RoundDocument& document,
+                                           const SlotRequest& slot) {
   if (slot.brief) MakeBrief(round);
   round.reader = store_.Snapshot();
   round.forgotten = age_clock_.Now() - kRequestIdLifetime;

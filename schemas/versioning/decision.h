@@ -121,6 +121,10 @@ class Decider {
   // the round takes long or a document is undecided.
   void Decide(Round& round);
 
+  // Whether something failed for records that are missing because a collection of the round was
+  // deleted after it was found, and is being swept: nothing of that kind where there are snapshots.
+  bool WasReadTooLate(const Round& round, const absl::Status& failure);
+
   // Reads the document and plans the one version of a slot, as the round's only one. False: the
   // slot is not empty, or it is not the next one.
   absl::StatusOr<bool> DecideSlot(Round& round, const SlotRequest& slot);
@@ -144,6 +148,8 @@ class Decider {
   bool DecideUnit(Round& round, PendingUnit& unit);
   absl::StatusOr<UnitResult> DecideParts(Round& round, PendingUnit& unit);
   void DecideChange(Round& round, PendingWrite& write, std::string_view transaction_id);
+  bool IsCollectionGone(const RoundDocument& document);
+  absl::StatusOr<bool> DecideSlotOf(Round& round, RoundDocument& document, const SlotRequest& slot);
   bool IsProven(const Round& round, const PendingUnit& unit) const;
   bool IsOutOfTime(const Round& round) const;
   void PlanUnit(Round& round, PendingUnit& unit, store::WriteBatch joined);

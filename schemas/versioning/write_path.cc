@@ -370,7 +370,11 @@ bool WritePath::CommitPlan(const RoundPtr& round) {
   absl::StatusOr<store::WriteBatch> batch = PlanCommit(*round, capabilities_);
   if (batch.ok()) return Commit(round, *std::move(batch));
   round->room.reset();
-  EndUnfit(*round, batch.status());
+  if (decider_->WasReadTooLate(*round, batch.status())) {
+    PutBack(*round);
+  } else {
+    EndUnfit(*round, batch.status());
+  }
   return true;
 }
 
@@ -649,7 +653,10 @@ void WritePath::FillSlot(const std::shared_ptr<SlotRequest>& slot, SlotCallback 
         });
   }
   absl::StatusOr<store::WriteBatch> batch = PlanCommit(round, capabilities_);
-  if (!batch.ok()) return done(batch.status());
+  if (!batch.ok()) {
+    if (decider_->WasReadTooLate(round, batch.status())) return done(false);
+    return done(batch.status());
+  }
   // A transaction that is begun is ended, whoever asked for it.
   batch->MarkAsBackground();
   // What is taken back lets others go on: a full disk takes that.
