@@ -120,8 +120,16 @@ void Decider::Decide(Round& round) {
 
 bool Decider::WasReadTooLate(const Round& round, const absl::Status& failure) {
   if (failure.code() != absl::StatusCode::kDataLoss) return false;
-  return std::any_of(round.documents.begin(), round.documents.end(),
-                     [this](const RoundDocument& document) { return IsCollectionGone(document); });
+  return std::any_of(round.documents.begin(), round.documents.end(), [&](const auto& document) {
+    return IsCollectionGone(document) || IsWritten(round, document);
+  });
+}
+
+// Whether the document has another version by now than the one that the round read.
+bool Decider::IsWritten(const Round& round, const RoundDocument& document) {
+  if (capabilities_.snapshots || !document.head) return false;
+  const auto now = document.collection->strategy->ReadHead(ContextOf(round), document.key);
+  return now.ok() && *now && (*now)->version.header.version > document.head_version();
 }
 
 // Whether its collection was deleted since it was found, where the round sees the live store.
@@ -595,6 +603,8 @@ absl::StatusOr<std::optional<StoredVersion>> Decider::FindMade(const Round& roun
       round.reader->Get(Keyspace::kRequests, store::RequestKey(document.key, request.request_id)));
   if (!record) return std::nullopt;
   ASSIGN_OR_RETURN(const int64_t made, DecodeRequest(record->value));
+  // Without snapshots it may have been made since the head was read (WasReadTooLate).
+  if (made > head.version) return CorruptVersion(made, "is named by a request, and not there");
   const auto read = [&](Part part) { return ReadVersion(round, document, made, part); };
   // The header alone first: what became of a content a day ago stands in nobody's way.
   ASSIGN_OR_RETURN(const StoredVersion described, read(Part::kHeader));

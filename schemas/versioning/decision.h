@@ -121,8 +121,9 @@ class Decider {
   // the round takes long or a document is undecided.
   void Decide(Round& round);
 
-  // Whether something failed for records that are missing because a collection of the round was
-  // deleted after it was found, and is being swept: nothing of that kind where there are snapshots.
+  // Whether something failed because records of several moments were read: a collection of the
+  // round was deleted after it was found, and is being swept, or a document has a newer version
+  // than the one that was read. Never where there are snapshots.
   bool WasReadTooLate(const Round& round, const absl::Status& failure);
 
   // Reads the document and plans the one version of a slot, as the round's only one. False: the
@@ -149,6 +150,7 @@ class Decider {
   absl::StatusOr<UnitResult> DecideParts(Round& round, PendingUnit& unit);
   void DecideChange(Round& round, PendingWrite& write, std::string_view transaction_id);
   bool IsCollectionGone(const RoundDocument& document);
+  bool IsWritten(const Round& round, const RoundDocument& document);
   absl::StatusOr<bool> DecideSlotOf(Round& round, RoundDocument& document, const SlotRequest& slot);
   bool IsProven(const Round& round, const PendingUnit& unit) const;
   bool IsOutOfTime(const Round& round) const;

@@ -1,11 +1,13 @@
-// Writes that read while another process deletes the collection and sweeps it, on stores without
-// snapshots: what is missing then is damage to nobody.
+// Writes that read while another process deletes the collection and sweeps it, or makes the very
+// write that is repeated here, on stores without snapshots: what does not fit together then is
+// damage to nobody.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "schemas/versioning/documents.h"
 #include "tests/documents/swept.h"
@@ -114,6 +116,25 @@ TEST_P(SweptMeanwhile, IsWrittenAnewByAUnit) {
   BeforeEachRead([&] {
     EXPECT_THAT(Commit(reading, UnitOf({Adding(Named("a"), 1), Adding(Named("b"), 1)})), IsOk());
   });
+}
+
+// The record of a request names a version that was made after the head was read.
+TEST_P(SweptMeanwhile, IsARepetitionOfWhatAnotherProcessMadeJustNow) {
+  Fill();
+  bool made = false;
+  test_support::StoreHooks hooks;
+  hooks.before_get = [&](Keyspace keyspace, std::string_view) {
+    if (keyspace != Keyspace::kRequests || std::exchange(made, true)) return;
+    ASSERT_THAT(world->Update(Request("a", "repeated"), Number(7)), IsOk());
+    ASSERT_THAT(world->Update(Request(), Number(8)), IsOk());
+  };
+  hooked.set_hooks(std::move(hooks));
+  const auto repeated = reading.Update(Request("a", "repeated"), Number(7));
+  hooked.set_hooks({});
+  EXPECT_TRUE(made);
+  ASSERT_THAT(repeated, IsOk());
+  EXPECT_EQ(repeated->version.header.version, kVersions + 1);
+  EXPECT_TRUE(repeated->replayed);
 }
 
 STRATA_ALL_COMBINATIONS(SweptMeanwhile);
