@@ -190,7 +190,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
   void WriteParked(const DocumentOfPartition& document,
                    std::function<bool(StoredParked& parked)> change);
   Parked::const_iterator NextAsked(Parked::const_iterator from) const;
-  bool RemoveParked(const DocumentOfPartition& document, const lease::Place& stored);
+  bool RemoveParked(const Parked::value_type& parked, const lease::Place& stored);
 
   static absl::Status NotDelivered(std::string_view field, const lease::Place& place,
                                    const std::string& problem);

@@ -210,10 +210,14 @@ void Partition::GoOn() {
 
 // The consumer cannot go on; nothing that it would wait for here is under way any more.
 void Partition::GiveUp(const absl::Status& status) {
+  bool release = false;
   {
     const std::lock_guard lock(mutex_);
     failing_ = false;
+    release = end_asked_ || phase_ == Phase::kLeaving;
   }
+  // Who asked for the end waits for that alone.
+  if (release) return Release(RevokeReason::kBalance, true);
   setup_->failed(status);
 }
 

@@ -82,14 +82,14 @@ Partition::Parked::const_iterator Partition::NextAsked(Parked::const_iterator fr
 absl::StatusOr<bool> Partition::StepReplayOf(const Parked::value_type& parked,
                                              const lease::Place& stored) {
   const DocumentOfPartition& document = parked.first;
-  if (parked.second.discard) return RemoveParked(document, stored);
+  if (parked.second.discard) return RemoveParked(parked, stored);
   RETURN_IF_ERROR(setup_->stream->Admit());
   ASSIGN_OR_RETURN(const std::optional<StoredParked> record, ReadParked(document));
-  if (!record) return RemoveParked(document, stored);
+  if (!record) return RemoveParked(parked, stored);
   ASSIGN_OR_RETURN(
       ReplayStep step,
-      FindReplay(workshop().store, workshop().feed.collections(), setup_->query, record->document,
-                 stored, [stream = setup_->stream] { return stream->closed(); }));
+      FindReplay(workshop().store, workshop().feed.collections(), workshop().clock, setup_->query,
+                 record->document, stored, [stream = setup_->stream] { return stream->closed(); }));
   if (step.event) {
     {
       const std::lock_guard lock(mutex_);
@@ -111,7 +111,7 @@ absl::StatusOr<bool> Partition::StepReplayOf(const Parked::value_type& parked,
     });
     return true;
   }
-  return RemoveParked(document, stored);
+  return RemoveParked(parked, stored);
 }
 
 void Partition::DeliverReplay() {
@@ -221,7 +221,8 @@ void Partition::WriteParked(const DocumentOfPartition& document,
 // Nothing of the document is left in front of the place, and nothing was passed over behind it: so
 // it is as if it had never been parked. False: something was; it waits until the place has come
 // there.
-bool Partition::RemoveParked(const DocumentOfPartition& document, const lease::Place& stored) {
+bool Partition::RemoveParked(const Parked::value_type& parked, const lease::Place& stored) {
+  const auto& [document, known] = parked;
   {
     const std::lock_guard lock(mutex_);
     const auto skipped = skipped_.find(document);
@@ -232,20 +233,28 @@ bool Partition::RemoveParked(const DocumentOfPartition& document, const lease::P
   }
   Worker::Write write;
   write.change = [](lease::State&) { return true; };
-  write.joined = [self = shared_from_this(), document](const versioning::ReadContext& context,
-                                                       WriteBatch& batch) -> absl::Status {
+  const auto left = std::make_shared<bool>(false);
+  write.joined = [self = shared_from_this(), document = document, incarnation = known.incarnation,
+                  left](const versioning::ReadContext& context, WriteBatch& batch) -> absl::Status {
     std::string key = ParkedKey(self->subscription().incarnation, self->partition_, document);
     ASSIGN_OR_RETURN(const std::optional<store::Record> record,
                      context.reader.Get(Keyspace::kFeed, key));
-    if (record) batch.DeleteIf(Keyspace::kFeed, std::move(key), record->stamp);
+    if (!record) return absl::OkStatus();
+    // Of a collection made anew it may have been parked since. A damaged one goes.
+    const auto now = DecodeParked(key, record->value, record->stamp);
+    *left = now.ok() && now->document.incarnation != incarnation;
+    if (!*left) batch.DeleteIf(Keyspace::kFeed, std::move(key), record->stamp);
     return absl::OkStatus();
   };
-  write.done = [self = shared_from_this(), document](const absl::StatusOr<HeldState>& result) {
+  write.done = [self = shared_from_this(), document = document,
+                left](const absl::StatusOr<HeldState>& result) {
     {
       const std::lock_guard lock(self->mutex_);
       self->leaves_parked_.reset();
       self->replaying_ = false;
-      if (result.ok()) {
+      if (*left) {
+        self->reload_parked_ = true;
+      } else if (result.ok()) {
         ++self->parked_changes_;
         self->parked_.erase(document);
         self->skipped_.erase(document);

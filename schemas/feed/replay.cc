@@ -1,5 +1,6 @@
 #include "schemas/feed/replay.h"
 
+#include <chrono>
 #include <utility>
 
 #include "schemas/base/status_macros.h"
@@ -10,8 +11,10 @@
 namespace strata::feed {
 namespace {
 
-// So many versions at most are looked at in one go, wanted or not.
+// So many versions at most are looked at in one go, wanted or not, and for so long: others wait for
+// the thread.
 constexpr int64_t kVersionsMax = 256;
+constexpr std::chrono::microseconds kTimeMax = std::chrono::milliseconds(5);
 
 // Where the version stands in the ledger.
 absl::StatusOr<Place> PlaceOf(const ParkedDocument& parked,
@@ -32,8 +35,10 @@ absl::StatusOr<Place> PlaceOf(const ParkedDocument& parked,
 }  // namespace
 
 absl::StatusOr<ReplayStep> FindReplay(store::Store& store, versioning::Collections& collections,
-                                      const WatchQuery& query, const ParkedDocument& parked,
-                                      const lease::Place& up_to, const StopCheck& stopped) {
+                                      const Clock& clock, const WatchQuery& query,
+                                      const ParkedDocument& parked, const lease::Place& up_to,
+                                      const StopCheck& stopped) {
+  const auto until = clock.SteadyNow() + kTimeMax;
   ReplayStep step;
   step.next_version = parked.from_version;
   const auto reader = store.Snapshot();
@@ -73,7 +78,7 @@ absl::StatusOr<ReplayStep> FindReplay(store::Store& store, versioning::Collectio
     EventMaker events(store, collections, query, stopped);
     events.Expect(entry);
     ASSIGN_OR_RETURN(step.event, events.Make(place, entry));
-    if (!step.event) continue;
+    if (!step.event && clock.SteadyNow() < until) continue;
     step.more = true;
     return step;
   }

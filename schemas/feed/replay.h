@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "schemas/base/clock.h"
 #include "schemas/feed/event.h"
 #include "schemas/feed/feed.h"
 #include "schemas/feed/subscription.h"
@@ -22,9 +23,11 @@ struct ReplayStep {
 
 // The first wanted version of the document from its from_version on whose event lies at or before
 // `up_to`, as an event where it stands in the ledger; at index 0 where the ledger was trimmed.
-// Looks at a bounded number of versions. RECORD_CORRUPT, STORE_UNAVAILABLE, CANCELLED.
+// Looks at a bounded number of versions, for a bounded time. RECORD_CORRUPT, STORE_UNAVAILABLE,
+// CANCELLED.
 absl::StatusOr<ReplayStep> FindReplay(store::Store& store, versioning::Collections& collections,
-                                      const WatchQuery& query, const ParkedDocument& parked,
-                                      const lease::Place& up_to, const StopCheck& stopped);
+                                      const Clock& clock, const WatchQuery& query,
+                                      const ParkedDocument& parked, const lease::Place& up_to,
+                                      const StopCheck& stopped);
 
 }  // namespace strata::feed

@@ -541,6 +541,35 @@ TEST_P(ConsumersTest, AStoreThatRefusesForAWhileStopsNobody) {
   world.Stop(*shaky);
 }
 
+TEST_P(ConsumersTest, APartitionWhoseFailureCannotBeStoredIsReleasedWithItsStream) {
+  world.Put("a");
+  const Subscription made = Make();
+  test_support::HookedStore hooked(world.world->store());
+  const auto shaky = world.NewServer(hooked, 7);
+  world.Watch(*shaky);
+  auto consumer = Open(*shaky);
+  AwaitDeliveries(*consumer, 1);
+  const std::string lease = PartitionLeaseName(made.incarnation, 0);
+  std::atomic<bool> damaged = true;
+  test_support::StoreHooks hooks;
+  hooks.instead_of_commit =
+      [&](const store::WriteBatch& batch) -> std::optional<store::CommitResult> {
+    const bool meant =
+        std::any_of(batch.writes().begin(), batch.writes().end(), [&](const store::Write& write) {
+          return write.keyspace == store::Keyspace::kLeases && write.key.starts_with(lease);
+        });
+    if (!meant || !damaged.exchange(false)) return std::nullopt;
+    store::CommitResult result;
+    result.status = Error(ErrorReason::kRecordCorrupt, "of another record");
+    return result;
+  };
+  hooked.set_hooks(hooks);
+  Close(consumer);
+  EXPECT_TRUE(world.RunUntil([&] { return !damaged && StateOf().consumer.empty(); }));
+  world.Settle();
+  world.Stop(*shaky);
+}
+
 TEST_P(ConsumersTest, MembersThatAreDeadForAnHourAreForgotten) {
   const Subscription made = Make(2);
   auto dead_server = world.NewServer(5);

@@ -3,16 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "schemas/feed/subscription_record.h"
 #include "tests/feed/consumers_world.h"
 #include "tests/feed/counted_scans.h"
 #include "tests/support/await_commit.h"
+#include "tests/support/hooked_store.h"
 
 namespace strata::feed::testing {
 namespace {
@@ -327,6 +332,49 @@ TEST_P(ParkedTest, AReplayThatKillsItsServerIsNotBegunForEver) {
   EXPECT_TRUE(Handle([&] { return server->Parked("mail")[0].attempts == 4; },
                      [](const Taken&) { FAIL() << "it comes again"; }));
   EXPECT_FALSE(server->Parked("mail")[0].replay);
+}
+
+// Its collection is made anew and the document is parked again, between the decision to give the
+// old one up and the commit that does.
+TEST_P(ParkedTest, GivingUpLeavesWhatWasParkedSince) {
+  WritePoison();
+  Make(1, 3);
+  Nack();
+  EXPECT_TRUE(Handle([&] { return IsDone("things/good@3"); }, [](const Taken&) {}));
+  Close(consumer);
+  const std::string key = ParkedKey(State().subscription.incarnation, 0, {"things", "bad"});
+  store::Store& engine = world.world->store();
+  test_support::HookedStore hooked(engine);
+  const auto shaky = world.NewServer(hooked, 7);
+  world.Watch(*shaky);
+  std::atomic<bool> parked_again = false;
+  test_support::StoreHooks hooks;
+  hooks.before_commit = [&](const store::WriteBatch& batch) {
+    const bool gives_up =
+        std::any_of(batch.writes().begin(), batch.writes().end(), [&](const store::Write& write) {
+          return write.keyspace == store::Keyspace::kFeed && write.key == key &&
+                 write.kind == store::WriteKind::kDelete;
+        });
+    if (!gives_up || parked_again.exchange(true)) return;
+    const auto record = engine.Get(store::Keyspace::kFeed, key);
+    StoredParked parked = *DecodeParked(key, (*record)->value, (*record)->stamp);
+    ++parked.document.incarnation;
+    parked.discard = false;
+    store::WriteBatch again;
+    again.Put(store::Keyspace::kFeed, key, EncodeParked(parked));
+    again.MarkAsBackground();
+    test_support::AwaitCommit(engine, std::move(again));
+  };
+  hooked.set_hooks(hooks);
+  auto elsewhere = Open(*shaky);
+  AwaitAssigned(*elsewhere, 1);
+  EXPECT_THAT(shaky->Request("mail", Asked::kDiscard), IsOkAndHolds(1));
+  EXPECT_TRUE(world.RunUntil([&] { return parked_again.load(); }));
+  world.Settle();
+  EXPECT_TRUE(engine.Get(store::Keyspace::kFeed, key)->has_value());
+  Close(elsewhere);
+  world.Settle();
+  world.Stop(*shaky);
 }
 
 TEST_P(ParkedTest, WhatIsGivenUpIsNeverDeliveredAndWhatComesLaterIs) {
