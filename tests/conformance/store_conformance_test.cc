@@ -61,8 +61,8 @@ enum class Exemption {
 };
 
 std::set<Exemption> ExemptionsOf(std::string_view engine) {
-  // They have no place to keep anything.
-  if (engine == "memory" || engine == "remote") return {Exemption::kForgets};
+  // The others have no place to keep anything.
+  if (engine != "rocksdb") return {Exemption::kForgets};
   return {};
 }
 

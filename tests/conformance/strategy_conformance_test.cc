@@ -58,6 +58,7 @@ void PrintTo(const Configuration& configuration, std::ostream* out) {
 // What weakens a store weakens every engine alike, so the reference engine stands for all of them
 // there; the port's own conformance runs every engine in every mode.
 std::vector<Mode> ModesOf(const engines::Engine& engine) {
+  if (engine.name == "restarting") return {Mode::kSingle};
   if (engine.name != "memory") return {Mode::kAtomic};
   return {Mode::kAtomic, Mode::kSingle, Mode::kStale};
 }

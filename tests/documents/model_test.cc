@@ -91,7 +91,12 @@ absl::StatusOr<WriteResult> Take(const Step& step, Process& process) {
   }
 }
 
-class ModelTest : public ::testing::TestWithParam<Mode> {};
+struct Kind {
+  std::string_view engine;
+  Mode mode;
+};
+
+class ModelTest : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(ModelTest, AllStrategiesAnswerAsTheModel) {
   const uint64_t seed = test_support::TestSeed();
@@ -100,8 +105,8 @@ TEST_P(ModelTest, AllStrategiesAnswerAsTheModel) {
   std::mt19937_64 random(seed);
   std::vector<std::unique_ptr<World>> worlds;
   for (const StrategyEntry& strategy : AllStrategies()) {
-    worlds.push_back(
-        std::make_unique<World>(WorldOptions{"memory", GetParam(), strategy.name, 4, true}));
+    worlds.push_back(std::make_unique<World>(
+        WorldOptions{GetParam().engine, GetParam().mode, strategy.name, 4, true}));
     // How often a clock is read depends on the strategy; what it shows must not.
     worlds.back()->clock().StepAtEachCall(std::chrono::microseconds(0));
   }
@@ -139,9 +144,14 @@ TEST_P(ModelTest, AllStrategiesAnswerAsTheModel) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ModelTest,
-                         ::testing::Values(Mode::kAtomic, Mode::kSingle, Mode::kStale),
-                         [](const auto& mode) { return std::string(ModeName(mode.param)); });
+INSTANTIATE_TEST_SUITE_P(
+    All, ModelTest,
+    ::testing::Values(Kind{"memory", Mode::kAtomic}, Kind{"live", Mode::kAtomic},
+                      Kind{"memory", Mode::kSingle}, Kind{"memory", Mode::kStale},
+                      Kind{"restarting", Mode::kSingle}),
+    [](const auto& kind) {
+      return std::string(kind.param.engine) + "_" + std::string(ModeName(kind.param.mode));
+    });
 
 }  // namespace
 }  // namespace strata::versioning::testing

@@ -46,6 +46,7 @@ Stored AllRecords(const store::Store& store) {
 std::vector<std::string> EngineNames() {
   std::vector<std::string> names;
   for (const engines::Engine& engine : engines::AllEngines()) names.emplace_back(engine.name);
+  names.emplace_back("live");
   return names;
 }
 

@@ -21,6 +21,7 @@
 #include "tests/support/seeded_entropy.h"
 #include "tests/support/single_record_store.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/tested_engines.h"
 
 namespace strata::versioning::testing {
 
@@ -192,7 +193,7 @@ class World {
     engines::OpenOptions open;
     open.directory = directory_.path();
     open.clock = &clock_;
-    auto opened = engines::OpenEngine(options.engine, open);
+    auto opened = test_support::OpenTestedEngine(options.engine, open);
     if (!opened.ok()) {
       ADD_FAILURE() << opened.status();
       return;
@@ -223,7 +224,8 @@ class World {
 };
 
 // Every strategy on every engine as it is, and on the weakest store that the port allows. (That
-// weakens every engine alike, so the reference engine stands for all of them there.)
+// weakens every engine alike, so the reference engine stands for all of them there.) Besides, one
+// of them on an engine without snapshots, and one where stamps begin anew.
 struct Combination {
   std::string strategy;
   std::string engine;
@@ -238,6 +240,9 @@ inline std::vector<Combination> AllCombinations() {
     all.push_back({std::string(strategy.name), "memory", Mode::kSingle});
     all.push_back({std::string(strategy.name), "memory", Mode::kStale});
   }
+  // What these lack the strategies hardly notice, which have their own conformance over them.
+  all.push_back({"deltas", "live", Mode::kAtomic});
+  all.push_back({"shadow-collection", "restarting", Mode::kSingle});
   return all;
 }
 inline std::string CombinationName(const ::testing::TestParamInfo<Combination>& info) {

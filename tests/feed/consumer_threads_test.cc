@@ -128,7 +128,8 @@ class ConsumerThreadsTest : public ::testing::TestWithParam<std::string> {
   bool written_all = false;
   std::atomic<bool> all_taken = false;
 };
-INSTANTIATE_TEST_SUITE_P(Engines, ConsumerThreadsTest, ::testing::Values("memory", "rocksdb"),
+INSTANTIATE_TEST_SUITE_P(Engines, ConsumerThreadsTest,
+                         ::testing::Values("memory", "rocksdb", "live"),
                          [](const auto& engine) { return engine.param; });
 
 TEST_P(ConsumerThreadsTest, CrowdsLoseNothing) {

@@ -30,7 +30,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-INSTANTIATE_TEST_SUITE_P(Engines, ConsumersTest, ::testing::Values("memory", "rocksdb"),
+INSTANTIATE_TEST_SUITE_P(Engines, ConsumersTest, ::testing::Values("memory", "rocksdb", "live"),
                          [](const auto& engine) { return engine.param; });
 
 TEST_P(ConsumersTest, OneGetsEveryPartitionAndEveryEventInOrder) {
@@ -711,7 +711,7 @@ class SeeminglyDead : public ConsumersTest {
   std::vector<store::Stamp> had_;  // the token of each one's partition
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, SeeminglyDead, ::testing::Values("memory", "rocksdb"),
+INSTANTIATE_TEST_SUITE_P(Engines, SeeminglyDead, ::testing::Values("memory", "rocksdb", "live"),
                          [](const auto& engine) { return engine.param; });
 
 TEST_P(SeeminglyDead, AStoreThatTakesNoWritesForLongIsNobodysDeath) {

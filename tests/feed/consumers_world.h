@@ -266,7 +266,7 @@ class ConsumersWorld : public SubscriptionsWorld {
 class ConsumersTest : public ::testing::TestWithParam<std::string> {
  protected:
   ConsumersTest() {
-    if (GetParam() == "memory") {
+    if (GetParam() != "rocksdb") {
       world.patience = microseconds(0);
       world.idle_step = milliseconds(20);
     }

@@ -34,7 +34,7 @@ class FeedTest : public ::testing::TestWithParam<std::string> {
   FeedWorld world{GetParam()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, FeedTest, ::testing::Values("memory", "rocksdb"),
+INSTANTIATE_TEST_SUITE_P(Engines, FeedTest, ::testing::Values("memory", "rocksdb", "live"),
                          [](const auto& engine) { return engine.param; });
 
 TEST_P(FeedTest, TheFirstMessageTellsThePlaceBeforeAnyEvent) {

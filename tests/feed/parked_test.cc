@@ -111,7 +111,7 @@ class ParkedTest : public ConsumersTest {
   std::vector<std::string> replayed;
   std::vector<int32_t> attempts;
 };
-INSTANTIATE_TEST_SUITE_P(Engines, ParkedTest, ::testing::Values("memory", "rocksdb"),
+INSTANTIATE_TEST_SUITE_P(Engines, ParkedTest, ::testing::Values("memory", "rocksdb", "live"),
                          [](const auto& engine) { return engine.param; });
 
 TEST_P(ParkedTest, WhatIsNackedTooOftenIsParkedAndNothingElse) {

@@ -64,7 +64,7 @@ class SubscriptionsTest : public ::testing::TestWithParam<std::string> {
   SubscriptionsWorld world{GetParam()};
   std::unique_ptr<Server> server = world.NewServer();
 };
-INSTANTIATE_TEST_SUITE_P(Engines, SubscriptionsTest, ::testing::Values("memory", "rocksdb"),
+INSTANTIATE_TEST_SUITE_P(Engines, SubscriptionsTest, ::testing::Values("memory", "rocksdb", "live"),
                          [](const auto& engine) { return engine.param; });
 
 TEST(Partitions, ADocumentsIsTheFirstEightBytesOfItsHash) {

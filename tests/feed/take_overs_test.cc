@@ -62,7 +62,7 @@ class TakeOversTest : public ::testing::TestWithParam<std::string> {
   using Handle = std::function<void(Party& party, size_t most)>;
 
   TakeOversTest() {
-    if (GetParam() == "memory") world.patience = microseconds(0);
+    if (GetParam() != "rocksdb") world.patience = microseconds(0);
     for (uint64_t i = 0; i < 2; ++i) {
       parties.push_back({world.NewServer(i + 1), nullptr, {}});
       world.Watch(*parties.back().server);
@@ -178,7 +178,7 @@ class TakeOversTest : public ::testing::TestWithParam<std::string> {
   std::vector<std::string> written;
   std::vector<Effect> effects;
 };
-INSTANTIATE_TEST_SUITE_P(Engines, TakeOversTest, ::testing::Values("memory", "rocksdb"),
+INSTANTIATE_TEST_SUITE_P(Engines, TakeOversTest, ::testing::Values("memory", "rocksdb", "live"),
                          [](const auto& engine) { return engine.param; });
 
 void ExpectTokensNeverDecrease(std::vector<Effect> effects) {

@@ -238,9 +238,13 @@ struct Engine {
 inline void PrintTo(const Engine& engine, std::ostream* out) {
   *out << engine.name << " " << versioning::testing::ModeName(engine.mode);
 }
-inline constexpr Engine kEngines[] = {
-    {"memory"}, {"rocksdb"}, {"memory", Mode::kSingle}, {"rocksdb", Mode::kSingle}};
-inline constexpr Engine kAtomicEngines[] = {{"memory"}, {"rocksdb"}};
+inline constexpr Engine kEngines[] = {{"memory"},
+                                      {"rocksdb"},
+                                      {"live"},
+                                      {"memory", Mode::kSingle},
+                                      {"rocksdb", Mode::kSingle},
+                                      {"restarting", Mode::kSingle}};
+inline constexpr Engine kAtomicEngines[] = {{"memory"}, {"rocksdb"}, {"live"}};
 
 inline std::string EngineName(const ::testing::TestParamInfo<Engine>& info) {
   return std::string(info.param.name) + "_" +

@@ -73,7 +73,9 @@ class TransactingProcess {
 class TransactionsTest : public ::testing::TestWithParam<Mode> {
  protected:
   explicit TransactionsTest(std::string_view strategy = "deltas")
-      : world({.engine = "memory", .mode = GetParam(), .strategy = strategy}) {}
+      : world({.engine = GetParam() == Mode::kSingle ? "restarting" : "memory",
+               .mode = GetParam(),
+               .strategy = strategy}) {}
 
   TransactingProcess Start(TransactionsOptions options = {}) {
     return TransactingProcess(world.Another(), world.clock(), options);
