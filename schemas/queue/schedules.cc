@@ -232,15 +232,14 @@ void Schedules::Commit(WriteBatch batch, std::function<void(absl::StatusOr<bool>
       });
 }
 
-// Unless it changed since it was read: then it is looked at again.
+// Unless it has changed since it was read. Until then it is looked at by each turn.
 void Schedules::SetNextTime(const std::string& key, ScheduleRecord record, UnixMicros next_time) {
+  agenda_.Mark(key, record.incarnation);
   record.schedule.next_time = next_time;
   WriteBatch batch;
   batch.MarkAsBackground();
   batch.Replace(Keyspace::kQueues, key, record.Encode(), record.stamp);
-  Commit(std::move(batch),
-         [self = shared_from_this(), key, incarnation = record.incarnation](
-             const absl::StatusOr<bool>&) { self->agenda_.Mark(key, incarnation); });
+  environment_->store.Commit(std::move(batch), [](const CommitResult&) {});
 }
 
 absl::StatusOr<UnixMicros> Schedules::Fire(UnixMicros look_again) {
