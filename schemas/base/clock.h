@@ -10,7 +10,7 @@ namespace strata {
 // Microseconds since 1970-01-01T00:00:00Z: the resolution of every time that Strata stores.
 using UnixMicros = int64_t;
 
-// Clocks that agree to this are not told apart, and one that is set back by less was adjusted.
+// Clocks that agree to this count as one, and one that is set back by less was adjusted.
 inline constexpr std::chrono::microseconds kClockTolerance = std::chrono::seconds(1);
 
 // Where "now" comes from. Thread-safe.

@@ -18,8 +18,8 @@ namespace strata::lease {
 
 // A lease that ends later than its ttl from now was written under another clock: one that was ahead
 // and was set right, or another server's. Its ttl is counted on the steady clock from when it is
-// first seen here as it stands, so nobody's time is cut short: it was written before that. What was
-// stored when this was made counts as seen then, where stamps are positions. Thread-safe.
+// first seen here as it stands, so no holder's time is cut short: it was written before that. What
+// was stored when this was made counts as seen then, where stamps are positions. Thread-safe.
 class Expiries {
  public:
   // Both outlive it. It remembers that many leases, then no longer those it has known longest,
@@ -30,7 +30,7 @@ class Expiries {
   // state.
   UnixMicros ExpireTime(std::string_view name, const StoredLease& stored);
 
-  // Somebody else may not take it yet.
+  // Another holder may not take it yet.
   bool IsHeld(std::string_view name, const StoredLease& stored) {
     return stored.IsHeld(clock_.Now()) && ExpireTime(name, stored) > clock_.Now();
   }

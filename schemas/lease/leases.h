@@ -179,7 +179,7 @@ class Leases {
   // Up to `most` of them in the byte order of their names.
   absl::StatusOr<std::vector<Lease>> List(const LeaseQuery& query, size_t most) const;
 
-  // Whether somebody else may not take the lease yet, as Acquire sees it: one whose time was
+  // Whether another holder may not take the lease yet, as Acquire sees it: one whose time was
   // written under another clock is held for its ttl from when this process saw it first.
   bool IsHeld(std::string_view name, const StoredLease& stored) const;
 

@@ -251,7 +251,7 @@ struct QueueCounts {
   int64_t operations = 0;  // in them
 };
 
-// Told once of each schedule that cannot be read and so does not fire. On any thread.
+// Called once for each schedule that cannot be read and so does not fire. On any thread.
 using DamagedSchedule = std::function<void(std::string_view queue, std::string_view schedule,
                                            const absl::Status& status)>;
 
