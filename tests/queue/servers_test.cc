@@ -196,6 +196,26 @@ TEST_P(ServersOfAQueueMadeAnew, ReadWhatTheNewOneHolds) {
   EXPECT_THAT(*queues->ListSchedules("mails", "", 10), SizeIs(1));
 }
 
+// Where stamps are no positions, the record of the new one may have the stamp of the old one's.
+TEST_P(ServersOfAQueueMadeAnew, ReadWhatTheNewOneHoldsOnceTheTombstoneIsSwept) {
+  ASSERT_THAT(other.Delete("mails", /*force=*/true), IsOk());
+  other->StartBackground();
+  for (int turn = 0; turn < 6; ++turn) {
+    world.clock().Advance(turn == 2 ? std::chrono::hours(25) : seconds(11));
+    other.executor().RunDue();
+    ASSERT_THAT(other.Push("bills", Numbered(turn)), IsOk());  // behind what the turn has written
+  }
+  const auto record = world.engine().Get(store::Keyspace::kQueues, "mails");
+  ASSERT_THAT(record, IsOk());
+  EXPECT_FALSE(record->has_value());
+  ASSERT_THAT(other.Create("mails"), IsOk());
+  const absl::StatusOr<PushResult> pushed = other.Push("mails", Numbered(++number));
+  ASSERT_THAT(pushed, IsOk());
+  EXPECT_THAT(queues->GetMessage("mails", pushed->id.ToText()), IsOk());
+  EXPECT_THAT(NumbersAt(queues, "mails"), ElementsAre(std::to_string(number)));
+  EXPECT_THAT(*queues.Reserve("mails"), SizeIs(1));
+}
+
 TEST_P(ServersOfAQueueMadeAnew, SweepWhatTheNewOneHolds) {
   MakeAnew();
   PurgeRequest purge;
