@@ -379,6 +379,12 @@ void Dispatcher::RememberTry(Steady end, const MessageId& id) {
   if (last_tries_.size() < kReservationsKept) last_tries_.emplace(end, id);
 }
 
+void Dispatcher::JudgeUntoldLocked(Steady now) {
+  if (!untold_ || now - untold_since_ < kToldWithin) return;
+  untold_.reset();
+  others_ = true;
+}
+
 // Who may be handed something in this round, if there is anything, or may be once its operations
 // are planned.
 void Dispatcher::FindConsumers(Round& round) {
@@ -392,6 +398,7 @@ void Dispatcher::FindConsumers(Round& round) {
   }
   TakeOverdue();
   if (std::exchange(look_through_, false)) StartCount();
+  JudgeUntoldLocked(steady);
   if (steady - looked_anew_at_ >= kLookInterval) {
     looked_anew_at_ = steady;
     window_.LookAnew();
@@ -404,9 +411,14 @@ void Dispatcher::FindConsumers(Round& round) {
     const store::CommitPosition last = environment_->store.LastPosition();
     if (last == 0 || last != looked_anew_position_) {
       looked_anew_position_ = last;
+      const bool left = window_.left_suspects();
       window_.LookAnew();
       (void)window_.Fill(environment_->store, round.now);
-      others_ = others_ || window_.First(true).has_value();
+      const std::optional<Window::Entry> met = window_.First(true);
+      if (met && !left && !untold_) {
+        untold_ = met->hint;
+        untold_since_ = steady;
+      }
     }
   }
   const bool drafted = atomic() && !round.operations.empty();
@@ -462,6 +474,7 @@ void Dispatcher::ApplyLocked(Changes changes, std::vector<Release>& released) {
     if (recount_) recount_->Apply(change);
     const std::optional<Hint> hint = ParseHintKey(change.key);
     if (!hint || hint->kind != HintKind::kDue) continue;
+    if (change.added && untold_ == hint) untold_.reset();
     if (change.added) {
       window_.Add(*hint, change.state == HintState::kReserved, now);
     } else {

@@ -225,6 +225,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void StartCount();
   void Meet(std::string_view key, std::string_view value);
   void TakeOverdue();
+  void JudgeUntoldLocked(Steady now);
   void FindRunOut(std::vector<Release>& released);
   void EndThoseInTime(const Round& round);
   absl::Status FindQueues(Group& group);
@@ -297,6 +298,10 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   bool disturbed_ = false;  // a commit of others may be in the count twice, or not at all
   Steady recounted_at_;
   bool others_ = false;  // another server works on the queue too: something of its was met
+  // What was met in the store before any news of it: another server's, unless a commit of this
+  // process brings them soon.
+  std::optional<Hint> untold_;
+  Steady untold_since_;
   bool lost_race_ = false;
   std::optional<Hint> awaited_;  // whose message has not come
   Steady awaited_since_;

@@ -121,6 +121,7 @@ absl::StatusOr<QueueStatistics> Dispatcher::Statistics() {
     const UnixMicros now = NowLocked();
     const Steady steady = environment_->clock.SteadyNow();
     statistics_asked_ = true;
+    JudgeUntoldLocked(steady);
     if (!tally_) {
       tally_ = std::make_unique<Tally>(incarnation_, now);
       recounted_at_ = steady;
@@ -151,7 +152,7 @@ absl::StatusOr<QueueStatistics> Dispatcher::Statistics() {
     statistics.waiting = counts.waiting;
     statistics.dead = counts.dead;
     const bool counting = recount_ != nullptr || !tally_->counted();
-    statistics.exact = counts.exact && !counting && !others_ && !disturbed_;
+    statistics.exact = counts.exact && !counting && !others_ && !untold_ && !disturbed_;
     if (!running_) RETURN_IF_ERROR(window_.Fill(environment_->store, now));
     if (const std::optional<UnixMicros> oldest = window_.Oldest(); oldest && *oldest < now) {
       statistics.oldest_ready_age = microseconds(now - *oldest);

@@ -41,6 +41,7 @@ absl::Status Window::Fill(const store::Reader& reader, UnixMicros now, int32_t p
 }
 
 void Window::LookAnew() {
+  left_suspects_ = false;
   for (Rank& rank : ranks_) {
     rank.known_to.reset();
     rank.next_due = std::numeric_limits<UnixMicros>::min();
@@ -56,6 +57,8 @@ void Window::Insert(Rank& rank, const Place& place, bool suspect) {
     rank.fresh.emplace(place, true);
   } else if (rank.suspects.size() < kSuspectsMax) {
     rank.suspects.emplace(place, true);
+  } else {
+    left_suspects_ = true;
   }
 }
 

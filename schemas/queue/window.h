@@ -43,6 +43,8 @@ class Window {
   absl::Status Fill(const store::Reader& reader, UnixMicros now);
   // The next Fill begins at the first hint of each priority.
   void LookAnew();
+  // Whether suspects were left for then.
+  bool left_suspects() const { return left_suspects_; }
   // Gives back its memory, and looks anew.
   void Clear();
 
@@ -95,6 +97,7 @@ class Window {
 
   const int64_t incarnation_;
   std::array<Rank, kPriorityMax + 1> ranks_;  // by priority
+  bool left_suspects_ = false;
 };
 
 }  // namespace strata::queue

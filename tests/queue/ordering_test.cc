@@ -369,5 +369,40 @@ TEST_P(Units, APushWakesWhoeverWaits) {
   EXPECT_THAT(NumbersOf(queues.Await(waiting)), ElementsAre("2"));
 }
 
+// What a unit pushed is in the store before its queue is told of it, and may be met there.
+TEST_P(Units, AreNoOtherServersWhereTheyAreMetBeforeTheyAreTold) {
+  ASSERT_THAT(queues.Create("bills"), IsOk());
+  const auto exact_in_two_seconds = [&] {
+    (void)queues->Statistics("bills");
+    world.clock().Advance(seconds(2));
+    queues.executor().RunDue();
+    const auto statistics = queues->Statistics("bills");
+    EXPECT_THAT(statistics, IsOk());
+    return statistics->exact;
+  };
+  EXPECT_TRUE(exact_in_two_seconds());
+  for (const bool told : {true, false}) {
+    Answer<QueueProcess::Messages> waiting;
+    ReserveRequest request;
+    request.queue = "bills";
+    request.wait = seconds(20);
+    queues->Reserve(request, waiting.Callback());
+    queues.executor().RunDue();
+    auto steps = queues->PlanUnit({}, {{"bills", Numbered(2)}});
+    transaction::CommitRequest unit = Update("apples");
+    unit.joined.push_back((*steps)->plan());
+    Answer<absl::StatusOr<transaction::Committed>> answer;
+    transactions.Commit(std::move(unit), answer.Callback());
+    const auto committed = queues.Await(answer);
+    ASSERT_THAT(committed, IsOk());
+    // The look of whoever waits is sooner.
+    world.clock().Advance(seconds(2));
+    EXPECT_THAT(NumbersOf(queues.Await(waiting)), ElementsAre("2"));
+    EXPECT_FALSE(queues->Statistics("bills")->exact);
+    if (told) (*steps)->Committed(committed->position);
+    EXPECT_EQ(exact_in_two_seconds(), told);
+  }
+}
+
 }  // namespace
 }  // namespace strata::queue::testing

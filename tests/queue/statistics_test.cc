@@ -321,6 +321,41 @@ TEST_P(StatisticsOfQueues, AreRightWhileAnotherServerWorksOnTheQueue) {
   }
 }
 
+// More reservations that have run out than are remembered as suspects are nobody else's.
+TEST(StatisticsOfManySuspects, StayExact) {
+  constexpr int kBatch = kBatchMax;
+  constexpr int kMessages = 5'000;
+  World world({.engine = "memory"});
+  QueueProcess queues(world->store(), world.clock());
+  ASSERT_THAT(queues.Create("mails"), IsOk());
+  for (int i = 0; i < kMessages; i += kBatch) {
+    std::vector<PushedMessage> messages;
+    for (int j = 0; j < kBatch; ++j) messages.push_back(Numbered(i + j));
+    ASSERT_THAT(queues.Push("mails", std::move(messages)), IsOk());
+  }
+  for (const bool again : {false, true}) {
+    int taken = 0;
+    while (taken < kMessages) {
+      const auto reserved = queues.Reserve("mails", 100);
+      ASSERT_THAT(reserved, IsOk());
+      taken += static_cast<int>(reserved->size());
+      if (!reserved->empty()) continue;
+      // Those left out are found when all is looked at again.
+      world.clock().Advance(seconds(2));
+    }
+    EXPECT_EQ(taken, kMessages) << again;
+    if (!again) world.clock().Advance(seconds(60));
+  }
+  (void)queues->Statistics("mails");
+  for (int i = 0; i < 100 && !queues->Statistics("mails")->exact; ++i) {
+    world.clock().Advance(std::chrono::milliseconds(20));
+    queues.executor().RunDue();
+  }
+  const auto statistics = queues->Statistics("mails");
+  EXPECT_TRUE(statistics->exact);
+  EXPECT_EQ(statistics->reserved, kMessages);
+}
+
 // Statistics that are asked for when the store shows a commit, and the queue has not heard of it.
 class StatisticsOfTheMoment : public QueuesTest {
  protected:
