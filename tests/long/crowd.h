@@ -26,8 +26,8 @@ using Steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// What a round goes through. In kDrain nobody begins anything new, and what was begun is ended; in
-// kQuiet nobody does anything, but for streams that wait.
+// What a round goes through. In kDrain nothing new is begun, and what was begun is ended; in
+// kQuiet nothing is done, but for streams that wait.
 enum class Phase { kWork, kDrain, kQuiet, kOver };
 
 // Thread-safe.

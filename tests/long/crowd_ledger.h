@@ -1,4 +1,4 @@
-// What became of the messages of the crowd, as those who pushed and worked on them were told.
+// What became of the messages of the crowd, as those who pushed and worked on them heard.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ class MessageLedger {
     const std::lock_guard lock(mutex_);
     --fates_[number].sent;
   }
-  // It may have been done, or is told to have been.
+  // It may have been done, or is said to have been.
   void Unanswered(int64_t number) {
     const std::lock_guard lock(mutex_);
     Fate& fate = fates_[number];
@@ -71,7 +71,7 @@ class MessageLedger {
     ++fate.unanswered;
   }
 
-  // Those that nobody has acknowledged, in words; empty: none.
+  // Those that are not acknowledged, in words; empty: none.
   std::string Open() {
     const std::lock_guard lock(mutex_);
     int64_t open = 0;
@@ -102,7 +102,7 @@ class MessageLedger {
   };
 
   std::string Name(int64_t number) const { return name_ + " " + std::to_string(number); }
-  // With the lock held. As far as anybody can tell.
+  // With the lock held. As far as is known.
   bool IsEnded(int64_t number) {
     const Fate& fate = fates_[number];
     return fate.acknowledged + fate.unanswered + fate.sent > 0;
