@@ -402,6 +402,11 @@ TEST_P(Units, AreNoOtherServersWhereTheyAreMetBeforeTheyAreTold) {
     if (told) (*steps)->Committed(committed->position);
     EXPECT_EQ(exact_in_two_seconds(), told);
   }
+  // It is counted each minute from then on.
+  world.clock().Advance(seconds(61));
+  EXPECT_FALSE(exact_in_two_seconds());
+  const auto statistics = queues->Statistics("bills");
+  EXPECT_EQ(statistics->ready + statistics->reserved, 2);
 }
 
 }  // namespace
