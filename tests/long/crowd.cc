@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -153,7 +154,10 @@ class Conductor {
     std::mt19937_64 random = crowd_->Random("nemesis-" + std::to_string(++round_));
     auto told = Steady::now();
     while (Steady::now() < end && !crowd_->broken()) {
-      const milliseconds pause{2'000 + random() % 14'000};
+      // Often enough in a short round, and in a long one with times of calm between.
+      const auto spread = std::min<int64_t>(14'000, milliseconds(settings_.round).count() / 4);
+      const milliseconds pause{2'000 +
+                               static_cast<int64_t>(random() % static_cast<uint64_t>(spread))};
       const auto until = std::min(end, Steady::now() + pause);
       while (Steady::now() < until && !crowd_->broken()) {
         if (server.EndsWithin(milliseconds(100))) return BreakEnded(server);
