@@ -125,6 +125,7 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   void Release(ReleaseRequest request, LeaseCallback done);
   absl::StatusOr<Lease> Get(const std::string& name);
   absl::StatusOr<std::vector<Lease>> List(const LeaseQuery& query, size_t most);
+  void SetRightLater(microseconds delay, std::string after_name);
   bool IsHeld(std::string_view name, const StoredLease& stored) {
     return expiries_.IsHeld(name, stored);
   }
@@ -209,6 +210,7 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
 
   void Sweep(const std::string& after_name);
   void SweepLater(microseconds delay, std::string after_name);
+  void SetRight(const std::string& after_name);
   bool MayBeForgotten(const Owner& owner, UnixMicros now) const;
   bool IsForgotten(const StoredLease& stored, UnixMicros now) const;
 
@@ -747,6 +749,40 @@ void Leases::Impl::Sweep(const std::string& after_name) {
   SweepLater(more ? kSweepPause : options_.sweep_interval, more ? std::move(last) : "");
 }
 
+// So that a process that begins later need not find out anew. A renewal meanwhile is as good.
+void Leases::Impl::SetRight(const std::string& after_name) {
+  const auto reader = store_.Snapshot();
+  const UnixMicros now = clock_.Now();
+  std::string last;
+  size_t leases = 0;
+  const auto cursor = reader->Scan(Keyspace::kLeases, LeaseRange("", after_name));
+  for (; cursor->Valid(); cursor->Next()) {
+    const absl::StatusOr<std::string_view> name = LeaseNameOf(cursor->key());
+    if (!name.ok() || *name == last) continue;
+    if (leases++ == options_.sweep_leases_max) break;
+    last = *name;
+    const absl::StatusOr<StoredLease> stored = ReadLease(*reader, last);
+    if (!stored.ok() || !stored->IsHeld(now)) continue;
+    State state = *stored->state;
+    state.expire_time = expiries_.ExpireTime(last, *stored);
+    if (state.expire_time == stored->state->expire_time) continue;
+    WriteBatch batch;
+    batch.MarkAsBackground();
+    batch.Replace(Keyspace::kLeases, StateKey(last), state.Encode(), stored->state_stamp);
+    store_.Commit(std::move(batch), [](const CommitResult&) {});
+  }
+  if (cursor->Valid()) SetRightLater(kSweepPause, std::move(last));
+}
+
+void Leases::Impl::SetRightLater(microseconds delay, std::string after_name) {
+  executor_.Schedule(delay, [weak = weak_from_this(), after_name = std::move(after_name)] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    const Doors::Visit visit(self->doors_);
+    if (visit.let_in()) self->SetRight(after_name);
+  });
+}
+
 Leases::Leases(store::Store& store, const Clock& clock, Executor& executor, LeasesOptions options)
     : impl_(std::make_shared<Impl>(store, clock, executor, options)) {}
 
@@ -775,6 +811,8 @@ absl::StatusOr<Lease> Leases::Get(const std::string& name) const { return impl_-
 absl::StatusOr<std::vector<Lease>> Leases::List(const LeaseQuery& query, size_t most) const {
   return impl_->List(query, most);
 }
+
+void Leases::SetRight() { impl_->SetRightLater(microseconds(0), ""); }
 
 bool Leases::IsHeld(std::string_view name, const StoredLease& stored) const {
   return impl_->IsHeld(name, stored);

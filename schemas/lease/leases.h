@@ -183,6 +183,10 @@ class Leases {
   // written under another clock is held for its ttl from when this process saw it first.
   bool IsHeld(std::string_view name, const StoredLease& stored) const;
 
+  // The clock was set back: leases that end later than their ttls from now are stored with the
+  // times at which they do end, by the executor.
+  void SetRight();
+
   // For a write's `joined`: the write commits only if the lease is held under the token at that
   // very moment, whether it has expired by then or not, and moves its place with the commit.
   // LEASE_LOST, which no retry can change; ALREADY_ACKNOWLEDGED for a place that the lease has

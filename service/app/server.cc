@@ -332,7 +332,7 @@ struct Server::Parts {
 
 // Looks each second, until its executor stops: at the clock, and whether storage takes writes.
 void Server::Parts::Watch() {
-  clock_watch.Look();
+  if (clock_watch.Look() < -kClockTolerance) leases->SetRight();
   health->SetWritable(store->Ready().ok());
   prompt.Schedule(observability::ClockWatch::kInterval, [this] { Watch(); });
 }

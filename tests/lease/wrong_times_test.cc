@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/time/time.h"
 #include "tests/lease/leases_world.h"
@@ -109,6 +110,20 @@ TEST_P(WrongTimes, AreRightAgainOnceRenewed) {
   Advance(seconds(8));
   ExpectFreeIn(leases, seconds(2));
   ExpectFreeIn(*Restarted(), seconds(2));
+}
+
+// The process whose clock was set back stores when they end, for those that begin later.
+TEST_P(WrongTimes, AreStoredAsTheyAreOnceTheClockWasSetBack) {
+  HoldWhileAhead();
+  leases->SetRight();
+  leases.executor().RunDue();
+  const auto stored = [&] { return *ReadLease(world->store(), "jobs"); };
+  while (stored().state->expire_time > world.clock().Now() + kTtl.count()) {
+    ASSERT_LT(leases.executor().RunDue(), 1'000U);
+    std::this_thread::yield();
+  }
+  Advance(seconds(7));
+  ExpectFreeIn(*Restarted(), seconds(3));
 }
 
 // A holder under the wrong clock that goes on renewing has its lease for as long as it does.
