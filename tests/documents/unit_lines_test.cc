@@ -40,7 +40,7 @@ constexpr int64_t kProcessFactor = 1'000'000'000;  // above any number of a writ
 
 size_t Writes() {
   return static_cast<size_t>(
-      test_support::NumberOr("STRATA_LINES_WRITES", test_support::Sampled(20'000, 1'500)));
+      test_support::NumberOr("STRATA_LINES_WRITES", test_support::Sampled(20'000, 1'000)));
 }
 
 // Does each commit when the test lets it go, in any order.

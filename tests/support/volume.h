@@ -22,6 +22,9 @@ constexpr int64_t Sampled(int64_t otherwise) { return otherwise / kOneIn; }
 // `otherwise`, or `sample` of it under a sanitizer: as much as it takes to go every way.
 constexpr int Sampled(int otherwise, int sample) { return kOneIn == 1 ? otherwise : sample; }
 
+// Whether a case that is like others is left to the build that is not sanitized.
+constexpr bool LeftOut(bool like_others) { return kOneIn != 1 && like_others; }
+
 // A number of the environment, or else `usual`.
 inline int64_t NumberOr(const char* name, int64_t usual) {
   const char* const text = std::getenv(name);
