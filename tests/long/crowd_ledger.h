@@ -1,6 +1,7 @@
 // What became of the messages of the crowd, as those who pushed and worked on them heard.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -25,15 +26,18 @@ class MessageLedger {
     if (!key.empty()) keys_[key].push_back(number);
     return number;
   }
-  // It was handed out.
-  void Delivered(int64_t number) {
+  // It was handed out, for that time. A caller may look late at what it was handed: so one delivery
+  // is held against the newest that anyone has looked at.
+  void Delivered(int64_t number, int64_t delivery) {
     const std::lock_guard lock(mutex_);
     const auto found = fates_.find(number);
     if (found == fates_.end()) {
       return crowd_.Break(Name(number) +
                           (number < next_ ? " came again after it was over" : " was never pushed"));
     }
-    if (found->second.acknowledged > 0) {
+    const int64_t newest = found->second.newest;
+    found->second.newest = std::max(newest, delivery);
+    if (found->second.acknowledged > 0 && delivery > newest) {
       crowd_.Break(Name(number) + " came again after it was acknowledged");
     }
     if (found->second.key.empty()) return;
@@ -96,6 +100,7 @@ class MessageLedger {
  private:
   struct Fate {
     std::string key;
+    int64_t newest = 0;  // delivery
     int sent = 0;
     int acknowledged = 0;
     int unanswered = 0;

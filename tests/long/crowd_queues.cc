@@ -184,7 +184,7 @@ class QueueCrowd final : public Part {
       v1::RollbackRequest rollback;
       for (const v1::QueueMessage& message : response.messages()) {
         const int64_t number = NumberOf(message.payload());
-        ledger.Delivered(number);
+        ledger.Delivered(number, message.delivery());
         if (queue == "failing" ? number % kAlwaysFails == 0 : random() % 10 == 0) {
           rollback.add_tokens(message.token());
           continue;
@@ -269,7 +269,7 @@ class QueueCrowd final : public Part {
     v1::ReceiveRequest request;
     for (const v1::QueueMessage& message : response.messages().messages()) {
       const int64_t number = NumberOf(message.payload());
-      ledger.Delivered(number);
+      ledger.Delivered(number, message.delivery());
       if (!sent.emplace(message.token(), number).second) {
         crowd_.Break("a token came twice on a stream, with " + std::to_string(number));
         continue;
@@ -322,7 +322,7 @@ class QueueCrowd final : public Part {
       const bool answered = caller.Try("Pop", *queues, &Queues::Pop, request, response).ok();
       for (const v1::QueueMessage& message : response.messages()) {
         const int64_t number = NumberOf(message.payload());
-        popped_.Delivered(number);
+        popped_.Delivered(number, message.delivery());
         popped_.Sent(number);
         popped_.Acknowledged(number);
       }

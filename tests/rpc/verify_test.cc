@@ -470,8 +470,8 @@ TEST(SlowReader, TheServerWaitsForWhoeverDoesNotRead) {
   TestServer server(TestOptions(), std::move(owned));
   ASSERT_TRUE(
       server.CreateCollection(R"({"name": "c", "strategy": "STRATEGY_SHADOW_COLLECTION"})").ok());
-  // Some 30 MB of findings, far beyond what the connection takes unread.
-  constexpr int kStrays = 100'000;
+  // Some 15 MB of findings, far beyond what the connection takes unread.
+  constexpr int kStrays = 50'000;
   store::WriteBatch batch;
   for (int i = 0; i < kStrays; ++i) {
     batch.Put(Keyspace::kVersions,
