@@ -44,6 +44,7 @@ class ConsumerCore final : public Onlooker, public std::enable_shared_from_this<
 
   void OnView(const absl::StatusOr<ViewPtr>& view) override;
   std::string member() const override;
+  bool Has(int32_t partition) const override { return Find(partition) != nullptr; }
   // Gives everything back, and then finishes the stream with the status. Only the first call
   // counts.
   void End(const absl::Status& status);

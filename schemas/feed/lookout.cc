@@ -112,7 +112,7 @@ void Lookout::NoteRenewal(Time begun) {
   renewed_ = now;
 }
 
-std::set<std::string> Lookout::LivingHere() {
+std::map<std::string, std::shared_ptr<Onlooker>> Lookout::LivingHere() {
   std::vector<std::shared_ptr<Onlooker>> onlookers;
   {
     const std::lock_guard lock(mutex_);
@@ -120,8 +120,8 @@ std::set<std::string> Lookout::LivingHere() {
       if (auto onlooker = each.lock()) onlookers.push_back(std::move(onlooker));
     }
   }
-  std::set<std::string> living;
-  for (const auto& onlooker : onlookers) living.insert(onlooker->member());
+  std::map<std::string, std::shared_ptr<Onlooker>> living;
+  for (const auto& onlooker : onlookers) living.emplace(onlooker->member(), onlooker);
   living.erase("");
   return living;
 }
@@ -143,7 +143,7 @@ absl::StatusOr<ViewPtr> Lookout::See() {
   if (requests) view->requests = requests->stamp;
   view->holders.resize(static_cast<size_t>(subscription().partitions));
   const std::string members = MemberLeasePrefix(subscription().incarnation);
-  const std::set<std::string> living = LivingHere();
+  const std::map<std::string, std::shared_ptr<Onlooker>> living = LivingHere();
   const UnixMicros now = workshop_->clock.Now();
   ++looks_;
   const auto reader = workshop_->store.Snapshot();
@@ -156,11 +156,13 @@ absl::StatusOr<ViewPtr> Lookout::See() {
     if (name == last) continue;
     last = name;
     ASSIGN_OR_RETURN(const lease::StoredLease stored, lease::ReadLease(*reader, name));
+    const std::optional<PartitionLease> lease = ParsePartitionLease(last);
     const auto unchanged = Unchanged(last, stored);
     const bool owned = stored.owner && !stored.owner->holder.empty();
-    const bool held =
-        owned && (workshop_->leases.IsHeld(last, stored) || living.contains(stored.owner->holder) ||
-                  unchanged < subscription().lease_ttl);
+    const auto here = owned ? living.find(stored.owner->holder) : living.end();
+    const bool known = here != living.end() && (!lease || here->second->Has(lease->partition));
+    const bool held = owned && (workshop_->leases.IsHeld(last, stored) || known ||
+                                unchanged < subscription().lease_ttl);
     if (last.starts_with(members)) {
       if (held) {
         view->members.push_back(last.substr(members.size()));
@@ -170,7 +172,6 @@ absl::StatusOr<ViewPtr> Lookout::See() {
       }
       continue;
     }
-    const std::optional<PartitionLease> lease = ParsePartitionLease(last);
     if (!held || !lease || lease->partition >= subscription().partitions) continue;
     view->holders[static_cast<size_t>(lease->partition)] = stored.owner->holder;
   }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -37,8 +39,11 @@ class Onlooker {
   // Each look, in their order. SUBSCRIPTION_NOT_FOUND: there will be nothing more to see; what else
   // a look fails with may pass. On the executor.
   virtual void OnView(const absl::StatusOr<ViewPtr>& view) = 0;
-  // The member that it is, while it lives: its leases are not asked then. Empty: none.
+  // The member that it is, while it lives: its lease is not asked then. Empty: none.
   virtual std::string member() const = 0;
+  // Whether it knows of the partition as its own: the lease is not asked then. One that it took
+  // without hearing of it, as the outcome was lost, is nobody's once its lease has expired.
+  virtual bool Has(int32_t partition) const = 0;
 };
 
 // A member is alive, and holds its partitions, while its lease lasts, while it is a living one of
@@ -86,7 +91,7 @@ class Lookout : public std::enable_shared_from_this<Lookout> {
   std::chrono::steady_clock::duration Unchanged(const std::string& lease,
                                                 const lease::StoredLease& stored);
   void Bury(const std::string& lease, const lease::StoredLease& stored) const;
-  std::set<std::string> LivingHere();
+  std::map<std::string, std::shared_ptr<Onlooker>> LivingHere();
 
   const std::shared_ptr<ConsumerWorkshop> workshop_;
   const StoredSubscription subscription_;
