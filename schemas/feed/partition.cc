@@ -193,14 +193,7 @@ void Partition::Load() {
   if (end) return Release(RevokeReason::kBalance, false);
   setup_->stream->Tell([this_partition = partition_, token = worker_->token(), place](
                            ConsumerSink& sink) { sink.Assigned(this_partition, token, place); });
-  if (killed) {
-    WriteParked(*killed, [](StoredParked& parked) {
-      ++parked.document.attempts;
-      parked.document.replay = false;
-      parked.document.reason = "its consumer was gone while it was delivered again";
-      return true;
-    });
-  }
+  if (killed) WriteReplayFailure(*killed, "its consumer was gone while it was delivered again");
   OpenSource();
   if (!killed) LookAtParked();
 }

@@ -187,6 +187,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
   void DeliverReplay();
   void ReplayDone();
   void ReplayFailed(std::string_view reason);
+  void WriteReplayFailure(const DocumentOfPartition& document, std::string reason);
   void WriteParked(const DocumentOfPartition& document,
                    std::function<bool(StoredParked& parked)> change);
   Parked::const_iterator NextAsked(Parked::const_iterator from) const;

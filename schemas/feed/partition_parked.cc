@@ -170,8 +170,17 @@ void Partition::ReplayFailed(std::string_view reason) {
     document = replay_->document;
     last_replay_ = replay_->place;
   }
-  WriteParked(document, [reason = std::string(reason)](StoredParked& parked) {
-    ++parked.document.attempts;
+  WriteReplayFailure(document, std::string(reason));
+}
+
+// Once, also where the outcome of a commit is lost and it is written again: a replay that was asked
+// for in between stands.
+void Partition::WriteReplayFailure(const DocumentOfPartition& document, std::string reason) {
+  const auto attempts = std::make_shared<std::optional<int32_t>>();  // when it is written
+  WriteParked(document, [attempts, reason = std::move(reason)](StoredParked& parked) {
+    if (!*attempts) *attempts = parked.document.attempts + 1;
+    if (parked.document.attempts >= **attempts) return false;
+    parked.document.attempts = **attempts;
     parked.document.replay = false;
     parked.document.reason = reason;
     return true;
