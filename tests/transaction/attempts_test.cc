@@ -43,7 +43,7 @@ class AttemptsTest : public TransactionsTest {
     EXPECT_EQ(ended->id, "id");
   }
 };
-STRATA_BOTH_MODES(AttemptsTest);
+STRATA_ALL_GROUNDS(AttemptsTest);
 
 TEST_P(AttemptsTest, WhoeverAsksIsToldOfTheOneThatDecides) {
   TransactingProcess process = Start();

@@ -367,7 +367,7 @@ TEST_P(OthersFailureTest, TheUnknownOutcomeOfAnotherIsNotOnesOwn) {
 
 // Whose clock is ahead of the engine's takes for forgotten what the engine still knows.
 class OtherClockTest : public TransactionsTest {};
-STRATA_BOTH_MODES(OtherClockTest);
+STRATA_ALL_GROUNDS(OtherClockTest);
 
 TEST_P(OtherClockTest, WhatTheEngineStillKnowsIsARepetition) {
   Create({"a", "b"});

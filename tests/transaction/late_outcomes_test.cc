@@ -28,7 +28,7 @@ class LateOutcomesOfTransactions : public TransactionsTest {
     return std::make_unique<Process>(store, options, world.clock());
   }
 };
-STRATA_BOTH_MODES(LateOutcomesOfTransactions);
+STRATA_ALL_GROUNDS(LateOutcomesOfTransactions);
 
 TEST_P(LateOutcomesOfTransactions, MoveEverythingOnce) {
   const uint64_t seed = test_support::TestSeed();

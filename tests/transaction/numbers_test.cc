@@ -75,7 +75,7 @@ class NumbersTest : public TransactionsTest {
     EXPECT_TRUE(result->changed);
   }
 };
-STRATA_BOTH_MODES(NumbersTest);
+STRATA_ALL_GROUNDS(NumbersTest);
 
 TEST_P(NumbersTest, EachWriteOfATransactionSaysWhetherItIsStale) {
   TransactingProcess process = Start();

@@ -16,7 +16,7 @@ using test_support::HookedStore;
 using versioning::testing::Answer;
 
 class SettledMeanwhile : public TransactionsTest {};
-INSTANTIATE_TEST_SUITE_P(Single, SettledMeanwhile, ::testing::Values(Mode::kSingle));
+INSTANTIATE_TEST_SUITE_P(Engines, SettledMeanwhile, ::testing::Values(kSingleGround), GroundName);
 
 // It would say the same as the version that was cancelled, and is no repetition of it.
 TEST_P(SettledMeanwhile, AWriteIsNotDecidedOnWhatWasCancelled) {

@@ -79,6 +79,6 @@ class SteppedTest : public TransactionsTest {
 };
 
 #define STRATA_STEPPED(suite) \
-  INSTANTIATE_TEST_SUITE_P(Atomic, suite, ::testing::Values(Mode::kAtomic))
+  INSTANTIATE_TEST_SUITE_P(Engines, suite, ::testing::ValuesIn(kAtomicGrounds), GroundName)
 
 }  // namespace strata::transaction::testing

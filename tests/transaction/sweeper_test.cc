@@ -57,7 +57,7 @@ class SweeperTest : public TransactionsTest {
   test_support::SeededEntropy entropy{3};
   std::unique_ptr<Transactions> transactions;
 };
-STRATA_BOTH_MODES(SweeperTest);
+STRATA_ALL_GROUNDS(SweeperTest);
 
 TEST_P(SweeperTest, SettlesWhatNobodyTouches) {
   for (const HoldAfter after :

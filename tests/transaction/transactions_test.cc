@@ -16,7 +16,7 @@ namespace {
 using std::chrono::hours;
 
 class CommitTest : public TransactionsTest {};
-STRATA_BOTH_MODES(CommitTest);
+STRATA_ALL_GROUNDS(CommitTest);
 
 TEST_P(CommitTest, ATransferInTwoPhasesChangesBothAndSaysSo) {
   Create({"a", "b"});
@@ -306,7 +306,7 @@ class StatusTest : public TransactionsTest {
                            {HoldAfter::kFirstSlot, TransactionStatus::kPending},
                            {HoldAfter::kApplied, TransactionStatus::kApplied}};
 };
-STRATA_BOTH_MODES(StatusTest);
+STRATA_ALL_GROUNDS(StatusTest);
 
 TEST_P(StatusTest, ResumeFinishesItFromWhereverItStopped) {
   int64_t expected = 1;

@@ -5,7 +5,9 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -69,13 +71,28 @@ class TransactingProcess {
   Transactions transactions_;
 };
 
+// Where a test runs; as a mode, how.
+struct Ground {
+  std::string_view engine;
+  Mode mode = Mode::kAtomic;
+
+  operator Mode() const { return mode; }
+};
+inline void PrintTo(const Ground& ground, std::ostream* out) {
+  *out << ground.engine << " " << versioning::testing::ModeName(ground.mode);
+}
+inline std::string GroundName(const ::testing::TestParamInfo<Ground>& info) {
+  return std::string(info.param.engine);
+}
+inline constexpr Ground kAtomicGrounds[] = {{"memory"}, {"live"}};
+inline constexpr Ground kSingleGround{"restarting", Mode::kSingle};
+inline constexpr Ground kAllGrounds[] = {kAtomicGrounds[0], kAtomicGrounds[1], kSingleGround};
+
 // An engine, and processes over it.
-class TransactionsTest : public ::testing::TestWithParam<Mode> {
+class TransactionsTest : public ::testing::TestWithParam<Ground> {
  protected:
   explicit TransactionsTest(std::string_view strategy = "deltas")
-      : world({.engine = GetParam() == Mode::kSingle ? "restarting" : "memory",
-               .mode = GetParam(),
-               .strategy = strategy}) {}
+      : world({.engine = GetParam().engine, .mode = GetParam(), .strategy = strategy}) {}
 
   TransactingProcess Start(TransactionsOptions options = {}) {
     return TransactingProcess(world.Another(), world.clock(), options);
@@ -160,9 +177,7 @@ class TransactionsTest : public ::testing::TestWithParam<Mode> {
   World world;
 };
 
-#define STRATA_BOTH_MODES(suite)                                     \
-  INSTANTIATE_TEST_SUITE_P(                                          \
-      Modes, suite, ::testing::Values(Mode::kAtomic, Mode::kSingle), \
-      [](const auto& mode) { return std::string(versioning::testing::ModeName(mode.param)); })
+#define STRATA_ALL_GROUNDS(suite) \
+  INSTANTIATE_TEST_SUITE_P(Engines, suite, ::testing::ValuesIn(kAllGrounds), GroundName)
 
 }  // namespace strata::transaction::testing

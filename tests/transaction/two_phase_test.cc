@@ -10,11 +10,12 @@
 
 #include "schemas/transaction/moment.h"
 #include "schemas/versioning/record_codec.h"
-#include "service/engines/engines.h"
 #include "tests/documents/world.h"
 #include "tests/support/seeded_entropy.h"
+#include "tests/support/tested_engines.h"
 #include "tests/support/volume.h"
 #include "tests/transaction/schedule.h"
+#include "tests/transaction/transactions_world.h"
 
 namespace strata::transaction::testing {
 namespace {
@@ -397,37 +398,38 @@ class Schedule {
 
 class EngineInMemory {
  public:
-  EngineInMemory() {
+  explicit EngineInMemory(std::string_view engine = "memory") {
     engines::OpenOptions open;
     open.clock = &clock;
-    store = *engines::OpenEngine("memory", open);
+    store = *test_support::OpenTestedEngine(engine, open);
   }
 
   test_support::ManualClock clock;
   std::unique_ptr<store::Store> store;
 };
 
-// Of all strategies, with and without atomic batches, so many of each.
+// Of all strategies, with and without atomic batches, or snapshots, so many of each.
 TEST(TwoPhase, WhateverStopsItEachTransactionTakesEffectOnceOrNotAtAll) {
   const uint64_t seed = test_support::TestSeed();
   std::printf("STRATA_SEED=%llu\n", static_cast<unsigned long long>(seed));
   const int64_t of_each =
       test_support::NumberOr("STRATA_TRANSACTION_SCHEDULES", test_support::Sampled(5'000, 200)) /
-      10;
+      15;
   std::set<TransactionStatus> ends;
   for (const versioning::StrategyEntry& strategy : versioning::AllStrategies()) {
-    for (const bool single : {true, false}) {
+    for (const Ground& ground :
+         {Ground{"memory", Mode::kSingle}, Ground{"memory"}, Ground{"live"}}) {
       std::unique_ptr<EngineInMemory> engine;
       for (int64_t i = 0; i < of_each; ++i) {
-        if (i % 200 == 0) engine = std::make_unique<EngineInMemory>();
+        if (i % 200 == 0) engine = std::make_unique<EngineInMemory>(ground.engine);
         ScheduleOptions options;
         options.strategy = strategy.name;
-        options.single = single;
+        options.single = ground.mode == Mode::kSingle;
         options.seed = seed + static_cast<uint64_t>(i);
         Schedule schedule(*engine->store, engine->clock, options);
         const std::string problem = schedule.Run();
         for (const auto& [name, status] : schedule.ends()) ends.insert(status);
-        ASSERT_EQ(problem, "") << strategy.name << (single ? ", single records" : ", atomic")
+        ASSERT_EQ(problem, "") << strategy.name << " over " << ::testing::PrintToString(ground)
                                << ", STRATA_SEED=" << options.seed;
       }
     }

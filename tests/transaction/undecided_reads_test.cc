@@ -47,7 +47,7 @@ class UndecidedReads : public TransactionsTest {
     return listed;
   }
 };
-STRATA_BOTH_MODES(UndecidedReads);
+STRATA_ALL_GROUNDS(UndecidedReads);
 
 TEST_P(UndecidedReads, GetAnswersTheVersionBeforeAndNamesTheTransaction) {
   LeaveUndecided();

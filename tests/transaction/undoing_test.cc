@@ -7,6 +7,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/transaction/evaluation.h"
+#include "schemas/transaction/two_phase.h"
 #include "tests/support/hooked_store.h"
 #include "tests/support/seeded_entropy.h"
 #include "tests/transaction/transactions_world.h"
@@ -62,7 +63,7 @@ class RoomTest : public TransactionsTest {
     EXPECT_EQ(cancelled->record.status, TransactionStatus::kCancelled);
   }
 };
-STRATA_BOTH_MODES(RoomTest);
+STRATA_ALL_GROUNDS(RoomTest);
 
 TEST_P(RoomTest, NothingIsDoneThatCouldNotBeUndone) {
   Create({"a", "z"});
@@ -189,7 +190,7 @@ TEST_P(RoomTest, DocumentsThatAreTooLargeTogetherAreNotEvenRead) {
 }
 
 class FullDiskTest : public TransactionsTest {};
-STRATA_BOTH_MODES(FullDiskTest);
+STRATA_ALL_GROUNDS(FullDiskTest);
 
 TEST_P(FullDiskTest, WhatWasBegunIsCancelledAllTheSame) {
   Create({"a", "b"});
@@ -215,7 +216,7 @@ TEST_P(FullDiskTest, WhatWasBegunIsCancelledAllTheSame) {
 }
 
 class DeletedCollectionTest : public TransactionsTest {};
-STRATA_BOTH_MODES(DeletedCollectionTest);
+STRATA_ALL_GROUNDS(DeletedCollectionTest);
 
 // When all slots are filled, and it is not applied yet.
 TEST_P(DeletedCollectionTest, NothingTakesEffectThatIsPartlyGone) {
