@@ -42,7 +42,7 @@ class Onlooker {
   // The member that it is, while it lives: its lease is not asked then. Empty: none.
   virtual std::string member() const = 0;
   // Whether it knows of the partition as its own: the lease is not asked then. One that it took
-  // without hearing of it, as the outcome was lost, is nobody's once its lease has expired.
+  // without hearing of it, as the outcome was lost, is free once its lease has expired.
   virtual bool Has(int32_t partition) const = 0;
 };
 
