@@ -40,6 +40,8 @@ TEST_P(LateOutcomesOfTransactions, MoveEverythingOnce) {
   for (const std::string& id : ids) numbers[id] = 1;
 
   test_support::LateStore late(world.engine(), seed, 0.15);
+  std::vector<std::string> done;
+  int cancels_done = 0;
   TransactingProcess one(ProcessOver(late), world.clock());
   TransactingProcess other(ProcessOver(late), world.clock());
   for (int i = 0; i < test_support::Sampled(80, 40); ++i) {
@@ -54,21 +56,38 @@ TEST_P(LateOutcomesOfTransactions, MoveEverythingOnce) {
     request.max_attempts = 100;
     absl::StatusOr<Committed> committed;
     int tries = 0;
+    bool cancels = false;  // somebody tried to
     do {
       ASSERT_LT(++tries, 500) << committed.status();
       committed = (random() % 2 == 0 ? one : other).Commit(request);
       const std::optional<ErrorReason> reason = ReasonOf(committed.status());
+      if (cancels && reason == ErrorReason::kTransactionCancelled) break;
       ASSERT_TRUE(committed.ok() || reason == ErrorReason::kOutcomeUnknown ||
                   reason == ErrorReason::kRetriesExhausted)
           << committed.status();
       world.clock().Advance(std::chrono::milliseconds(50));
+      if (!committed.ok() && !in_one_commit && random() % 4 == 0) {
+        cancels = true;
+        (void)other.Cancel(request.request_id);
+      }
     } while (!committed.ok());
+    cancels_done += committed.ok() ? 0 : 1;
+    if (!committed.ok()) continue;
+    if (!in_one_commit) done.push_back(committed->transaction_id);
     --numbers[from];
     ++numbers[to];
   }
+  EXPECT_GT(cancels_done, 0);
   EXPECT_GT(late.unknown(), 0u);
   late.StopLosing();
   late.Settle();
+  // What was answered as done stays so, whatever took effect late.
+  for (const std::string& id : done) {
+    const absl::StatusOr<Transaction> undone = one.Cancel(id);
+    EXPECT_TRUE(ReasonOf(undone.status()) == ErrorReason::kTransactionApplied ||
+                ReasonOf(undone.status()) == ErrorReason::kTransactionNotFound)
+        << id << ": " << undone.status();
+  }
   for (const std::string& id : ids) {
     // A write finds out what is still undecided, and has it decided.
     ASSERT_THAT(
