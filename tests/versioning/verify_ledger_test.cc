@@ -407,7 +407,7 @@ TEST_P(LedgerDamageTest, TheLedgerAloneNeedsAHead) {
               HasReason(ErrorReason::kInvalidField));
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, LedgerDamageTest, ::testing::ValuesIn(engines::AllEngines()),
+INSTANTIATE_TEST_SUITE_P(Engines, LedgerDamageTest, ::testing::ValuesIn(EnginesWithLedger()),
                          [](const auto& engine) { return std::string(engine.param.name); });
 
 // Times that are found without walking there.
@@ -452,7 +452,7 @@ TEST_P(LedgerTimesTest, ARangeOfTimesHoldsAllThatWasWrittenInItHoweverTheClockWe
   check();
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, LedgerTimesTest, ::testing::ValuesIn(engines::AllEngines()),
+INSTANTIATE_TEST_SUITE_P(Engines, LedgerTimesTest, ::testing::ValuesIn(EnginesWithLedger()),
                          [](const auto& engine) { return std::string(engine.param.name); });
 
 }  // namespace

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "schemas/versioning/verify.h"
+#include "service/engines/engines.h"
 #include "tests/documents/world.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/tested_engines.h"
 
 namespace strata::versioning {
 
@@ -49,6 +51,15 @@ inline void PrintTo(const Finding& finding, std::ostream* out) {
 }  // namespace strata::versioning
 
 namespace strata::versioning::testing {
+
+// The engines with a ledger: those of the registry, and one without snapshots.
+inline std::vector<engines::Engine> EnginesWithLedger() {
+  std::vector<engines::Engine> all = test_support::TestedEngines();
+  std::erase_if(all, [](const engines::Engine& engine) {
+    return engine.name == "remote" || engine.name == "restarting";
+  });
+  return all;
+}
 
 struct Verified {
   std::vector<Finding> findings;
