@@ -41,7 +41,6 @@ TEST_P(LateOutcomesOfTransactions, MoveEverythingOnce) {
 
   test_support::LateStore late(world.engine(), seed, 0.15);
   std::vector<std::string> done;
-  int cancels_done = 0;
   TransactingProcess one(ProcessOver(late), world.clock());
   TransactingProcess other(ProcessOver(late), world.clock());
   for (int i = 0; i < test_support::Sampled(80, 40); ++i) {
@@ -71,13 +70,11 @@ TEST_P(LateOutcomesOfTransactions, MoveEverythingOnce) {
         (void)other.Cancel(request.request_id);
       }
     } while (!committed.ok());
-    cancels_done += committed.ok() ? 0 : 1;
     if (!committed.ok()) continue;
     if (!in_one_commit) done.push_back(committed->transaction_id);
     --numbers[from];
     ++numbers[to];
   }
-  EXPECT_GT(cancels_done, 0);
   EXPECT_GT(late.unknown(), 0u);
   late.StopLosing();
   late.Settle();
