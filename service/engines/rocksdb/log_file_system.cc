@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "service/engines/rocksdb/data_directory.h"
+#include "service/engines/rocksdb/log_ahead.h"
 #include "service/engines/rocksdb/log_shape.h"
 #include "service/observability/log.h"
 
@@ -87,12 +88,14 @@ class Log : public rocksdb::FSWritableFileOwnerWrapper {
 };
 
 // A log over a file that takes whole blocks alone. It is appended to anywhere: the block that is
-// not full is written again, with what has come since, and zeros behind that.
+// not full is written again, with what has come since, and zeros after that.
 class DirectLog final : public Log {
  public:
-  DirectLog(std::unique_ptr<rocksdb::FSWritableFile>&& file,
-            std::shared_ptr<std::atomic<bool>> ahead)
-      : Log(std::move(file), std::move(ahead)),
+  // `files` has the file at `path`, and outlives this.
+  DirectLog(std::unique_ptr<rocksdb::FSWritableFile>&& file, rocksdb::FileSystem& files,
+            const std::string& path, const std::shared_ptr<std::atomic<bool>>& ahead)
+      : Log(std::move(file), ahead),
+        zeros_(files, path, ahead),
         block_bytes_(std::max(kPageBytes, target()->GetRequiredBufferAlignment())) {
     Reserve(block_bytes_);
   }
@@ -114,6 +117,7 @@ class DirectLog final : public Log {
     Reserve(written);
     std::memcpy(buffer_.get() + filled_, data.data(), data.size());
     std::memset(buffer_.get() + end, 0, written - end);
+    zeros_.Reach(start_ + written);
     const IOStatus status =
         target()->PositionedAppend({buffer_.get(), written}, start_, options, debug);
     if (!status.ok()) return status;
@@ -132,6 +136,7 @@ class DirectLog final : public Log {
     return start_ + filled_;
   }
   IOStatus Close(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override {
+    zeros_.End();
     const IOStatus cut = target()->Truncate(start_ + filled_, options, debug);
     const IOStatus closed = Log::Close(options, debug);
     return cut.ok() ? closed : cut;
@@ -156,6 +161,7 @@ class DirectLog final : public Log {
     buffer_ = std::move(larger);
   }
 
+  LogAhead zeros_;
   const size_t block_bytes_;
   std::unique_ptr<char, Free> buffer_;  // begins with the block that is not full
   size_t capacity_ = 0;
@@ -201,7 +207,7 @@ IOStatus LogFileSystem::NewWritableFile(const std::string& path,
   direct_options.use_direct_writes = true;
   std::unique_ptr<rocksdb::FSWritableFile> file;
   if (target()->NewWritableFile(path, direct_options, &file, debug).ok()) {
-    auto log = std::make_unique<DirectLog>(std::move(file), logs_ahead_);
+    auto log = std::make_unique<DirectLog>(std::move(file), *target(), path, logs_ahead_);
     if (log->Try().ok()) {
       *result = std::move(log);
       return IOStatus::OK();

@@ -11,8 +11,10 @@
 // is alone a tenth of its time. A page of a log is written again with each append to it, as it is
 // by way of the cache.
 //
-// Where little is left of the disk nothing is allocated ahead: what is free is then what writes may
-// take.
+// What is allocated ahead is also written ahead, with zeros (log_ahead.h).
+//
+// Where little is left of the disk nothing is allocated or written ahead: what is free is then what
+// writes may take.
 //
 // It skips zeros in the midst of a log or a manifest too, where they are a page that was lost, and
 // what stood there would be missing without a word. So each log is looked through before RocksDB
@@ -33,7 +35,8 @@ class LogFileSystem final : public rocksdb::FileSystemWrapper {
   explicit LogFileSystem(const std::shared_ptr<rocksdb::FileSystem>& target)
       : FileSystemWrapper(target) {}
 
-  // Whether logs' space is allocated ahead from now on; it is until this is said. Thread-safe.
+  // Whether logs' space is allocated and written ahead from now on; it is until this is said.
+  // Thread-safe.
   void AllocateLogsAhead(bool ahead) { *logs_ahead_ = ahead; }
 
   static const char* kClassName() { return "strata.LogFileSystem"; }
