@@ -2,8 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <utility>
+
+#include "schemas/base/executor.h"
 
 namespace strata {
 
@@ -60,5 +65,19 @@ class Doors {
   bool locked_ = false;
   std::atomic<bool> closed_ = false;
 };
+
+// Runs `work` on the executor as a visitor, or `otherwise` once the doors are closed, at once if
+// they are closed already: then the executor may be gone.
+template <typename Work, typename Otherwise>
+void ScheduleInside(std::shared_ptr<Doors> doors, Executor& executor,
+                    std::chrono::microseconds delay, Work work, Otherwise otherwise) {
+  const Doors::Visit visit(*doors);
+  if (!visit.let_in()) return otherwise();
+  executor.Schedule(delay, [doors = std::move(doors), work = std::move(work),
+                            otherwise = std::move(otherwise)]() mutable {
+    const Doors::Visit later(*doors);
+    later.let_in() ? work() : otherwise();
+  });
+}
 
 }  // namespace strata

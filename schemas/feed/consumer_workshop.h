@@ -51,13 +51,8 @@ struct ConsumerWorkshop : std::enable_shared_from_this<ConsumerWorkshop> {
   // The same; `otherwise` instead of dropping it.
   template <typename Work, typename Otherwise>
   void Later(std::chrono::microseconds delay, Work work, Otherwise otherwise) {
-    const Doors::Visit visit(doors);
-    if (!visit.let_in()) return otherwise();
-    executor.Schedule(delay, [self = shared_from_this(), work = std::move(work),
-                              otherwise = std::move(otherwise)]() mutable {
-      const Doors::Visit later(self->doors);
-      later.let_in() ? work() : otherwise();
-    });
+    ScheduleInside({shared_from_this(), &doors}, executor, delay, std::move(work),
+                   std::move(otherwise));
   }
 
   store::Store& store;

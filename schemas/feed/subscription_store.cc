@@ -18,12 +18,9 @@ namespace {
 
 using lease::StoredLease;
 using store::CommitPosition;
-using store::CommitResult;
 using store::Keyspace;
 using store::WriteBatch;
 
-// Each lost race means that another has written what the task is about.
-constexpr int kAttemptsMax = 16;
 // So many records at most are written by one commit of many.
 constexpr size_t kChunkRecords = 256;
 // Entries of the ledger looked at to see what a subscription has still to come.
@@ -54,32 +51,12 @@ absl::Status CheckCapabilities(const store::Store& store) {
       .With("capability", "atomic_batches");
 }
 
-void SubscriptionStore::Run(const std::shared_ptr<Task>& task) {
-  WriteBatch batch;
-  {
-    const auto reader = workshop_->store.Snapshot();
-    const absl::StatusOr<bool> writes = task->plan(*reader, batch);
-    if (!writes.ok()) return task->done(writes.status());
-    if (!*writes) return task->done(absl::OkStatus());
-  }
-  batch.set_deadline(task->deadline);
-  ++task->attempts;
-  workshop_->store.Commit(
-      std::move(batch), [self = shared_from_this(), task](const CommitResult& result) {
-        if (!result.status.ok() || result.committed) return task->done(result.status);
-        if (task->attempts >= kAttemptsMax) {
-          return task->done(Error(ErrorReason::kRetriesExhausted,
-                                  "lost the race " + std::to_string(task->attempts) + " times")
-                                .With("attempts", int64_t{task->attempts}));
-        }
-        self->workshop_->Later(
-            std::chrono::microseconds(0), [self, task] { self->Run(task); },
-            [task] { task->done(Draining()); });
-      });
+store::CommitGround SubscriptionStore::Ground() {
+  return {workshop_->store, workshop_->executor, {shared_from_this(), &workshop_->doors}};
 }
 
 void SubscriptionStore::RunCreations() {
-  std::shared_ptr<Task> next;
+  Creation next;
   {
     const std::lock_guard lock(mutex_);
     if (creating_ || creations_.empty()) return;
@@ -87,26 +64,29 @@ void SubscriptionStore::RunCreations() {
     next = std::move(creations_.front());
     creations_.pop_front();
   }
-  next->done = [self = shared_from_this(), done = std::move(next->done)](absl::Status status) {
-    done(std::move(status));
-    {
-      const std::lock_guard lock(self->mutex_);
-      self->creating_ = false;
-    }
-    self->workshop_->Later(
-        std::chrono::microseconds(0), [self] { self->RunCreations(); },
-        [self] { self->EndCreations(); });
-  };
-  Run(next);
+  store::CommitGuarded(
+      Ground(), {"subscription " + next.request.subscription.name, next.request.deadline},
+      [this, request = next.request](WriteBatch& batch) { return PlanCreate(request, batch); },
+      [this, done = std::move(next.done)](absl::StatusOr<Subscription> made) {
+        if (made.ok()) CleanUp();
+        done(std::move(made));
+        {
+          const std::lock_guard lock(mutex_);
+          creating_ = false;
+        }
+        workshop_->Later(
+            std::chrono::microseconds(0), [self = shared_from_this()] { self->RunCreations(); },
+            [self = shared_from_this()] { self->EndCreations(); });
+      });
 }
 
 void SubscriptionStore::EndCreations() {
-  std::deque<std::shared_ptr<Task>> left;
+  std::deque<Creation> left;
   {
     const std::lock_guard lock(mutex_);
     left.swap(creations_);
   }
-  for (const std::shared_ptr<Task>& task : left) task->done(Draining());
+  for (const Creation& creation : left) creation.done(Draining());
 }
 
 absl::Status SubscriptionStore::CheckRoom(const store::Reader& reader) const {
@@ -138,20 +118,22 @@ absl::StatusOr<CommitPosition> SubscriptionStore::PositionOf(const Start& start)
 }
 
 // A start in what is trimmed meanwhile is found by the floor's stamp.
-absl::Status SubscriptionStore::PlanCreate(const Start& start, const store::Reader& reader,
-                                           Subscription& made, WriteBatch& batch) const {
+absl::StatusOr<Subscription> SubscriptionStore::PlanCreate(const CreateSubscription& request,
+                                                           WriteBatch& batch) const {
+  Subscription made = request.subscription;
+  const auto reader = workshop_->store.Snapshot();
   ASSIGN_OR_RETURN(const std::optional<StoredSubscription> there,
-                   ReadSubscription(reader, made.name));
+                   ReadSubscription(*reader, made.name));
   if (there) return SubscriptionExists(made.name);
-  RETURN_IF_ERROR(CheckRoom(reader));
-  ASSIGN_OR_RETURN(const versioning::LedgerFloor floor, versioning::ReadLedgerFloor(reader));
+  RETURN_IF_ERROR(CheckRoom(*reader));
+  ASSIGN_OR_RETURN(const versioning::LedgerFloor floor, versioning::ReadLedgerFloor(*reader));
   ASSIGN_OR_RETURN(const std::optional<store::Record> incarnations,
-                   reader.Get(Keyspace::kFeed, kIncarnationsKey));
+                   reader->Get(Keyspace::kFeed, kIncarnationsKey));
   int64_t last = 0;
   if (incarnations) {
     ASSIGN_OR_RETURN(last, DecodeIncarnations(incarnations->value));
   }
-  ASSIGN_OR_RETURN(made.start_position, PositionOf(start));
+  ASSIGN_OR_RETURN(made.start_position, PositionOf(request.start));
   // Above the last position, so that not even a backup that is restored brings one back.
   made.incarnation = std::max(last, workshop_->store.LastPosition()) + 1;
   made.create_time = workshop_->clock.Now();
@@ -165,7 +147,7 @@ absl::Status SubscriptionStore::PlanCreate(const Start& start, const store::Read
   batch.Insert(Keyspace::kFeed, IncarnationKey(made.incarnation), EncodeName(made.name));
   batch.Insert(Keyspace::kFeed, SubscriptionKey(made.name), EncodeSubscription(made));
   AddFloorHolder(floor, batch);
-  return absl::OkStatus();
+  return made;
 }
 
 void SubscriptionStore::Create(CreateSubscription request,
@@ -173,23 +155,9 @@ void SubscriptionStore::Create(CreateSubscription request,
   absl::Status valid = CheckCapabilities(workshop_->store);
   if (valid.ok()) valid = CheckCreate(request);
   if (!valid.ok()) return done(std::move(valid));
-  const auto made = std::make_shared<Subscription>(std::move(request.subscription));
-  auto task = std::make_shared<Task>();
-  task->deadline = request.deadline;
-  task->plan = [this, made, start = std::move(request.start)](
-                   const store::Reader& reader, WriteBatch& batch) -> absl::StatusOr<bool> {
-    RETURN_IF_ERROR(PlanCreate(start, reader, *made, batch));
-    return true;
-  };
-  task->done = [self = shared_from_this(), made,
-                done = std::move(done)](const absl::Status& status) {
-    if (!status.ok()) return done(status);
-    self->CleanUp();
-    done(*made);
-  };
   {
     const std::lock_guard lock(mutex_);
-    creations_.push_back(std::move(task));
+    creations_.push_back({std::move(request), std::move(done)});
   }
   RunCreations();
 }
@@ -326,27 +294,29 @@ absl::StatusOr<std::vector<Subscription>> SubscriptionStore::List(const std::str
 // Every partition's lease is guarded, the free ones too: who acquires one meanwhile does so in
 // front of this commit, which then looks again, or behind it, where Acquire finds the subscription
 // gone.
-absl::Status SubscriptionStore::PlanDelete(const Subscription& subscription, store::Stamp stamp,
-                                           const store::Reader& reader, WriteBatch& batch) const {
-  const int64_t incarnation = subscription.incarnation;
+absl::Status SubscriptionStore::PlanDelete(const std::string& name, WriteBatch& batch) const {
+  const auto reader = workshop_->store.Snapshot();
+  ASSIGN_OR_RETURN(const std::optional<StoredSubscription> stored, ReadSubscription(*reader, name));
+  if (!stored) return SubscriptionNotFound(name);
+  const int64_t incarnation = stored->subscription.incarnation;
   batch.MarkAsRemoval();
-  batch.DeleteIf(Keyspace::kFeed, SubscriptionKey(subscription.name), stamp);
+  batch.DeleteIf(Keyspace::kFeed, SubscriptionKey(name), stored->stamp);
   batch.Delete(Keyspace::kFeed, IncarnationKey(incarnation));
   batch.Delete(Keyspace::kFeed, RequestsKey(incarnation));
   batch.Put(Keyspace::kFeed, DeletedKey(incarnation), Nothing());
   const UnixMicros now = workshop_->clock.Now();
-  for (int32_t partition = 0; partition < subscription.partitions; ++partition) {
-    const std::string name = PartitionLeaseName(incarnation, partition);
-    ASSIGN_OR_RETURN(const StoredLease stored, lease::ReadLease(reader, name));
-    if (!stored.owner) {
-      batch.CheckAbsent(Keyspace::kLeases, lease::OwnerKey(name));
-    } else if (stored.owner->holder.empty()) {
-      batch.Check(Keyspace::kLeases, lease::OwnerKey(name), stored.token);
+  for (int32_t partition = 0; partition < stored->subscription.partitions; ++partition) {
+    const std::string lease_name = PartitionLeaseName(incarnation, partition);
+    ASSIGN_OR_RETURN(const StoredLease held, lease::ReadLease(*reader, lease_name));
+    if (!held.owner) {
+      batch.CheckAbsent(Keyspace::kLeases, lease::OwnerKey(lease_name));
+    } else if (held.owner->holder.empty()) {
+      batch.Check(Keyspace::kLeases, lease::OwnerKey(lease_name), held.token);
     } else {
       lease::Owner released;
-      released.acquire_time = stored.owner->acquire_time;
+      released.acquire_time = held.owner->acquire_time;
       released.release_time = std::max<UnixMicros>(now, 1);
-      batch.Replace(Keyspace::kLeases, lease::OwnerKey(name), released.Encode(), stored.token);
+      batch.Replace(Keyspace::kLeases, lease::OwnerKey(lease_name), released.Encode(), held.token);
     }
   }
   return absl::OkStatus();
@@ -357,50 +327,38 @@ void SubscriptionStore::Delete(const std::string& name, Time deadline,
   if (absl::Status valid = CheckCapabilities(workshop_->store); !valid.ok()) {
     return done(std::move(valid));
   }
-  auto task = std::make_shared<Task>();
-  task->deadline = deadline;
-  task->plan = [this, name](const store::Reader& reader,
-                            WriteBatch& batch) -> absl::StatusOr<bool> {
-    ASSIGN_OR_RETURN(const std::optional<StoredSubscription> stored,
-                     ReadSubscription(reader, name));
-    if (!stored) return SubscriptionNotFound(name);
-    RETURN_IF_ERROR(PlanDelete(stored->subscription, stored->stamp, reader, batch));
-    return true;
-  };
-  task->done = [self = shared_from_this(), done = std::move(done)](const absl::Status& status) {
-    if (status.ok()) self->CleanUp();
-    done(status);
-  };
-  Run(task);
+  store::CommitGuarded(
+      Ground(), {"subscription " + name, deadline},
+      [this, name](WriteBatch& batch) { return PlanDelete(name, batch); },
+      [this, done = std::move(done)](const absl::Status& status) {
+        if (status.ok()) CleanUp();
+        done(status);
+      });
 }
 
 // Deletes what is left of subscriptions that were deleted, a chunk a commit. What a crash or an
 // error leaves, the next one finds: whoever makes or deletes a subscription begins one.
 void SubscriptionStore::CleanUp() {
   workshop_->Later([self = shared_from_this()] {
-    auto task = std::make_shared<Task>();
-    const auto more = std::make_shared<bool>(false);
-    task->plan = [self = self.get(), more](const store::Reader& reader,
-                                           WriteBatch& batch) -> absl::StatusOr<bool> {
-      ASSIGN_OR_RETURN(*more, self->PlanCleanUp(reader, batch));
-      return *more;
-    };
-    task->done = [self, more](const absl::Status& status) {
-      if (status.ok() && *more) self->CleanUp();
-    };
-    self->Run(task);
+    store::CommitGuarded(
+        self->Ground(), {"what deleted subscriptions left", /*deadline=*/std::nullopt},
+        [self](WriteBatch& batch) { return self->PlanCleanUp(batch); },
+        [self](const absl::StatusOr<bool>& more) {
+          if (more.ok() && *more) self->CleanUp();
+        });
   });
 }
 
-absl::StatusOr<bool> SubscriptionStore::PlanCleanUp(const store::Reader& reader,
-                                                    WriteBatch& batch) const {
-  const auto deleted = reader.Scan(Keyspace::kFeed, DeletedRange());
+// Whether there may be more to do.
+absl::StatusOr<bool> SubscriptionStore::PlanCleanUp(WriteBatch& batch) const {
+  const auto reader = workshop_->store.Snapshot();
+  const auto deleted = reader->Scan(Keyspace::kFeed, DeletedRange());
   RETURN_IF_ERROR(deleted->status());
   if (!deleted->Valid()) return false;
   ASSIGN_OR_RETURN(const int64_t incarnation, IncarnationOfDeletedKey(deleted->key()));
   batch.MarkAsRemoval();
   const auto add = [&](Keyspace keyspace, const store::Range& range) {
-    const auto cursor = reader.Scan(keyspace, range);
+    const auto cursor = reader->Scan(keyspace, range);
     for (; cursor->Valid() && batch.writes().size() < kChunkRecords; cursor->Next()) {
       batch.Delete(keyspace, std::string(cursor->key()));
     }
@@ -455,9 +413,9 @@ struct SubscriptionStore::Asking {
   int32_t in_chunk = 0;
 };
 
-absl::StatusOr<bool> SubscriptionStore::PlanAsking(Asking& asking, const store::Reader& reader,
-                                                   WriteBatch& batch) const {
-  ASSIGN_OR_RETURN(const Subscription subscription, Require(reader, asking.name));
+absl::Status SubscriptionStore::PlanAsking(Asking& asking, WriteBatch& batch) const {
+  const auto reader = workshop_->store.Snapshot();
+  ASSIGN_OR_RETURN(const Subscription subscription, Require(*reader, asking.name));
   // One that was made meanwhile under the same name is not what was asked for.
   if (asking.incarnation != 0 && asking.incarnation != subscription.incarnation) {
     return SubscriptionNotFound(asking.name);
@@ -473,7 +431,7 @@ absl::StatusOr<bool> SubscriptionStore::PlanAsking(Asking& asking, const store::
   if (!asking.begin.empty()) range.begin = asking.begin;
   const bool replay = asking.request == Subscriptions::ParkedRequest::kReplay;
   asking.in_chunk = 0;
-  const auto cursor = reader.Scan(Keyspace::kFeed, range);
+  const auto cursor = reader->Scan(Keyspace::kFeed, range);
   for (; cursor->Valid() && batch.writes().size() < kChunkRecords; cursor->Next()) {
     asking.next = std::string(cursor->key()) + '\0';
     ASSIGN_OR_RETURN(StoredParked parked,
@@ -487,30 +445,29 @@ absl::StatusOr<bool> SubscriptionStore::PlanAsking(Asking& asking, const store::
   }
   RETURN_IF_ERROR(cursor->status());
   asking.more = cursor->Valid();
-  if (batch.writes().empty()) return false;
-  batch.Put(Keyspace::kFeed, RequestsKey(asking.incarnation), Nothing());
-  return true;
+  if (!batch.writes().empty()) {
+    batch.Put(Keyspace::kFeed, RequestsKey(asking.incarnation), Nothing());
+  }
+  return absl::OkStatus();
 }
 
 void SubscriptionStore::AskOn(const std::shared_ptr<Asking>& asking) {
-  auto task = std::make_shared<Task>();
-  task->deadline = asking->deadline;
-  task->plan = [this, asking](const store::Reader& reader, WriteBatch& batch) {
-    return PlanAsking(*asking, reader, batch);
-  };
-  task->done = [self = shared_from_this(), asking](const absl::Status& status) {
-    if (!status.ok()) return asking->done(status);
-    asking->documents += asking->in_chunk;
-    asking->begin = asking->next;
-    if (asking->more) {
-      return self->workshop_->Later(
-          std::chrono::microseconds(0), [self, asking] { self->AskOn(asking); },
-          [asking] { asking->done(Draining()); });
-    }
-    asking->asked(asking->incarnation);
-    asking->done(asking->documents);
-  };
-  Run(task);
+  store::CommitGuarded(
+      Ground(), {"subscription " + asking->name, asking->deadline},
+      [this, asking](WriteBatch& batch) { return PlanAsking(*asking, batch); },
+      [this, asking](const absl::Status& status) {
+        if (!status.ok()) return asking->done(status);
+        asking->documents += asking->in_chunk;
+        asking->begin = asking->next;
+        if (asking->more) {
+          return workshop_->Later(
+              std::chrono::microseconds(0),
+              [self = shared_from_this(), asking] { self->AskOn(asking); },
+              [asking] { asking->done(Draining()); });
+        }
+        asking->asked(asking->incarnation);
+        asking->done(asking->documents);
+      });
 }
 
 void SubscriptionStore::Request(const std::string& name, Subscriptions::ParkedRequest request,

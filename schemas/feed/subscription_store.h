@@ -15,6 +15,7 @@
 #include "schemas/feed/consumer_workshop.h"
 #include "schemas/feed/subscription_record.h"
 #include "schemas/feed/subscriptions.h"
+#include "schemas/store/guarded_commit.h"
 
 namespace strata::feed {
 
@@ -48,40 +49,34 @@ class SubscriptionStore : public std::enable_shared_from_this<SubscriptionStore>
       const store::Reader& reader) const;
 
  private:
-  // A commit that is planned anew each time that it loses a race.
-  struct Task {
-    // False: there is nothing to write.
-    std::function<absl::StatusOr<bool>(const store::Reader& reader, store::WriteBatch& batch)> plan;
-    std::function<void(absl::Status)> done;
-    std::optional<Time> deadline;  // none: no call waits for it
-    int attempts = 0;
+  struct Creation {
+    CreateSubscription request;
+    std::function<void(absl::StatusOr<Subscription>)> done;
   };
   struct Asking;
 
-  void Run(const std::shared_ptr<Task>& task);
+  store::CommitGround Ground();
   void RunCreations();
   void EndCreations();
   absl::Status CheckRoom(const store::Reader& reader) const;
   absl::StatusOr<store::CommitPosition> PositionOf(const Start& start) const;
-  absl::Status PlanCreate(const Start& start, const store::Reader& reader, Subscription& made,
-                          store::WriteBatch& batch) const;
-  absl::Status PlanDelete(const Subscription& subscription, store::Stamp stamp,
-                          const store::Reader& reader, store::WriteBatch& batch) const;
+  absl::StatusOr<Subscription> PlanCreate(const CreateSubscription& request,
+                                          store::WriteBatch& batch) const;
+  absl::Status PlanDelete(const std::string& name, store::WriteBatch& batch) const;
   absl::StatusOr<PartitionState> StateOf(const Subscription& subscription, int32_t partition,
                                          const store::Reader& reader) const;
   absl::Status FindPending(const store::Reader& reader, SubscriptionState& state) const;
   absl::StatusOr<Subscription> Require(const store::Reader& reader, const std::string& name) const;
   void AskOn(const std::shared_ptr<Asking>& asking);
-  absl::StatusOr<bool> PlanAsking(Asking& asking, const store::Reader& reader,
-                                  store::WriteBatch& batch) const;
+  absl::Status PlanAsking(Asking& asking, store::WriteBatch& batch) const;
   void CleanUp();
-  absl::StatusOr<bool> PlanCleanUp(const store::Reader& reader, store::WriteBatch& batch) const;
+  absl::StatusOr<bool> PlanCleanUp(store::WriteBatch& batch) const;
 
   const std::shared_ptr<ConsumerWorkshop> workshop_;
 
   std::mutex mutex_;  // guards what follows
   // One after the other: they all write the counter of incarnations.
-  std::deque<std::shared_ptr<Task>> creations_;
+  std::deque<Creation> creations_;
   bool creating_ = false;
 };
 
