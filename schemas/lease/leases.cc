@@ -14,6 +14,7 @@
 #include "schemas/lease/expiries.h"
 #include "schemas/lease/fence.h"
 #include "schemas/lease/lease_requests.h"
+#include "schemas/store/guarded_commit.h"
 #include "schemas/versioning/names.h"
 
 namespace strata::lease {
@@ -23,9 +24,6 @@ using std::chrono::microseconds;
 using store::CommitResult;
 using store::Keyspace;
 using store::WriteBatch;
-
-// Each lost race means that another has written the lease.
-constexpr int kAttemptsMax = 16;
 
 // Between two turns of the sweeper over the same leases.
 constexpr microseconds kSweepPause = std::chrono::milliseconds(100);
@@ -41,11 +39,7 @@ absl::Status Held(const std::string& name, const StoredLease& stored, UnixMicros
       .RetryAfter(microseconds(std::max<UnixMicros>(expires - now, 1)));
 }
 
-absl::Status RetriesExhausted(int attempts) {
-  return Error(ErrorReason::kRetriesExhausted,
-               "lost the race " + std::to_string(attempts) + " times")
-      .With("attempts", int64_t{attempts});
-}
+std::string SubjectOf(const std::string& name) { return "lease " + name; }
 
 absl::Status TooManyWait(size_t most) {
   return Error(ErrorReason::kOverloaded, "the lease is held, and " + std::to_string(most) +
@@ -164,17 +158,6 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   };
   using Answers = std::vector<Answer>;
 
-  // A call of Renew, Release or Write.
-  template <typename Request, typename Callback = LeaseCallback>
-  struct Call {
-    Request request;
-    Callback done;
-    int attempts = 0;
-  };
-  template <typename Request>
-  using CallPtr = std::shared_ptr<Call<Request>>;
-  using HeldCall = Call<HeldWrite, HeldCallback>;
-
   void Look(const std::string& name);
   void LookLater(const std::string& name);
   void LookAt(const std::string& name, microseconds delay, uint64_t timer);
@@ -197,16 +180,12 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   void LoseRace(const WaitingPtr& waiting);
   void Wake(const std::string& name);
 
-  void TryToRenew(const CallPtr<RenewRequest>& call);
+  store::CommitGround Ground() { return {store_, executor_, {shared_from_this(), &doors_}}; }
   absl::StatusOr<State> Renewed(const RenewRequest& request, const StoredLease& stored);
-  void TryToRelease(const CallPtr<ReleaseRequest>& call);
-  void EndRelease(const CallPtr<ReleaseRequest>& call, StoredLease released,
-                  const CommitResult& result);
-  void TryToWrite(const std::shared_ptr<HeldCall>& call);
+  absl::StatusOr<HeldState> PlanWrite(const HeldWrite& request, WriteBatch& batch);
+  void EndRelease(const std::string& name, StoredLease released, store::CommitPosition position,
+                  const LeaseCallback& done);
   absl::Status CheckHeld(const std::string& name, const StoredLease& lease, store::Stamp token);
-  template <typename CallType>
-  void Again(const std::shared_ptr<CallType>& call,
-             void (Impl::*attempt)(const std::shared_ptr<CallType>&));
 
   void Sweep(const std::string& after_name);
   void SweepLater(microseconds delay, std::string after_name);
@@ -221,10 +200,17 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   // nothing but this object.
   template <typename Work, typename Otherwise>
   void Later(microseconds delay, Work work, Otherwise otherwise) {
-    executor_.Schedule(delay, [self = shared_from_this(), work = std::move(work),
-                               otherwise = std::move(otherwise)] {
+    ScheduleInside({shared_from_this(), &doors_}, executor_, delay, std::move(work),
+                   std::move(otherwise));
+  }
+  // Runs `work` unless this has come to its end, or nobody else has it any more.
+  template <typename Work>
+  void LaterIfKept(microseconds delay, Work work) {
+    executor_.Schedule(delay, [weak = weak_from_this(), work = std::move(work)] {
+      const auto self = weak.lock();
+      if (self == nullptr) return;
       const Doors::Visit visit(self->doors_);
-      visit.let_in() ? work() : otherwise();
+      if (visit.let_in()) work();
     });
   }
 
@@ -357,18 +343,14 @@ microseconds Leases::Impl::UntilNextLook(const Line& line, UnixMicros expires) c
 
 void Leases::Impl::LookAt(const std::string& name, microseconds delay, uint64_t timer) {
   // Whoever waits then is answered at the end, so there is nothing to keep this object for.
-  executor_.Schedule(delay, [weak = weak_from_this(), name, timer] {
-    const auto self = weak.lock();
-    if (self == nullptr) return;
-    const Doors::Visit visit(self->doors_);
-    if (!visit.let_in()) return;
+  LaterIfKept(delay, [this, name, timer] {
     {
-      const std::lock_guard lock(self->mutex_);
-      const auto found = self->lines_.find(name);
-      if (found == self->lines_.end() || found->second.timer != timer) return;
+      const std::lock_guard lock(mutex_);
+      const auto found = lines_.find(name);
+      if (found == lines_.end() || found->second.timer != timer) return;
       if (std::exchange(found->second.looking, true)) return;
     }
-    self->Look(name);
+    Look(name);
   });
 }
 
@@ -461,17 +443,18 @@ void Leases::Impl::Confirm(const WaitingPtr& waiting, Taking taking) {
 
 // Another was faster: it stays the first of the line.
 void Leases::Impl::LoseRace(const WaitingPtr& waiting) {
-  if (waiting->attempts >= kAttemptsMax) {
-    return EndTurn(waiting, RetriesExhausted(waiting->attempts));
+  const std::string& name = waiting->request.name;
+  if (waiting->attempts >= store::kAttemptsMax) {
+    return EndTurn(waiting, store::RetriesExhausted(SubjectOf(name), waiting->attempts));
   }
   bool stopping = false;
   {
     const std::lock_guard lock(mutex_);
     stopping = stopping_;
-    if (!stopping) lines_[waiting->request.name].waiting.push_front(waiting);
+    if (!stopping) lines_[name].waiting.push_front(waiting);
   }
   if (stopping) return EndTurn(waiting, Draining());
-  LookLater(waiting->request.name);
+  LookLater(name);
 }
 
 // Answers, and goes on with the line, if there is anybody left in it.
@@ -507,22 +490,24 @@ void Leases::Impl::StopWaiting() {
   for (const WaitingPtr& waiting : all) waiting->done(Draining());
 }
 
-// Tries again, as long as it makes sense.
-template <typename CallType>
-void Leases::Impl::Again(const std::shared_ptr<CallType>& call,
-                         void (Impl::*attempt)(const std::shared_ptr<CallType>&)) {
-  if (call->attempts >= kAttemptsMax) return call->done(RetriesExhausted(call->attempts));
-  Later(
-      microseconds(0), [this, call, attempt] { (this->*attempt)(call); },
-      [call] { call->done(Draining()); });
-}
-
 void Leases::Impl::Renew(RenewRequest request, LeaseCallback done) {
   if (absl::Status valid = CheckRenew(request); !valid.ok()) return done(std::move(valid));
-  auto call = std::make_shared<Call<RenewRequest>>();
-  call->request = std::move(request);
-  call->done = std::move(done);
-  TryToRenew(call);
+  store::Race race{SubjectOf(request.name), request.deadline};
+  store::CommitGuarded(
+      Ground(), std::move(race),
+      [this, request = std::move(request)](WriteBatch& batch) -> absl::StatusOr<Lease> {
+        ASSIGN_OR_RETURN(StoredLease stored, Read(request.name));
+        ASSIGN_OR_RETURN(State state, Renewed(request, stored));
+        // Without atomic batches whoever takes the lease now may find its time changed, and no
+        // more: its token is another.
+        if (capabilities_.atomic_batches) {
+          batch.Check(Keyspace::kLeases, OwnerKey(request.name), stored.token);
+        }
+        PutState(request.name, stored, state, batch);
+        stored.state = std::move(state);
+        return ToLease(request.name, stored);
+      },
+      std::move(done));
 }
 
 // What becomes of the state.
@@ -540,76 +525,43 @@ absl::StatusOr<State> Leases::Impl::Renewed(const RenewRequest& request,
   return state;
 }
 
-void Leases::Impl::TryToRenew(const CallPtr<RenewRequest>& call) {
-  const std::string& name = call->request.name;
-  absl::StatusOr<StoredLease> stored = Read(name);
-  if (!stored.ok()) return call->done(stored.status());
-  absl::StatusOr<State> state = Renewed(call->request, *stored);
-  if (!state.ok()) return call->done(state.status());
-  WriteBatch batch;
-  // Without atomic batches whoever takes the lease now may find its time changed, and no more: its
-  // token is another.
-  if (capabilities_.atomic_batches) {
-    batch.Check(Keyspace::kLeases, OwnerKey(name), stored->token);
-  }
-  PutState(name, *stored, *state, batch);
-  batch.set_deadline(call->request.deadline);
-  ++call->attempts;
-  stored->state = *std::move(state);
-  store_.Commit(std::move(batch), [self = shared_from_this(), call,
-                                   stored = *std::move(stored)](const CommitResult& result) {
-    if (!result.status.ok()) return call->done(result.status);
-    if (!result.committed) return self->Again(call, &Impl::TryToRenew);
-    call->done(ToLease(call->request.name, stored));
-  });
-}
-
 void Leases::Impl::Release(ReleaseRequest request, LeaseCallback done) {
   if (absl::Status valid = CheckRelease(request); !valid.ok()) return done(std::move(valid));
-  auto call = std::make_shared<Call<ReleaseRequest>>();
-  call->request = std::move(request);
-  call->done = std::move(done);
-  TryToRelease(call);
+  store::CommitGuarded(
+      Ground(), {SubjectOf(request.name), request.deadline},
+      [this, request](WriteBatch& batch) -> absl::StatusOr<StoredLease> {
+        ASSIGN_OR_RETURN(StoredLease stored, Read(request.name));
+        RETURN_IF_ERROR(CheckHeld(request.name, stored, request.token));
+        Owner owner = Released(*stored.owner, clock_.Now());
+        PutOwner(request.name, stored, owner, batch);
+        stored.owner = std::move(owner);
+        return stored;
+      },
+      [this, name = request.name, done = std::move(done)](absl::StatusOr<StoredLease> released,
+                                                          store::CommitPosition position) {
+        if (!released.ok()) return done(released.status());
+        EndRelease(name, *std::move(released), position, done);
+      });
 }
 
-void Leases::Impl::TryToRelease(const CallPtr<ReleaseRequest>& call) {
-  const std::string& name = call->request.name;
-  absl::StatusOr<StoredLease> stored = Read(name);
-  if (!stored.ok()) return call->done(stored.status());
-  if (absl::Status held = CheckHeld(name, *stored, call->request.token); !held.ok()) {
-    return call->done(std::move(held));
-  }
-  Owner owner = Released(*stored->owner, clock_.Now());
-  WriteBatch batch;
-  PutOwner(name, *stored, owner, batch);
-  batch.set_deadline(call->request.deadline);
-  ++call->attempts;
-  stored->owner = std::move(owner);
-  store_.Commit(std::move(batch),
-                [self = shared_from_this(), call, stored = *std::move(stored)](
-                    const CommitResult& result) { self->EndRelease(call, stored, result); });
-}
-
-void Leases::Impl::EndRelease(const CallPtr<ReleaseRequest>& call, StoredLease released,
-                              const CommitResult& result) {
-  if (!result.status.ok()) return call->done(result.status);
-  if (!result.committed) return Again(call, &Impl::TryToRelease);
-  Wake(call->request.name);
+void Leases::Impl::EndRelease(const std::string& name, StoredLease released,
+                              store::CommitPosition position, const LeaseCallback& done) {
+  Wake(name);
   if (capabilities_.commit_positions) {
-    released.token = result.position;
-    return call->done(ToLease(call->request.name, released));
+    released.token = position;
+    return done(ToLease(name, released));
   }
   Later(
       microseconds(0),
-      [this, call, released = std::move(released)] {
-        const absl::StatusOr<StoredLease> now = Read(call->request.name);
-        if (!now.ok()) return call->done(Unknown(now.status()));
-        Lease lease = ToLease(call->request.name, released);
+      [this, name, done, released = std::move(released)] {
+        const absl::StatusOr<StoredLease> now = Read(name);
+        if (!now.ok()) return done(Unknown(now.status()));
+        Lease lease = ToLease(name, released);
         // Whoever has it by now has a greater one.
         lease.token = now->token;
-        call->done(std::move(lease));
+        done(std::move(lease));
       },
-      [call] { call->done(Unknown(Draining())); });
+      [done] { done(Unknown(Draining())); });
 }
 
 absl::Status Leases::Impl::CheckHeld(const std::string& name, const StoredLease& lease,
@@ -620,51 +572,42 @@ absl::Status Leases::Impl::CheckHeld(const std::string& name, const StoredLease&
 }
 
 void Leases::Impl::Write(HeldWrite request, HeldCallback done) {
-  auto call = std::make_shared<HeldCall>();
-  call->request = std::move(request);
-  call->done = std::move(done);
-  TryToWrite(call);
+  const std::string name = request.name;
+  const bool ends = request.end != HeldWrite::End::kNone;
+  store::CommitGuarded(
+      Ground(), {SubjectOf(name), /*deadline=*/std::nullopt},
+      [this, request = std::move(request)](WriteBatch& batch) { return PlanWrite(request, batch); },
+      [this, name, ends, done = std::move(done)](absl::StatusOr<HeldState> state) {
+        if (ends && state.ok() && state->written) Wake(name);
+        done(std::move(state));
+      });
 }
 
-void Leases::Impl::TryToWrite(const std::shared_ptr<HeldCall>& call) {
-  const HeldWrite& request = call->request;
+absl::StatusOr<HeldState> Leases::Impl::PlanWrite(const HeldWrite& request, WriteBatch& batch) {
   const auto reader = store_.Snapshot();
-  const absl::StatusOr<StoredLease> stored = ReadLease(*reader, request.name);
-  if (!stored.ok()) return call->done(stored.status());
-  if (absl::Status held = CheckHeld(request.name, *stored, request.token); !held.ok()) {
-    return call->done(std::move(held));
-  }
-  State state = *stored->state;
+  ASSIGN_OR_RETURN(const StoredLease stored, ReadLease(*reader, request.name));
+  RETURN_IF_ERROR(CheckHeld(request.name, stored, request.token));
+  State state = *stored.state;
   state.expire_time = clock_.Now() + state.ttl.count();
-  if (!request.change(state)) return call->done(HeldState{*stored->state, false});
-  state.place = std::max(state.place, stored->state->place);
-  WriteBatch batch;
+  if (!request.change(state)) return HeldState{*stored.state, false};
+  state.place = std::max(state.place, stored.state->place);
   switch (request.end) {
     case HeldWrite::End::kNone:
-      batch.Check(Keyspace::kLeases, OwnerKey(request.name), stored->token);
+      batch.Check(Keyspace::kLeases, OwnerKey(request.name), stored.token);
       break;
     case HeldWrite::End::kRelease:
-      PutOwner(request.name, *stored, Released(*stored->owner, clock_.Now()), batch);
+      PutOwner(request.name, stored, Released(*stored.owner, clock_.Now()), batch);
       break;
     case HeldWrite::End::kForget:
-      batch.DeleteIf(Keyspace::kLeases, OwnerKey(request.name), stored->token);
-      batch.DeleteIf(Keyspace::kLeases, StateKey(request.name), stored->state_stamp);
+      batch.DeleteIf(Keyspace::kLeases, OwnerKey(request.name), stored.token);
+      batch.DeleteIf(Keyspace::kLeases, StateKey(request.name), stored.state_stamp);
       break;
   }
   if (request.joined != nullptr) {
-    absl::Status joined = request.joined({*reader, capabilities_}, batch);
-    if (!joined.ok()) return call->done(std::move(joined));
+    RETURN_IF_ERROR(request.joined({*reader, capabilities_}, batch));
   }
-  if (request.end != HeldWrite::End::kForget) PutState(request.name, *stored, state, batch);
-  batch.MarkAsBackground();
-  ++call->attempts;
-  store_.Commit(std::move(batch), [self = shared_from_this(), call,
-                                   state = std::move(state)](const CommitResult& result) {
-    if (!result.status.ok()) return call->done(result.status);
-    if (!result.committed) return self->Again(call, &Impl::TryToWrite);
-    if (call->request.end != HeldWrite::End::kNone) self->Wake(call->request.name);
-    call->done(HeldState{state, true});
-  });
+  if (request.end != HeldWrite::End::kForget) PutState(request.name, stored, state, batch);
+  return HeldState{std::move(state), true};
 }
 
 // Its time is the one that Acquire goes by.
@@ -705,12 +648,7 @@ void Leases::Impl::StartSweeping() {
 }
 
 void Leases::Impl::SweepLater(microseconds delay, std::string after_name) {
-  executor_.Schedule(delay, [weak = weak_from_this(), after_name = std::move(after_name)] {
-    const auto self = weak.lock();
-    if (self == nullptr) return;
-    const Doors::Visit visit(self->doors_);
-    if (visit.let_in()) self->Sweep(after_name);
-  });
+  LaterIfKept(delay, [this, after_name = std::move(after_name)] { Sweep(after_name); });
 }
 
 bool Leases::Impl::MayBeForgotten(const Owner& owner, UnixMicros now) const {
@@ -775,12 +713,7 @@ void Leases::Impl::SetRight(const std::string& after_name) {
 }
 
 void Leases::Impl::SetRightLater(microseconds delay, std::string after_name) {
-  executor_.Schedule(delay, [weak = weak_from_this(), after_name = std::move(after_name)] {
-    const auto self = weak.lock();
-    if (self == nullptr) return;
-    const Doors::Visit visit(self->doors_);
-    if (visit.let_in()) self->SetRight(after_name);
-  });
+  LaterIfKept(delay, [this, after_name = std::move(after_name)] { SetRight(after_name); });
 }
 
 Leases::Leases(store::Store& store, const Clock& clock, Executor& executor, LeasesOptions options)
