@@ -36,6 +36,7 @@
 #include "schemas/queue/queues.h"
 #include "schemas/queue/tally.h"
 #include "schemas/queue/window.h"
+#include "schemas/store/guarded_commit.h"
 #include "schemas/store/store.h"
 
 namespace strata::queue {
@@ -63,6 +64,11 @@ class Directory {
 
 // What dispatchers work with. Once the doors are closed only the executor is left.
 struct QueueEnvironment {
+  // For commits of `owner`.
+  store::CommitGround GroundOf(const std::shared_ptr<void>& owner) {
+    return {store, executor, {owner, &doors}};
+  }
+
   store::Store& store;
   const store::Capabilities capabilities;
   const Clock& clock;

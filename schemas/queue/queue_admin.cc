@@ -41,61 +41,52 @@ Queue ToQueue(const QueueRecord& record) {
   return {record.name, record.settings, record.create_time};
 }
 
-void QueueAdmin::Write(std::string name, Change change, Deadline deadline, int attempts,
-                       RecordCallback done) {
-  absl::StatusOr<std::optional<QueueRecord>> stored = ReadQueue(environment_->store, name);
-  if (!stored.ok()) return done(stored.status());
-  absl::StatusOr<QueueRecord> wanted = change(*stored);
-  if (!wanted.ok()) return done(wanted.status());
-  WriteBatch batch;
-  batch.set_deadline(deadline);
-  if (*stored) {
-    if ((*stored)->incarnation != wanted->incarnation) {
-      // What the one before has left is still to be swept.
-      batch.Put(Keyspace::kQueues, FormerQueueKey(name, (*stored)->incarnation),
-                (*stored)->Encode());
-    }
-    batch.Replace(Keyspace::kQueues, name, wanted->Encode(), (*stored)->stamp);
-    batch.MarkCommitPoint();
-  } else {
-    batch.Insert(Keyspace::kQueues, name, wanted->Encode());
-  }
-  const bool closes = wanted->closing || (*stored && (*stored)->closing);
-  if (closes || wanted->delete_time) batch.MarkAsRemoval();
-  // To take a mark back is never too late.
-  if (deadline == kNoDeadline && closes) batch.MarkAsBackground();
-  auto ended = [self = shared_from_this(), name, change = std::move(change), deadline, attempts,
-                written = *std::move(wanted),
-                done = std::move(done)](const CommitResult& result) mutable {
-    const Doors::Visit visit(self->environment_->doors);
-    if (!visit.let_in()) return;
-    if (!result.status.ok()) return done(result.status);
-    if (!result.committed) {
-      if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
-      return self->Write(name, std::move(change), deadline, attempts + 1, std::move(done));
-    }
-    // With its stamp, which only the store knows where commits have no positions.
-    written.stamp = result.position;
-    if (result.position == 0) {
-      absl::StatusOr<std::optional<QueueRecord>> anew = ReadQueue(self->environment_->store, name);
-      if (!anew.ok()) return done(anew.status());
-      // Another server may have been there since.
-      const bool still = *anew && (*anew)->Encode() == written.Encode();
-      written.stamp = still ? (*anew)->stamp : 0;
-      if (!still) {
-        if (*anew) self->directory_.Know(**anew);
-        return done(std::move(written));
-      }
-    }
-    self->directory_.Know(written);
-    done(std::move(written));
-  };
-  if (!environment_->capabilities.blocking_reads) {
-    return environment_->store.Commit(std::move(batch), std::move(ended));
-  }
-  environment_->store.Commit(
-      std::move(batch), [&executor = environment_->executor, ended](const CommitResult& result) {
-        executor.Schedule([ended, result]() mutable { ended(result); });
+void QueueAdmin::Write(std::string name, Change change, Deadline deadline, RecordCallback done) {
+  store::Race race{"queue " + name, deadline};
+  store::CommitGuarded(
+      environment_->GroundOf(shared_from_this()), std::move(race),
+      [this, name, change = std::move(change),
+       deadline](WriteBatch& batch) -> absl::StatusOr<QueueRecord> {
+        ASSIGN_OR_RETURN(const std::optional<QueueRecord> stored,
+                         ReadQueue(environment_->store, name));
+        ASSIGN_OR_RETURN(QueueRecord wanted, change(stored));
+        if (stored) {
+          if (stored->incarnation != wanted.incarnation) {
+            // What the one before has left is still to be swept.
+            batch.Put(Keyspace::kQueues, FormerQueueKey(name, stored->incarnation),
+                      stored->Encode());
+          }
+          batch.Replace(Keyspace::kQueues, name, wanted.Encode(), stored->stamp);
+          batch.MarkCommitPoint();
+        } else {
+          batch.Insert(Keyspace::kQueues, name, wanted.Encode());
+        }
+        const bool closes = wanted.closing || (stored && stored->closing);
+        if (closes || wanted.delete_time) batch.MarkAsRemoval();
+        // To take a mark back is never too late.
+        if (deadline == kNoDeadline && closes) batch.MarkAsBackground();
+        return wanted;
+      },
+      [this, name, done = std::move(done)](absl::StatusOr<QueueRecord> written,
+                                           store::CommitPosition position) {
+        const Doors::Visit visit(environment_->doors);
+        if (!visit.let_in()) return;
+        if (!written.ok()) return done(written.status());
+        // With its stamp, which only the store knows where commits have no positions.
+        written->stamp = position;
+        if (position == 0) {
+          absl::StatusOr<std::optional<QueueRecord>> anew = ReadQueue(environment_->store, name);
+          if (!anew.ok()) return done(anew.status());
+          // Another server may have been there since.
+          const bool still = *anew && (*anew)->Encode() == written->Encode();
+          written->stamp = still ? (*anew)->stamp : 0;
+          if (!still) {
+            if (*anew) directory_.Know(**anew);
+            return done(std::move(written));
+          }
+        }
+        directory_.Know(*written);
+        done(std::move(written));
       });
 }
 
@@ -136,7 +127,7 @@ void QueueAdmin::Create(std::string name, QueueSettings settings, Deadline deadl
         queue.create_time = environment.clock.Now();
         return queue;
       },
-      deadline, 0,
+      deadline,
       [self = shared_from_this(), done = std::move(done)](absl::StatusOr<QueueRecord> made) {
         if (made.ok()) return done(ToQueue(*made));
         {
@@ -160,7 +151,7 @@ void QueueAdmin::Update(std::string name, std::function<absl::Status(QueueSettin
         queue.closing = false;
         return queue;
       },
-      deadline, 0,
+      deadline,
       [done = std::move(done)](absl::StatusOr<QueueRecord> changed) {
         if (!changed.ok()) return done(changed.status());
         done(ToQueue(*changed));
@@ -186,8 +177,7 @@ void QueueAdmin::Delete(std::string name, bool force, Deadline deadline,
         queue.delete_time = environment.clock.Now();
         return queue;
       },
-      deadline, 0,
-      [ended](const absl::StatusOr<QueueRecord>& deleted) { ended(deleted.status()); });
+      deadline, [ended](const absl::StatusOr<QueueRecord>& deleted) { ended(deleted.status()); });
 }
 
 void QueueAdmin::DeleteEmpty(std::string name, Deadline deadline, int attempts,
@@ -199,7 +189,7 @@ void QueueAdmin::DeleteEmpty(std::string name, Deadline deadline, int attempts,
     queue.closing = true;
     return queue;
   };
-  Write(name, mark, deadline, 0,
+  Write(name, mark, deadline,
         [self = shared_from_this(), name, deadline, attempts,
          done = std::move(done)](absl::StatusOr<QueueRecord> marked) mutable {
           if (!marked.ok()) return done(marked.status());
@@ -208,7 +198,7 @@ void QueueAdmin::DeleteEmpty(std::string name, Deadline deadline, int attempts,
           const absl::StatusOr<bool> used = self->IsUsed(*marked, untrue);
           absl::StatusOr<bool> empty = used;
           if (used.ok()) empty = !*used && untrue.empty();
-          if (used.ok() && !*used && !untrue.empty() && attempts + 1 < kAttemptsMax) {
+          if (used.ok() && !*used && !untrue.empty() && attempts + 1 < store::kAttemptsMax) {
             // What writers that died have left does not hold the queue.
             self->directory_.Clean(
                 name, std::move(untrue),
@@ -229,13 +219,13 @@ void QueueAdmin::DeleteEmpty(std::string name, Deadline deadline, int attempts,
             return queue;
           };
           const bool removes = empty.ok() && *empty;
-          self->Write(name, end, removes ? deadline : kNoDeadline, 0,
+          self->Write(name, end, removes ? deadline : kNoDeadline,
                       [self, name, deadline, attempts, empty = std::move(empty),
                        done = std::move(done)](absl::StatusOr<QueueRecord> ended) mutable {
                         if (!empty.ok()) return done(empty.status());
                         if (!ended.ok()) return done(ended.status());
                         if (ended->delete_time) return done(absl::OkStatus());
-                        if (!*empty || attempts + 1 >= kAttemptsMax) {
+                        if (!*empty || attempts + 1 >= store::kAttemptsMax) {
                           return done(QueueNotEmpty(name));
                         }
                         self->DeleteEmpty(name, deadline, attempts + 1, std::move(done));

@@ -44,7 +44,7 @@ class QueueAdmin : public std::enable_shared_from_this<QueueAdmin> {
   // What is to become of a record that is stored, or of none.
   using Change =
       std::function<absl::StatusOr<QueueRecord>(const std::optional<QueueRecord>& stored)>;
-  void Write(std::string name, Change change, Deadline deadline, int attempts, RecordCallback done);
+  void Write(std::string name, Change change, Deadline deadline, RecordCallback done);
   void DeleteEmpty(std::string name, Deadline deadline, int attempts,
                    std::function<void(absl::Status)> done);
   absl::StatusOr<bool> IsUsed(const QueueRecord& queue, UntrueHints& untrue) const;
