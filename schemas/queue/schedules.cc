@@ -122,45 +122,50 @@ absl::Status Schedules::CheckCount(const QueueRecord& queue) {
       .With("limit", static_cast<int64_t>(kSchedulesMax));
 }
 
-void Schedules::Create(Schedule schedule, Deadline deadline, ScheduleCallback done) {
-  TryToCreate(std::move(schedule), deadline, 0, std::move(done));
+// Whatever became of a commit, the schedule is looked at.
+template <typename Plan, typename Done>
+void Schedules::Write(const std::string& queue, const std::string& name, Deadline deadline,
+                      Plan plan, Done done) {
+  const auto incarnation = std::make_shared<int64_t>(0);  // of the queue; 0: nothing was committed
+  store::CommitGuarded(
+      environment_->GroundOf(shared_from_this()),
+      {"schedule " + name + " of queue " + queue, deadline},
+      [plan, incarnation](WriteBatch& batch) { return plan(batch, *incarnation); },
+      [this, key = ScheduleKey(queue, name), incarnation, done](auto answer) {
+        const Doors::Visit visit(environment_->doors);
+        if (!visit.let_in()) return;
+        if (*incarnation != 0) agenda_.Mark(key, *incarnation);
+        done(std::move(answer));
+      });
 }
 
-void Schedules::TryToCreate(Schedule schedule, Deadline deadline, int attempts,
-                            ScheduleCallback done) {
-  absl::StatusOr<QueueRecordPtr> queue = Check(schedule);
-  if (!queue.ok()) return done(queue.status());
+void Schedules::Create(Schedule schedule, Deadline deadline, ScheduleCallback done) {
+  const auto plan = [this, schedule](WriteBatch& batch, int64_t& incarnation) {
+    return PlanCreate(schedule, batch, incarnation);
+  };
+  Write(schedule.queue, schedule.name, deadline, plan, std::move(done));
+}
+
+absl::StatusOr<Schedule> Schedules::PlanCreate(Schedule schedule, WriteBatch& batch,
+                                               int64_t& incarnation) {
+  ASSIGN_OR_RETURN(const QueueRecordPtr queue, Check(schedule));
   const std::string key = ScheduleKey(schedule.queue, schedule.name);
   // What is replaced may be damaged.
-  const absl::StatusOr<std::optional<store::Record>> stored =
-      environment_->store.Get(Keyspace::kQueues, key);
-  if (!stored.ok()) return done(stored.status());
-  if (!*stored) {
-    if (const absl::Status room = CheckCount(**queue); !room.ok()) return done(room);
-  }
+  ASSIGN_OR_RETURN(const std::optional<store::Record> stored,
+                   environment_->store.Get(Keyspace::kQueues, key));
+  if (!stored) RETURN_IF_ERROR(CheckCount(*queue));
+  incarnation = queue->incarnation;
   schedule.next_time = FirstTime(schedule, environment_->clock.Now());
-  const ScheduleRecord record{schedule, (*queue)->incarnation, 0};
-  WriteBatch batch;
-  batch.set_deadline(deadline);
+  const ScheduleRecord record{schedule, incarnation, 0};
   if (environment_->capabilities.atomic_batches) {
-    batch.Check(Keyspace::kQueues, (*queue)->name, (*queue)->stamp);
+    batch.Check(Keyspace::kQueues, queue->name, queue->stamp);
   }
-  if (*stored) {
-    batch.Replace(Keyspace::kQueues, key, record.Encode(), (*stored)->stamp);
+  if (stored) {
+    batch.Replace(Keyspace::kQueues, key, record.Encode(), stored->stamp);
   } else {
     batch.Insert(Keyspace::kQueues, key, record.Encode());
   }
-  Commit(std::move(batch), [self = shared_from_this(), key, incarnation = record.incarnation,
-                            schedule = std::move(schedule), deadline, attempts,
-                            done = std::move(done)](absl::StatusOr<bool> committed) mutable {
-    self->agenda_.Mark(key, incarnation);
-    if (!committed.ok()) return done(committed.status());
-    if (*committed) return done(std::move(schedule));
-    if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
-    // It has fired meanwhile, or the queue is another one by now.
-    (void)self->directory_.FindAnew(schedule.queue);
-    self->TryToCreate(std::move(schedule), deadline, attempts + 1, std::move(done));
-  });
+  return schedule;
 }
 
 absl::StatusOr<std::vector<Schedule>> Schedules::List(const std::string& queue,
@@ -184,52 +189,26 @@ absl::StatusOr<std::vector<Schedule>> Schedules::List(const std::string& queue,
 
 void Schedules::Delete(const std::string& queue, const std::string& name, Deadline deadline,
                        std::function<void(absl::Status)> done) {
-  TryToDelete(queue, name, deadline, 0, std::move(done));
-}
-
-void Schedules::TryToDelete(std::string queue, std::string name, Deadline deadline, int attempts,
-                            std::function<void(absl::Status)> done) {
-  const absl::StatusOr<QueueRecordPtr> found = directory_.Require(queue);
-  if (!found.ok()) return done(found.status());
-  const absl::StatusOr<std::optional<store::Record>> stored =
-      environment_->store.Get(Keyspace::kQueues, ScheduleKey(queue, name));
-  if (!stored.ok()) return done(stored.status());
-  if (!*stored) return done(ScheduleNotFound(queue, name));
-  // Whose a damaged one is nobody can tell; it goes.
-  const absl::StatusOr<ScheduleHead> head = ScheduleHead::Decode((*stored)->value);
-  if (head.ok() && head->incarnation != (*found)->incarnation) {
-    return done(ScheduleNotFound(queue, name));
-  }
-  WriteBatch batch;
-  batch.set_deadline(deadline);
-  batch.MarkAsRemoval();
-  batch.DeleteIf(Keyspace::kQueues, ScheduleKey(queue, name), (*stored)->stamp);
-  Commit(std::move(batch), [self = shared_from_this(), incarnation = (*found)->incarnation,
-                            queue = std::move(queue), name = std::move(name), deadline, attempts,
-                            done = std::move(done)](absl::StatusOr<bool> committed) mutable {
-    self->agenda_.Mark(ScheduleKey(queue, name), incarnation);
-    if (!committed.ok()) return done(committed.status());
-    if (*committed) return done(absl::OkStatus());
-    if (attempts + 1 >= kAttemptsMax) return done(RetriesExhausted());
-    self->TryToDelete(std::move(queue), std::move(name), deadline, attempts + 1, std::move(done));
-  });
-}
-
-// Answers where reads may follow, whether the batch was committed.
-void Schedules::Commit(WriteBatch batch, std::function<void(absl::StatusOr<bool>)> done) {
-  auto ended = [self = shared_from_this(), done = std::move(done)](const CommitResult& result) {
-    const Doors::Visit visit(self->environment_->doors);
-    if (!visit.let_in()) return;
-    if (!result.status.ok()) return done(result.status);
-    done(result.committed);
+  const auto plan = [this, queue, name](WriteBatch& batch, int64_t& incarnation) {
+    return PlanDelete(queue, name, batch, incarnation);
   };
-  if (!environment_->capabilities.blocking_reads) {
-    return environment_->store.Commit(std::move(batch), std::move(ended));
-  }
-  environment_->store.Commit(
-      std::move(batch), [&executor = environment_->executor, ended](const CommitResult& result) {
-        executor.Schedule([ended, result] { ended(result); });
-      });
+  Write(queue, name, deadline, plan, std::move(done));
+}
+
+absl::Status Schedules::PlanDelete(const std::string& queue, const std::string& name,
+                                   WriteBatch& batch, int64_t& incarnation) {
+  ASSIGN_OR_RETURN(const QueueRecordPtr found, directory_.Require(queue));
+  const std::string key = ScheduleKey(queue, name);
+  ASSIGN_OR_RETURN(const std::optional<store::Record> stored,
+                   environment_->store.Get(Keyspace::kQueues, key));
+  if (!stored) return ScheduleNotFound(queue, name);
+  // Whose a damaged one is nobody can tell; it goes.
+  const absl::StatusOr<ScheduleHead> head = ScheduleHead::Decode(stored->value);
+  if (head.ok() && head->incarnation != found->incarnation) return ScheduleNotFound(queue, name);
+  incarnation = found->incarnation;
+  batch.MarkAsRemoval();
+  batch.DeleteIf(Keyspace::kQueues, key, stored->stamp);
+  return absl::OkStatus();
 }
 
 // Unless it has changed since it was read. Until then it is looked at by each turn.

@@ -38,10 +38,13 @@ class Schedules : public std::enable_shared_from_this<Schedules> {
  private:
   absl::StatusOr<QueueRecordPtr> Check(const Schedule& schedule) const;
   absl::Status CheckCount(const QueueRecord& queue);
-  void TryToCreate(Schedule schedule, Deadline deadline, int attempts, ScheduleCallback done);
-  void TryToDelete(std::string queue, std::string name, Deadline deadline, int attempts,
-                   std::function<void(absl::Status)> done);
-  void Commit(store::WriteBatch batch, std::function<void(absl::StatusOr<bool>)> done);
+  absl::StatusOr<Schedule> PlanCreate(Schedule schedule, store::WriteBatch& batch,
+                                      int64_t& incarnation);
+  absl::Status PlanDelete(const std::string& queue, const std::string& name,
+                          store::WriteBatch& batch, int64_t& incarnation);
+  template <typename Plan, typename Done>
+  void Write(const std::string& queue, const std::string& name, Deadline deadline, Plan plan,
+             Done done);
   void SetNextTime(const std::string& key, ScheduleRecord record, UnixMicros next_time);
 
   const QueueEnvironmentPtr environment_;
