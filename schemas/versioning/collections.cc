@@ -18,8 +18,8 @@ namespace {
 
 using store::Keyspace;
 
-// A lost race here means that another writer made progress; so many lost by one call mean that
-// something is wrong.
+// Of one call. A lost race here means that another writer made progress; so many lost by one call
+// mean that something is wrong.
 constexpr int kAttemptsMax = 100;
 // Beyond, parsing a record now and then costs less than the memory.
 constexpr size_t kCachedMax = 10'000;
@@ -28,10 +28,7 @@ constexpr size_t kCachedMax = 10'000;
 constexpr int64_t kStatisticsSample = 1000;
 constexpr int64_t kStatisticsSampleBytes = int64_t{1} << 20;
 
-absl::Status TooManyAttempts() {
-  return Error(ErrorReason::kRetriesExhausted, "other writers of the collection were faster")
-      .With("attempts", int64_t{kAttemptsMax});
-}
+std::string SubjectOf(std::string_view name) { return "collection " + std::string(name); }
 
 absl::Status Validate(const CollectionDeletion& deletion) {
   RETURN_IF_ERROR(ValidateName("name", deletion.name));
@@ -95,10 +92,12 @@ CollectionPtr MakeCollection(const CollectionRecord& record) {
   return made;
 }
 
-Collections::Collections(store::Store& store, const Clock& clock, Executor& executor, int64_t most)
+Collections::Collections(store::Store& store, const Clock& clock, Executor& executor, int64_t most,
+                         Executor* prompt)
     : store_(store),
       clock_(clock),
       age_clock_(clock),
+      prompt_(prompt != nullptr ? *prompt : executor),
       sweeps_(std::make_shared<CollectionSweeps>(store, clock, executor)),
       count_(store, clock, most),
       cache_(kCachedMax) {}
@@ -209,7 +208,9 @@ void Collections::InsertRecord(CollectionRecord wanted, std::shared_ptr<Collecti
         if (result.committed) return done(self->Require(self->store_, wanted.name));
         if (!result.status.ok()) return done(result.status);
         // Lost the race: whoever won made the collection, or deleted it once more.
-        if (attempt >= kAttemptsMax) return done(TooManyAttempts());
+        if (attempt >= kAttemptsMax) {
+          return done(store::RetriesExhausted(SubjectOf(wanted.name), attempt));
+        }
         self->Insert(wanted.name, *wanted.strategy, wanted.options, wanted.used, deadline,
                      attempt + 1, done);
       });
@@ -249,42 +250,33 @@ void Collections::AllocateForAll() {
     waiting.swap(unnumbered_);
     allocating_ = !waiting.empty();
   }
-  if (!waiting.empty()) AllocateFor(std::move(waiting), /*attempt=*/1);
-}
-
-void Collections::EndAllocation(const std::vector<Allocation>& waiting,
-                                absl::StatusOr<Allocated> next) {
-  for (const Allocation& allocation : waiting) {
-    allocation.done(next);
-    if (next.ok()) next->first += allocation.count;
-  }
-  AllocateForAll();
-}
-
-void Collections::AllocateFor(std::vector<Allocation> waiting, int attempt) {
-  const absl::StatusOr<IncarnationCounter> counter = ReadIncarnationCounter(store_);
-  if (!counter.ok()) return EndAllocation(waiting, counter.status());
-  const int64_t next = counter->next;
-  IncarnationCounter moved = *counter;
-  for (const Allocation& allocation : waiting) moved.next += allocation.count;
-  store::WriteBatch batch;
-  batch.MarkAsBackground();  // a number that stands for nothing tells of nothing
-  if (counter->stamp != 0) {
-    batch.Replace(Keyspace::kMeta, std::string(kNextIncarnationKey), moved.Encode(),
-                  counter->stamp);
-  } else {
-    batch.Insert(Keyspace::kMeta, std::string(kNextIncarnationKey), moved.Encode());
-  }
-  store_.Commit(std::move(batch),
-                [self = shared_from_this(), next, attempt,
-                 waiting = std::move(waiting)](const store::CommitResult& result) mutable {
-                  if (!result.status.ok()) return self->EndAllocation(waiting, result.status);
-                  if (result.committed)
-                    return self->EndAllocation(waiting, Allocated{next, attempt - 1});
-                  if (attempt == kAttemptsMax)
-                    return self->EndAllocation(waiting, TooManyAttempts());
-                  self->AllocateFor(std::move(waiting), attempt + 1);
-                });
+  if (waiting.empty()) return;
+  int64_t count = 0;
+  for (const Allocation& allocation : waiting) count += allocation.count;
+  const auto attempts = std::make_shared<int>(0);
+  store::CommitGuarded(
+      Ground(),
+      // A number that stands for nothing tells of nothing.
+      {"numbers of collections", /*deadline=*/std::nullopt, kAttemptsMax},
+      [this, count, attempts](store::WriteBatch& batch) -> absl::StatusOr<Allocated> {
+        ASSIGN_OR_RETURN(IncarnationCounter counter, ReadIncarnationCounter(store_));
+        const int64_t first = counter.next;
+        counter.next += count;
+        if (counter.stamp != 0) {
+          batch.Replace(Keyspace::kMeta, std::string(kNextIncarnationKey), counter.Encode(),
+                        counter.stamp);
+        } else {
+          batch.Insert(Keyspace::kMeta, std::string(kNextIncarnationKey), counter.Encode());
+        }
+        return Allocated{first, (*attempts)++};
+      },
+      [this, waiting = std::move(waiting)](absl::StatusOr<Allocated> next) {
+        for (const Allocation& allocation : waiting) {
+          allocation.done(next);
+          if (next.ok()) next->first += allocation.count;
+        }
+        AllocateForAll();
+      });
 }
 
 // A new collection may see the first writes of hundreds of documents at once, which would all lose
@@ -344,7 +336,19 @@ void Collections::Prepare(const std::string& name, const StrategyEntry* strategy
 
 void Collections::Delete(CollectionDeletion deletion, DeleteCallback done) {
   if (absl::Status valid = Validate(deletion); !valid.ok()) return done(std::move(valid));
-  Delete(std::move(deletion), /*attempt=*/1, std::move(done));
+  store::Race race{SubjectOf(deletion.name), deletion.deadline, kAttemptsMax};
+  const auto shared = std::make_shared<const CollectionDeletion>(std::move(deletion));
+  store::CommitGuarded(
+      Ground(), std::move(race),
+      [this, shared](store::WriteBatch& batch) { return PlanDelete(*shared, batch); },
+      [this, shared, done = std::move(done)](const absl::StatusOr<int64_t>& incarnation) {
+        if (!incarnation.ok()) return done(incarnation.status());
+        if (*incarnation == 0) return done(CollectionDeleted{.replayed = true});
+        count_.Remove();
+        DropCached(shared->name, *incarnation);
+        sweeps_->Begin(shared->name, *incarnation);
+        done(CollectionDeleted{});
+      });
 }
 
 // What is remembered of the deletion's request id.
@@ -367,37 +371,25 @@ absl::StatusOr<std::optional<DeletionRecord>> Collections::Recall(
   return recalled;
 }
 
-void Collections::Delete(CollectionDeletion deletion, int attempt, DeleteCallback done) {
-  if (attempt > kAttemptsMax) return done(TooManyAttempts());
+// The incarnation that is deleted; 0: it was before, under the same request id.
+absl::StatusOr<int64_t> Collections::PlanDelete(const CollectionDeletion& deletion,
+                                                store::WriteBatch& batch) {
   // Before everything else: whatever stands in this request's way may be its own first attempt.
-  const absl::StatusOr<std::optional<DeletionRecord>> recalled = Recall(deletion);
-  if (!recalled.ok()) return done(recalled.status());
-  absl::StatusOr<std::optional<CollectionRecord>> present =
-      ReadCollectionRecord(store_, deletion.name);
-  if (!present.ok()) return done(present.status());
-  const bool lives = *present && !(*present)->deleted;
-  if (*recalled && !(lives && (*present)->incarnation == (*recalled)->incarnation)) {
-    return done(CollectionDeleted{.replayed = true});
+  ASSIGN_OR_RETURN(const std::optional<DeletionRecord> recalled, Recall(deletion));
+  ASSIGN_OR_RETURN(std::optional<CollectionRecord> present,
+                   ReadCollectionRecord(store_, deletion.name));
+  const bool lives = present && !present->deleted;
+  if (recalled && !(lives && present->incarnation == recalled->incarnation)) return 0;
+  const absl::Status refusal = CheckDeletion(deletion, lives ? &*present : nullptr);
+  if (!refusal.ok()) {
+    if (recalled) return refusal;
+    // The first attempt may have taken effect since the id was looked up.
+    ASSIGN_OR_RETURN(const std::optional<DeletionRecord> meanwhile, Recall(deletion));
+    if (!meanwhile) return refusal;
+    return PlanDelete(deletion, batch);
   }
-  const absl::Status refusal = CheckDeletion(deletion, lives ? &**present : nullptr);
-  if (refusal.ok()) {
-    return Tombstone(std::move(deletion), **std::move(present), *recalled, attempt,
-                     std::move(done));
-  }
-  if (*recalled) return done(refusal);
-  // The first attempt may have taken effect since the id was looked up.
-  const absl::StatusOr<std::optional<DeletionRecord>> meanwhile = Recall(deletion);
-  if (!meanwhile.ok()) return done(meanwhile.status());
-  if (!*meanwhile) return done(refusal);
-  Delete(std::move(deletion), attempt + 1, std::move(done));
-}
-
-void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target,
-                            const std::optional<DeletionRecord>& recalled, int attempt,
-                            DeleteCallback done) {
-  if (absl::Status counted = count_.Begin(); !counted.ok()) return done(std::move(counted));
-  store::WriteBatch batch;
-  batch.set_deadline(deletion.deadline);
+  RETURN_IF_ERROR(count_.Begin());
+  CollectionRecord target = *std::move(present);
   batch.MarkAsRemoval();
   if (!deletion.request_id.empty()) {
     // First, so that a call repeated after a crash knows what this one was to delete. Guarded, so
@@ -424,16 +416,7 @@ void Collections::Tombstone(CollectionDeletion deletion, CollectionRecord target
   target.deleted = true;
   batch.Replace(Keyspace::kCollections, target.name, target.Encode(), target.stamp);
   batch.MarkCommitPoint();
-  store_.Commit(std::move(batch), [self = shared_from_this(), deletion = std::move(deletion),
-                                   incarnation = target.incarnation, attempt,
-                                   done = std::move(done)](const store::CommitResult& result) {
-    if (!result.status.ok()) return done(result.status);
-    if (!result.committed) return self->Delete(deletion, attempt + 1, done);
-    self->count_.Remove();
-    self->DropCached(deletion.name, incarnation);
-    self->sweeps_->Begin(deletion.name, incarnation);
-    done(CollectionDeleted{});
-  });
+  return target.incarnation;
 }
 
 CollectionCursor Collections::List(std::string after_name, StopCheck stopped) const {

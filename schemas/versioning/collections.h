@@ -22,8 +22,10 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/age_clock.h"
 #include "schemas/base/clock.h"
+#include "schemas/base/doors.h"
 #include "schemas/base/executor.h"
 #include "schemas/base/stop.h"
+#include "schemas/store/guarded_commit.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collection_cache.h"
 #include "schemas/versioning/collection_count.h"
@@ -111,10 +113,9 @@ struct CollectionDeleted {
 // Thread-safe. Callbacks come on any thread, once. Keep it in a shared_ptr: work in flight holds
 // it.
 //
-// A commit of Create, PrepareForWrite or Delete that loses a race is decided anew, at once, on what
-// the winner left. This is the only loop around commits beside the write path's (write_path.h),
-// which needs collections for itself; a call loses 100 commits at most, whichever records they are
-// about, then it ends with RETRIES_EXHAUSTED.
+// A commit of Create, PrepareForWrite or Delete that loses a race is decided anew on what the
+// winner left. A call loses 100 commits at most, whichever records they are about, then it ends
+// with RETRIES_EXHAUSTED.
 class Collections : public std::enable_shared_from_this<Collections> {
  public:
   using Callback = std::function<void(absl::StatusOr<CollectionPtr>)>;
@@ -123,9 +124,10 @@ class Collections : public std::enable_shared_from_this<Collections> {
   using Deadline = std::chrono::steady_clock::time_point;
 
   // All must outlive the work that is in flight. Of a store that several processes write to, each
-  // sees to it alone that there are no more than `most`.
+  // sees to it alone that there are no more than `most`. `executor` sweeps; `prompt` repeats
+  // commits that lost a race, null: `executor` does.
   Collections(store::Store& store, const Clock& clock, Executor& executor,
-              int64_t most = kCollectionsMaxDefault);
+              int64_t most = kCollectionsMaxDefault, Executor* prompt = nullptr);
 
   // Counts the collections, which otherwise the first one to be made waits for. STORE_UNAVAILABLE.
   absl::Status Count() { return count_.Begin(); }
@@ -203,18 +205,17 @@ class Collections : public std::enable_shared_from_this<Collections> {
     AllocationCallback done;
   };
   void AllocateForAll();
-  void AllocateFor(std::vector<Allocation> waiting, int attempt);
-  void EndAllocation(const std::vector<Allocation>& waiting, absl::StatusOr<Allocated> next);
   void InsertRecord(CollectionRecord wanted, std::shared_ptr<CollectionRoom> room,
                     std::optional<Deadline> deadline, int attempt, Callback done);
   absl::StatusOr<std::optional<DeletionRecord>> Recall(const CollectionDeletion& deletion) const;
-  void Delete(CollectionDeletion deletion, int attempt, DeleteCallback done);
-  void Tombstone(CollectionDeletion deletion, CollectionRecord target,
-                 const std::optional<DeletionRecord>& recalled, int attempt, DeleteCallback done);
+  absl::StatusOr<int64_t> PlanDelete(const CollectionDeletion& deletion, store::WriteBatch& batch);
+  store::CommitGround Ground() { return {store_, prompt_, {shared_from_this(), &doors_}}; }
 
   store::Store& store_;
   const Clock& clock_;
   const AgeClock age_clock_;  // of what requests did
+  Executor& prompt_;
+  Doors doors_;  // never closed
   const std::shared_ptr<CollectionSweeps> sweeps_;
 
   CollectionCount count_;

@@ -76,7 +76,8 @@ Documents::Documents(store::Store& store, const Clock& clock, Entropy& entropy, 
       clock_(clock),
       entropy_(entropy),
       options_(options),
-      collections_(std::make_shared<Collections>(store, clock, executor, options.collections_max)),
+      collections_(std::make_shared<Collections>(store, clock, executor, options.collections_max,
+                                                 options.write_executor)),
       write_path_(std::make_shared<WritePath>(
           store, collections_, clock, entropy,
           options.write_executor != nullptr ? *options.write_executor : executor, options.write)) {}

@@ -48,7 +48,7 @@ constexpr Row kRows[] = {
     {"behind",                                            {   0,    0,    1,    1,    1}},
     // A pronoun that hides the subject.
     {"whoever|whomever",                                  {   0,    0,   57,    4,    0}},
-    {"whatever|whichever|whyever|wherever|however",       {   0,    0,   61,    5,    0}},
+    {"whatever|whichever|whyever|wherever|however",       {   0,    0,   60,    5,    0}},
     {"nobody",                                            {   0,    0,   78,    4,    0}},
     {"somebody|anybody|everybody",                        {   0,    0,   40,    6,    0}},
     // Old turns of speech.
