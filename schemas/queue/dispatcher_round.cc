@@ -420,7 +420,9 @@ bool Dispatcher::LoseRace(const GroupPtr& group) {
     const auto anew = environment_->directory.FindAnew(group->dead_letter_queue->name);
     if (!anew.ok()) queue = anew.status();
   }
-  if (queue.ok() && group->attempts >= kAttemptsMax) queue = RetriesExhausted();
+  if (queue.ok() && group->attempts >= store::kAttemptsMax) {
+    queue = store::RetriesExhausted("messages of queue " + name_, group->attempts);
+  }
   if (!queue.ok()) {
     Fail(*group, queue.status());
     return true;

@@ -81,12 +81,6 @@ absl::Status ExpiresTooEarly() {
                     "any time after the message may be handed out");
 }
 
-absl::Status RetriesExhausted() {
-  return Error(ErrorReason::kRetriesExhausted,
-               "lost the race " + std::to_string(kAttemptsMax) + " times")
-      .With("attempts", int64_t{kAttemptsMax});
-}
-
 std::string Seconds(std::chrono::microseconds time) {
   return absl::StrCat(static_cast<double>(time.count()) / 1e6, " s");
 }

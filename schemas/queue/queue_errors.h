@@ -24,9 +24,6 @@ absl::Status AlreadyAcknowledged(const Token& token);
 absl::Status PushReused(std::string_view queue);
 // A message that nobody could ever be handed.
 absl::Status ExpiresTooEarly();
-// A commit that lost a race is decided anew up to this many times, then RETRIES_EXHAUSTED.
-constexpr int kAttemptsMax = 16;
-absl::Status RetriesExhausted();
 // As errors say it: "1.5 s".
 std::string Seconds(std::chrono::microseconds time);
 // INVALID_FIELD with the bounds.

@@ -8,6 +8,7 @@
 #include "schemas/base/doors.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/store/guarded_commit.h"
 #include "schemas/transaction/attempt.h"
 #include "schemas/transaction/evaluation.h"
 #include "schemas/transaction/transaction_errors.h"
@@ -287,9 +288,8 @@ class TwoPhaseCommit : public std::enable_shared_from_this<TwoPhaseCommit> {
   }
 
   absl::Status RetriesExhausted() const {
-    return Error(ErrorReason::kRetriesExhausted,
-                 "lost the race " + std::to_string(request_.max_attempts) + " times")
-        .With("attempts", int64_t{request_.max_attempts});
+    return store::RetriesExhausted("the documents of transaction " + attempt_.id(),
+                                   request_.max_attempts);
   }
 
   std::chrono::microseconds Backoff() {

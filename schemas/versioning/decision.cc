@@ -6,6 +6,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/store/guarded_commit.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/record_codec.h"
 #include "schemas/versioning/undecided.h"
@@ -15,12 +16,6 @@ namespace strata::versioning {
 namespace {
 
 using store::Keyspace;
-
-absl::Status RetriesExhausted(int attempts) {
-  return Error(ErrorReason::kRetriesExhausted,
-               "lost the race " + std::to_string(attempts) + " times")
-      .With("attempts", int64_t{attempts});
-}
 
 bool IsGone(const WriteRequest& request) {
   return request.waiter != nullptr && request.waiter->gone();
@@ -310,7 +305,9 @@ absl::StatusOr<UnitResult> Decider::DecideParts(Round& round, PendingUnit& unit)
     }
   }
   // Why it cannot be done says more than that it was tried too often.
-  if (unit.attempts >= unit.request.max_attempts) return RetriesExhausted(unit.attempts);
+  if (unit.attempts >= unit.request.max_attempts) {
+    return store::RetriesExhausted("the documents of the unit", unit.attempts);
+  }
   result.attempts = unit.attempts;
   return result;
 }
@@ -465,7 +462,8 @@ void Decider::DecideChange(Round& round, PendingWrite& write, std::string_view t
     return;
   }
   if (!in_unit && write.attempts >= request.max_attempts) {
-    write.answer = RetriesExhausted(write.attempts);
+    write.answer = store::RetriesExhausted(
+        "document " + request.name.collection + "/" + request.name.id, write.attempts);
     return;
   }
   const CurrentState current = StateOf(round, document);
