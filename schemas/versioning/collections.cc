@@ -6,6 +6,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/store/guarded_commit.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/ledger.h"
 #include "schemas/versioning/ledger_floor.h"
@@ -255,7 +256,7 @@ void Collections::AllocateForAll() {
   for (const Allocation& allocation : waiting) count += allocation.count;
   const auto attempts = std::make_shared<int>(0);
   store::CommitGuarded(
-      Ground(),
+      {store_, prompt_, {shared_from_this(), &doors_}},
       // A number that stands for nothing tells of nothing.
       {"numbers of collections", /*deadline=*/std::nullopt, kAttemptsMax},
       [this, count, attempts](store::WriteBatch& batch) -> absl::StatusOr<Allocated> {
@@ -339,7 +340,7 @@ void Collections::Delete(CollectionDeletion deletion, DeleteCallback done) {
   store::Race race{SubjectOf(deletion.name), deletion.deadline, kAttemptsMax};
   const auto shared = std::make_shared<const CollectionDeletion>(std::move(deletion));
   store::CommitGuarded(
-      Ground(), std::move(race),
+      {store_, prompt_, {shared_from_this(), &doors_}}, std::move(race),
       [this, shared](store::WriteBatch& batch) { return PlanDelete(*shared, batch); },
       [this, shared, done = std::move(done)](const absl::StatusOr<int64_t>& incarnation) {
         if (!incarnation.ok()) return done(incarnation.status());

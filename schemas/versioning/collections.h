@@ -25,7 +25,6 @@
 #include "schemas/base/doors.h"
 #include "schemas/base/executor.h"
 #include "schemas/base/stop.h"
-#include "schemas/store/guarded_commit.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collection_cache.h"
 #include "schemas/versioning/collection_count.h"
@@ -209,7 +208,6 @@ class Collections : public std::enable_shared_from_this<Collections> {
                     std::optional<Deadline> deadline, int attempt, Callback done);
   absl::StatusOr<std::optional<DeletionRecord>> Recall(const CollectionDeletion& deletion) const;
   absl::StatusOr<int64_t> PlanDelete(const CollectionDeletion& deletion, store::WriteBatch& batch);
-  store::CommitGround Ground() { return {store_, prompt_, {shared_from_this(), &doors_}}; }
 
   store::Store& store_;
   const Clock& clock_;
