@@ -24,7 +24,7 @@ constexpr int64_t kVersions = 20;
 void Get(benchmark::State& state, const StrategyEntry& strategy) {
   const Shape shape{state.range(0), state.range(1)};
   const versioning::Documents& documents = World::Shared(strategy, kNoFiles).documents();
-  const versioning::DocumentName name = World::NameOf(World::IdOf(shape));
+  const DocumentName name = World::NameOf(World::IdOf(shape));
   if (Must(documents.Get(name, {})).header.version != shape.versions) {
     state.SkipWithError("the layout cannot hold so many versions");
     return;

@@ -46,7 +46,7 @@ class World {
   // REQUIRES: a document was written.
   versioning::CollectionPtr collection() const;
 
-  static versioning::DocumentName NameOf(const std::string& id) { return {"customers", id}; }
+  static DocumentName NameOf(const std::string& id) { return {"customers", id}; }
   static std::string IdOf(const Shape& shape);
   static versioning::WriteRequest RequestFor(const std::string& id);
 

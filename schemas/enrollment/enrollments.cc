@@ -15,7 +15,6 @@ namespace {
 
 using document::Content;
 using versioning::CurrentState;
-using versioning::DocumentName;
 using versioning::Mutation;
 using versioning::Mutator;
 using versioning::VersionKind;
@@ -33,9 +32,7 @@ absl::Status CheckNumber(std::string_view field, int64_t number) {
 
 // A student's id is a document's, by another name; collection and change are the documents' to
 // check.
-absl::Status CheckStudentId(std::string_view id) {
-  return versioning::ValidateName("student_id", id);
-}
+absl::Status CheckStudentId(std::string_view id) { return ValidateName("student_id", id); }
 
 // The same refusal, naming the student.
 absl::Status OfStudent(const absl::Status& status, const DocumentName& student) {
@@ -100,7 +97,7 @@ absl::StatusOr<document::Filter> InClass(const std::string& set, const std::stri
 }
 
 absl::StatusOr<versioning::ListQuery> ToListQuery(const RosterQuery& query) {
-  RETURN_IF_ERROR(versioning::ValidateName("class_name", query.class_name));
+  RETURN_IF_ERROR(ValidateName("class_name", query.class_name));
   RETURN_IF_ERROR(ValidateSet(query.set));
   versioning::ListQuery list;
   list.collection = query.collection;
@@ -116,7 +113,7 @@ absl::StatusOr<versioning::ListQuery> ToListQuery(const RosterQuery& query) {
 
 absl::Status ValidateMessage(std::string_view student_id, const Message& message) {
   RETURN_IF_ERROR(CheckStudentId(student_id));
-  RETURN_IF_ERROR(versioning::ValidateName("class_name", message.class_name));
+  RETURN_IF_ERROR(ValidateName("class_name", message.class_name));
   RETURN_IF_ERROR(CheckNumber("sequence_number", message.sequence_number));
   return ValidateSet(message.set);
 }

@@ -25,7 +25,7 @@ namespace strata::enrollment {
 inline constexpr std::string_view kDefaultCollection = "students";
 
 struct ApplyRequest {
-  versioning::DocumentName student;
+  DocumentName student;
   Message message;
   versioning::ChangeInfo change;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
@@ -43,7 +43,7 @@ struct MessageOutcome {
 // The change that applies one message to the student's document; its note is the Result. What was
 // decided last is in `outcome` then, unless that is null. ENROLLMENT_SHAPE, DOCUMENT_DELETED,
 // INVALID_CONTENT, DOCUMENT_TOO_LARGE.
-versioning::Mutator MessageMutator(versioning::DocumentName student, Message message,
+versioning::Mutator MessageMutator(DocumentName student, Message message,
                                    const document::Limits& limits,
                                    std::shared_ptr<MessageOutcome> outcome);
 
@@ -140,8 +140,7 @@ class Enrollments {
 
   // A student without document, or with a deleted one, has no enrollments. ENROLLMENT_SHAPE.
   // TakesLong past the limits.
-  absl::StatusOr<StudentEnrollments> Get(const versioning::DocumentName& student,
-                                         const std::string& set,
+  absl::StatusOr<StudentEnrollments> Get(const DocumentName& student, const std::string& set,
                                          const versioning::ReadLimits& limits = {}) const;
 
   RosterCursor Roster(const RosterQuery& query) const { return {documents_, query}; }

@@ -29,12 +29,11 @@ size_t BytesOf(const Event& event) {
 
 }  // namespace
 
-versioning::JoinedPlan WhileItExists(const StoredSubscription& subscription) {
+store::JoinedPlan WhileItExists(const StoredSubscription& subscription) {
   return [name = subscription.subscription.name, stamp = subscription.stamp](
-             const versioning::ReadContext& context, WriteBatch& batch) -> absl::Status {
+             const store::Reader& reader, WriteBatch& batch) -> absl::Status {
     const std::string key = SubscriptionKey(name);
-    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
-                     context.reader.Get(Keyspace::kFeed, key));
+    ASSIGN_OR_RETURN(const std::optional<store::Record> record, reader.Get(Keyspace::kFeed, key));
     if (!record || record->stamp != stamp) return SubscriptionNotFound(name);
     batch.Check(Keyspace::kFeed, key, stamp);
     return absl::OkStatus();

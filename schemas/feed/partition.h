@@ -48,7 +48,7 @@ struct PartitionSetup {
 };
 
 // Checks that the subscription exists, for a commit that acquires one of its leases.
-versioning::JoinedPlan WhileItExists(const StoredSubscription& subscription);
+store::JoinedPlan WhileItExists(const StoredSubscription& subscription);
 
 // Takes the partition's lease, follows its part of the feed from the lease's place, delivers, and
 // stores the outcome: an acknowledged event moves the place, a failed one is counted, and one that
@@ -171,7 +171,7 @@ class Partition : public std::enable_shared_from_this<Partition> {
   void EndFailure(const std::shared_ptr<Failure>& failure,
                   const absl::StatusOr<lease::HeldState>& result);
   std::chrono::microseconds Backoff(int32_t attempts) const;
-  absl::Status Park(const Failure& failure, const versioning::ReadContext& context,
+  absl::Status Park(const Failure& failure, const store::Reader& reader,
                     store::WriteBatch& batch) const;
 
   void GoOn();

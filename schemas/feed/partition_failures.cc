@@ -108,9 +108,9 @@ void Partition::WriteFailure(const std::shared_ptr<Failure>& failure) {
     return true;
   };
   if (failure->parks) {
-    write.joined = [failure, self = shared_from_this()](const versioning::ReadContext& context,
+    write.joined = [failure, self = shared_from_this()](const store::Reader& reader,
                                                         WriteBatch& batch) {
-      return self->Park(*failure, context, batch);
+      return self->Park(*failure, reader, batch);
     };
   }
   if (failure->release) write.end = HeldWrite::End::kRelease;
@@ -120,7 +120,7 @@ void Partition::WriteFailure(const std::shared_ptr<Failure>& failure) {
   worker_->Submit(std::move(write));
 }
 
-absl::Status Partition::Park(const Failure& failure, const versioning::ReadContext& context,
+absl::Status Partition::Park(const Failure& failure, const store::Reader& reader,
                              WriteBatch& batch) const {
   const OpenEvent& event = failure.event;
   std::string key = ParkedKey(subscription().incarnation, partition_, {event.collection, event.id});
@@ -132,8 +132,7 @@ absl::Status Partition::Park(const Failure& failure, const versioning::ReadConte
   parked.document.reason = failure.next.reason;
   parked.document.park_time = workshop().clock.Now();
   // One that stands there is of a collection that was deleted.
-  ASSIGN_OR_RETURN(const std::optional<store::Record> there,
-                   context.reader.Get(Keyspace::kFeed, key));
+  ASSIGN_OR_RETURN(const std::optional<store::Record> there, reader.Get(Keyspace::kFeed, key));
   if (there) {
     batch.Replace(Keyspace::kFeed, std::move(key), EncodeParked(parked), there->stamp);
   } else {

@@ -194,11 +194,10 @@ void Partition::WriteParked(const DocumentOfPartition& document,
   Worker::Write write;
   write.change = [](lease::State&) { return true; };
   write.joined = [self = shared_from_this(), document, change = std::move(change), written](
-                     const versioning::ReadContext& context, WriteBatch& batch) -> absl::Status {
+                     const store::Reader& reader, WriteBatch& batch) -> absl::Status {
     written->reset();
     std::string key = ParkedKey(self->subscription().incarnation, self->partition_, document);
-    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
-                     context.reader.Get(Keyspace::kFeed, key));
+    ASSIGN_OR_RETURN(const std::optional<store::Record> record, reader.Get(Keyspace::kFeed, key));
     if (!record) return absl::OkStatus();
     ASSIGN_OR_RETURN(StoredParked parked, DecodeParked(key, record->value, record->stamp));
     if (!change(parked)) return absl::OkStatus();
@@ -244,10 +243,9 @@ bool Partition::RemoveParked(const Parked::value_type& parked, const lease::Plac
   write.change = [](lease::State&) { return true; };
   const auto left = std::make_shared<bool>(false);
   write.joined = [self = shared_from_this(), document = document, incarnation = known.incarnation,
-                  left](const versioning::ReadContext& context, WriteBatch& batch) -> absl::Status {
+                  left](const store::Reader& reader, WriteBatch& batch) -> absl::Status {
     std::string key = ParkedKey(self->subscription().incarnation, self->partition_, document);
-    ASSIGN_OR_RETURN(const std::optional<store::Record> record,
-                     context.reader.Get(Keyspace::kFeed, key));
+    ASSIGN_OR_RETURN(const std::optional<store::Record> record, reader.Get(Keyspace::kFeed, key));
     if (!record) return absl::OkStatus();
     // Of a collection made anew it may have been parked since. A damaged one goes.
     const auto now = DecodeParked(key, record->value, record->stamp);

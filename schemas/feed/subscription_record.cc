@@ -5,15 +5,15 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/store/key_codec.h"
-#include "schemas/versioning/record_codec.h"
 
 namespace strata::feed {
 namespace {
 
+using document::BsonBuilder;
+using document::BsonReader;
 using store::Keyspace;
-using versioning::BsonBuilder;
-using versioning::BsonReader;
 
 constexpr std::string_view kZero("\0", 1);
 constexpr std::string_view kNamePrefix("name\0", 5);

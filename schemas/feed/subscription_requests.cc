@@ -6,9 +6,9 @@
 
 #include "absl/time/time.h"
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/document/filter.h"
-#include "schemas/versioning/names.h"
 
 namespace strata::feed {
 namespace {
@@ -36,14 +36,14 @@ absl::Status CheckRange(std::string_view field, Value value, Value least, Value 
 
 absl::Status CheckCreate(const CreateSubscription& request) {
   const Subscription& wanted = request.subscription;
-  RETURN_IF_ERROR(versioning::ValidateName("name", wanted.name));
+  RETURN_IF_ERROR(ValidateName("name", wanted.name));
   if (wanted.name.starts_with(lease::kServersOwn)) {
     return Error(ErrorReason::kInvalidName, "a name that begins with \"$\" is the server's own")
         .With("field", "name");
   }
   const Selection& selection = wanted.selection;
   for (const std::string& collection : selection.collections) {
-    RETURN_IF_ERROR(versioning::ValidateName("collections", collection));
+    RETURN_IF_ERROR(ValidateName("collections", collection));
   }
   if (!std::is_sorted(selection.collections.begin(), selection.collections.end())) {
     return Invalid("collections", "are not sorted");
@@ -75,8 +75,8 @@ absl::Status CheckCreate(const CreateSubscription& request) {
 }
 
 absl::Status CheckConsume(const ConsumeQuery& query) {
-  RETURN_IF_ERROR(versioning::ValidateName("open.subscription", query.subscription));
-  RETURN_IF_ERROR(versioning::ValidateName("open.consumer", query.consumer));
+  RETURN_IF_ERROR(ValidateName("open.subscription", query.subscription));
+  RETURN_IF_ERROR(ValidateName("open.consumer", query.consumer));
   return CheckRange<int64_t>("open.window", query.window, 1, kWindowMax);
 }
 

@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/feed/reader.h"
 #include "schemas/feed/subscription_requests.h"
 #include "schemas/lease/lease_record.h"
 #include "schemas/versioning/audit.h"
 #include "schemas/versioning/ledger.h"
-#include "schemas/versioning/names.h"
-#include "schemas/versioning/record_codec.h"
 
 namespace strata::feed {
 namespace {
@@ -31,7 +31,7 @@ absl::Status SubscriptionExists(const std::string& name) {
       .With("subscription", name);
 }
 
-std::string Nothing() { return versioning::BsonBuilder().Take(); }
+std::string Nothing() { return document::BsonBuilder().Take(); }
 
 // The first position that is still needed.
 CommitPosition NeededFrom(const lease::Place& place) {
@@ -475,7 +475,7 @@ void SubscriptionStore::Request(const std::string& name, Subscriptions::ParkedRe
                                 std::function<void(absl::StatusOr<int32_t>)> done,
                                 std::function<void(int64_t)> asked) {
   if (document) {
-    absl::Status valid = versioning::ValidateName({document->collection, document->id});
+    absl::Status valid = ValidateName({document->collection, document->id});
     if (!valid.ok()) return done(std::move(valid));
   }
   auto asking = std::make_shared<Asking>();

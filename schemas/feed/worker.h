@@ -44,7 +44,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   struct Write {
     // As of HeldWrite.
     std::function<bool(lease::State& state)> change;
-    versioning::JoinedPlan joined;
+    store::JoinedPlan joined;
     lease::HeldWrite::End end = lease::HeldWrite::End::kNone;
     // LEASE_LOST; what `joined` refuses with, for good; CANCELLED after a write that ends the
     // lease. Not after Stop.

@@ -107,12 +107,12 @@ absl::Status CheckPlaceExists(const store::Store& store, std::string_view field,
       .With("last", last);
 }
 
-versioning::JoinedPlan MakeFence(const store::Store& store, std::shared_ptr<Counters> counters,
-                                 LeaseToken token) {
+store::JoinedPlan MakeFence(const store::Store& store, std::shared_ptr<Counters> counters,
+                            LeaseToken token) {
   return [&store, counters = std::move(counters), token = std::move(token)](
-             const versioning::ReadContext& context, store::WriteBatch& batch) {
-    absl::Status joined = token.place ? JoinPlace(store, context.reader, token, batch)
-                                      : JoinToken(context.reader, token, batch);
+             const store::Reader& reader, store::WriteBatch& batch) {
+    absl::Status joined =
+        token.place ? JoinPlace(store, reader, token, batch) : JoinToken(reader, token, batch);
     if (ReasonOf(joined) == ErrorReason::kLeaseLost) ++counters->lost;
     return joined;
   };

@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "schemas/lease/lease_record.h"
 #include "schemas/lease/leases.h"
+#include "schemas/store/joined_plan.h"
 #include "schemas/store/store.h"
-#include "schemas/versioning/write_path.h"
 
 namespace strata::lease {
 
@@ -23,8 +23,8 @@ struct Counters {
 };
 
 // As Leases::Fence. The store must outlive it.
-versioning::JoinedPlan MakeFence(const store::Store& store, std::shared_ptr<Counters> counters,
-                                 LeaseToken token);
+store::JoinedPlan MakeFence(const store::Store& store, std::shared_ptr<Counters> counters,
+                            LeaseToken token);
 
 // LEASE_LOST unless the lease is held under the token.
 absl::Status CheckToken(std::string_view name, const StoredLease& lease, store::Stamp token);

@@ -6,15 +6,15 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/store/key_codec.h"
-#include "schemas/versioning/record_codec.h"
 
 namespace strata::lease {
 namespace {
 
+using document::BsonBuilder;
+using document::BsonReader;
 using store::Keyspace;
-using versioning::BsonBuilder;
-using versioning::BsonReader;
 
 // Names hold no control characters, so the first zero byte ends one, and "a" sorts before "a/b".
 constexpr std::string_view kOwnerSuffix("\0\0", 2);

@@ -5,8 +5,8 @@
 
 #include "absl/time/time.h"
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/versioning/names.h"
 
 namespace strata::lease {
 namespace {
@@ -66,15 +66,15 @@ absl::Status CheckToken(store::Stamp token) {
 }  // namespace
 
 absl::Status CheckAcquire(const AcquireRequest& request) {
-  RETURN_IF_ERROR(versioning::ValidateName("name", request.name));
-  RETURN_IF_ERROR(versioning::ValidateName("holder", request.holder));
+  RETURN_IF_ERROR(ValidateName("name", request.name));
+  RETURN_IF_ERROR(ValidateName("holder", request.holder));
   RETURN_IF_ERROR(CheckDuration("ttl", request.ttl, kTtlMin, kTtlMax));
   RETURN_IF_ERROR(CheckDuration("wait", request.wait, microseconds(0), kWaitMax));
   return CheckMetadata(request.metadata);
 }
 
 absl::Status CheckRenew(const RenewRequest& request) {
-  RETURN_IF_ERROR(versioning::ValidateName("name", request.name));
+  RETURN_IF_ERROR(ValidateName("name", request.name));
   RETURN_IF_ERROR(CheckToken(request.token));
   if (request.ttl) RETURN_IF_ERROR(CheckDuration("ttl", *request.ttl, kTtlMin, kTtlMax));
   if (request.position && *request.position < 1) {
@@ -85,7 +85,7 @@ absl::Status CheckRenew(const RenewRequest& request) {
 }
 
 absl::Status CheckRelease(const ReleaseRequest& request) {
-  RETURN_IF_ERROR(versioning::ValidateName("name", request.name));
+  RETURN_IF_ERROR(ValidateName("name", request.name));
   return CheckToken(request.token);
 }
 

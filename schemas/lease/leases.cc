@@ -9,13 +9,13 @@
 #include "absl/time/time.h"
 #include "schemas/base/doors.h"
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/lease/expiries.h"
 #include "schemas/lease/fence.h"
 #include "schemas/lease/lease_requests.h"
 #include "schemas/store/guarded_commit.h"
-#include "schemas/versioning/names.h"
 
 namespace strata::lease {
 namespace {
@@ -125,7 +125,7 @@ class Leases::Impl : public std::enable_shared_from_this<Impl> {
   }
   void Write(HeldWrite request, HeldCallback done);
   LeaseCounts counts() const { return {counters_->take_overs, counters_->lost}; }
-  versioning::JoinedPlan Fence(LeaseToken token) const {
+  store::JoinedPlan Fence(LeaseToken token) const {
     return MakeFence(store_, counters_, std::move(token));
   }
   void StopWaiting();
@@ -392,7 +392,7 @@ void Leases::Impl::Take(const WaitingPtr& waiting, StoredLease stored) {
   WriteBatch batch;
   if (request.joined != nullptr) {
     const auto reader = store_.Snapshot();
-    absl::Status joined = request.joined({*reader, capabilities_}, batch);
+    absl::Status joined = request.joined(*reader, batch);
     if (!joined.ok()) return EndTurn(waiting, std::move(joined));
   }
   PutState(request.name, stored, state, batch);
@@ -604,7 +604,7 @@ absl::StatusOr<HeldState> Leases::Impl::PlanWrite(const HeldWrite& request, Writ
       break;
   }
   if (request.joined != nullptr) {
-    RETURN_IF_ERROR(request.joined({*reader, capabilities_}, batch));
+    RETURN_IF_ERROR(request.joined(*reader, batch));
   }
   if (request.end != HeldWrite::End::kForget) PutState(request.name, stored, state, batch);
   return HeldState{std::move(state), true};
@@ -618,7 +618,7 @@ Lease Leases::Impl::AsItStands(std::string name, const StoredLease& stored) {
 }
 
 absl::StatusOr<Lease> Leases::Impl::Get(const std::string& name) {
-  RETURN_IF_ERROR(versioning::ValidateName("name", name));
+  RETURN_IF_ERROR(ValidateName("name", name));
   ASSIGN_OR_RETURN(const StoredLease stored, Read(name));
   if (stored.owner) return AsItStands(name, stored);
   return Error(ErrorReason::kLeaseNotFound, "no such lease").With("lease", name);
@@ -751,9 +751,7 @@ bool Leases::IsHeld(std::string_view name, const StoredLease& stored) const {
   return impl_->IsHeld(name, stored);
 }
 
-versioning::JoinedPlan Leases::Fence(LeaseToken token) const {
-  return impl_->Fence(std::move(token));
-}
+store::JoinedPlan Leases::Fence(LeaseToken token) const { return impl_->Fence(std::move(token)); }
 
 void Leases::StopWaiting() { impl_->StopWaiting(); }
 

@@ -22,8 +22,8 @@
 #include "schemas/base/waiter.h"
 #include "schemas/lease/lease_record.h"
 #include "schemas/lease/place.h"
+#include "schemas/store/joined_plan.h"
 #include "schemas/store/store.h"
-#include "schemas/versioning/write_path.h"
 
 namespace strata::lease {
 
@@ -66,7 +66,7 @@ struct AcquireRequest {
   // nobody knows.
   const Waiter* waiter = nullptr;
   // What else has to hold for it, or is written with it; null: nothing. Needs atomic batches.
-  versioning::JoinedPlan joined = nullptr;
+  store::JoinedPlan joined = nullptr;
 };
 
 struct RenewRequest {
@@ -97,7 +97,7 @@ struct HeldWrite {
   // Puts the place and the data into the state that is stored; false: that is all right as it is,
   // and nothing is written. Called at each attempt, on any thread, with no lock held.
   std::function<bool(State& state)> change;
-  versioning::JoinedPlan joined;  // null: nothing
+  store::JoinedPlan joined;  // null: nothing
   End end = End::kNone;
 };
 struct HeldState {
@@ -193,7 +193,7 @@ class Leases {
   // reached, EVENT_OUT_OF_ORDER if it has not reached `after`, POSITION_UNKNOWN for a place after
   // the last commit, UNSUPPORTED_BY_ENGINE for a place without commit positions. The plan needs the
   // store, not this object.
-  versioning::JoinedPlan Fence(LeaseToken token) const;
+  store::JoinedPlan Fence(LeaseToken token) const;
 
   // Nobody waits from now on: who does is answered DRAINING. What is free can still be acquired.
   void StopWaiting();

@@ -4,15 +4,15 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/versioning/record_codec.h"
+#include "schemas/document/bson_builder.h"
 
 namespace strata::queue {
 namespace {
 
+using document::BsonBuilder;
+using document::BsonReader;
 using store::Keyspace;
 using store::WriteBatch;
-using versioning::BsonBuilder;
-using versioning::BsonReader;
 
 // The empty document.
 constexpr std::string_view kPlain("\x05\0\0\0\0", 5);

@@ -14,17 +14,17 @@
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/base/utf8.h"
-#include "schemas/versioning/record_codec.h"
+#include "schemas/document/bson_builder.h"
 
 namespace strata::queue {
 namespace {
 
+using document::BsonReader;
 using enrollment::Result;
-using versioning::BsonReader;
 
 // What is asked of the enrollments by one message.
 struct Asked {
-  versioning::DocumentName student;
+  DocumentName student;
   enrollment::Message message;
   versioning::ChangeInfo change;
 };
@@ -41,7 +41,7 @@ std::string AsReason(std::string text) {
         text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; }, '?');
   }
   std::replace(text.begin(), text.end(), '\0', '?');
-  return std::string(CutUtf8(text, versioning::kReasonBytesMax));
+  return std::string(CutUtf8(text, kReasonBytesMax));
 }
 
 std::optional<std::string> TextOf(BsonReader& reader) {

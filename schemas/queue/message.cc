@@ -6,17 +6,17 @@
 #include "absl/strings/escaping.h"
 #include "schemas/base/error.h"
 #include "schemas/base/hex.h"
+#include "schemas/base/names.h"
 #include "schemas/base/strings.h"
 #include "schemas/base/varint.h"
-#include "schemas/versioning/names.h"
-#include "schemas/versioning/record_codec.h"
+#include "schemas/document/bson_builder.h"
 
 namespace strata::queue {
 namespace {
 
+using document::BsonBuilder;
+using document::BsonReader;
 using document::Content;
-using versioning::BsonBuilder;
-using versioning::BsonReader;
 
 constexpr size_t kRequestBytes = 8;
 // About what the members take beside texts, headers and payload.
@@ -231,7 +231,7 @@ absl::StatusOr<Token> Token::FromText(std::string_view field, std::string_view t
   token.delivery = *delivery;
   token.message = *MessageId::FromBytes(rest.substr(0, MessageId::kBytes));
   token.queue = rest.substr(MessageId::kBytes);
-  if (!versioning::ValidateName(field, token.queue).ok()) return refused();
+  if (!ValidateName(field, token.queue).ok()) return refused();
   return token;
 }
 

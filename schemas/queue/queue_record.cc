@@ -4,19 +4,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/enrollment/sequence_guard.h"
 #include "schemas/queue/queue_errors.h"
-#include "schemas/versioning/names.h"
-#include "schemas/versioning/record_codec.h"
 
 namespace strata::queue {
 namespace {
 
+using document::BsonBuilder;
+using document::BsonReader;
 using std::chrono::microseconds;
-using versioning::BsonBuilder;
-using versioning::BsonReader;
 
 absl::Status CorruptQueue() {
   return Error(ErrorReason::kRecordCorrupt, "queue record").With("record", "queue record");
@@ -44,8 +44,7 @@ absl::Status Validate(std::string_view name, const QueueSettings& settings) {
         .With("field", "settings.max_tries");
   }
   if (!settings.dead_letter_queue.empty()) {
-    RETURN_IF_ERROR(
-        versioning::ValidateName("settings.dead_letter_queue", settings.dead_letter_queue));
+    RETURN_IF_ERROR(ValidateName("settings.dead_letter_queue", settings.dead_letter_queue));
     if (settings.dead_letter_queue == name) {
       return Error(ErrorReason::kInvalidField,
                    "settings.dead_letter_queue is the queue itself; dead messages would come back")
@@ -72,7 +71,7 @@ absl::Status Validate(std::string_view name, const QueueSettings& settings) {
   }
   if (settings.enrollments) {
     const EnrollmentSink& sink = *settings.enrollments;
-    RETURN_IF_ERROR(versioning::ValidateName("settings.enrollments.collection", sink.collection));
+    RETURN_IF_ERROR(ValidateName("settings.enrollments.collection", sink.collection));
     RETURN_IF_ERROR(InField(enrollment::ValidateSet(sink.set), "settings.enrollments"));
     if (sink.max_in_flight < 1 || sink.max_in_flight > EnrollmentSink::kInFlightMax) {
       return Error(ErrorReason::kInvalidField,

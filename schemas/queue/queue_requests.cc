@@ -4,10 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/sha256.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/queue/queue_errors.h"
-#include "schemas/versioning/names.h"
+#include "schemas/versioning/version.h"
 
 namespace strata::queue {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr size_t kFingerprintBytes = 8;
-constexpr size_t kReasonBytesMax = versioning::kReasonBytesMax;
 
 void AddPart(std::string_view part, Sha256& hash) {
   hash.Update(std::to_string(part.size())).Update(":").Update(part);
@@ -109,7 +109,7 @@ absl::StatusOr<PreparedPush> Prepare(const QueueRecord& queue, const PushedMessa
     return OutOfRange("priority", std::to_string(message.priority), "0 to 9; 9 comes first");
   }
   if (!message.ordering_key.empty()) {
-    RETURN_IF_ERROR(versioning::ValidateName("ordering_key", message.ordering_key));
+    RETURN_IF_ERROR(ValidateName("ordering_key", message.ordering_key));
     if (!capabilities.atomic_batches || !capabilities.commit_positions) {
       return Error(ErrorReason::kUnsupportedByEngine,
                    "an ordering_key needs atomic batches and commit positions, which the engine "
@@ -137,7 +137,7 @@ absl::StatusOr<PreparedPush> Prepare(const QueueRecord& queue, const PushedMessa
   if (message.expire_time && *message.expire_time <= due && message.request_id.empty()) {
     return ExpiresTooEarly();
   }
-  if (absl::Status id = versioning::ValidateRequestId(message.request_id); !id.ok()) return id;
+  if (absl::Status id = ValidateRequestId(message.request_id); !id.ok()) return id;
   PreparedPush push;
   push.message.id = message.request_id.empty()
                         ? random_id

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "schemas/base/names.h"
 #include "schemas/queue/message_reads.h"
 #include "schemas/queue/plans.h"
 #include "schemas/queue/queue_cursor.h"
 #include "schemas/queue/queue_errors.h"
 #include "schemas/queue/queue_requests.h"
 #include "schemas/queue/queues_impl.h"
-#include "schemas/versioning/names.h"
 
 namespace strata::queue {
 namespace {
@@ -114,14 +114,14 @@ Queues::~Queues() { impl_->Close(); }
 
 void Queues::Create(const std::string& name, const QueueSettings& settings, Deadline deadline,
                     QueueCallback done) {
-  absl::Status checked = versioning::ValidateName("name", name);
+  absl::Status checked = ValidateName("name", name);
   if (checked.ok()) checked = Validate(name, settings);
   if (!checked.ok()) return done(checked);
   impl_->admin().Create(name, settings, deadline, std::move(done));
 }
 
 absl::StatusOr<Queue> Queues::Get(const std::string& name) const {
-  RETURN_IF_ERROR(versioning::ValidateName("name", name));
+  RETURN_IF_ERROR(ValidateName("name", name));
   ASSIGN_OR_RETURN(const QueueRecordPtr queue, impl_->directory().Require(name));
   return ToQueue(*queue);
 }
@@ -154,7 +154,7 @@ absl::StatusOr<std::vector<Queue>> Queues::List(const std::string& after_name, s
 
 void Queues::Update(const std::string& name, std::function<absl::Status(QueueSettings&)> change,
                     Deadline deadline, QueueCallback done) {
-  if (absl::Status checked = versioning::ValidateName("name", name); !checked.ok()) {
+  if (absl::Status checked = ValidateName("name", name); !checked.ok()) {
     return done(checked);
   }
   impl_->admin().Update(name, std::move(change), deadline, std::move(done));
@@ -162,7 +162,7 @@ void Queues::Update(const std::string& name, std::function<absl::Status(QueueSet
 
 void Queues::Delete(const std::string& name, bool force, Deadline deadline,
                     std::function<void(absl::Status)> done) {
-  if (absl::Status checked = versioning::ValidateName("name", name); !checked.ok()) {
+  if (absl::Status checked = ValidateName("name", name); !checked.ok()) {
     return done(checked);
   }
   impl_->admin().Delete(name, force, deadline,
@@ -210,7 +210,7 @@ void Queues::Move(MoveRequest request, std::function<void(absl::StatusOr<Message
 
 absl::StatusOr<MessageView> Queues::GetMessage(const std::string& queue,
                                                const std::string& id) const {
-  RETURN_IF_ERROR(versioning::ValidateName("queue", queue));
+  RETURN_IF_ERROR(ValidateName("queue", queue));
   ASSIGN_OR_RETURN(const MessageId message, ToMessageId("message_id", id));
   ASSIGN_OR_RETURN(const QueueRecordPtr record, impl_->directory().Require(queue));
   ASSIGN_OR_RETURN(const UnixMicros now, impl_->NowIn(queue));
@@ -218,7 +218,7 @@ absl::StatusOr<MessageView> Queues::GetMessage(const std::string& queue,
 }
 
 absl::StatusOr<MessagePage> Queues::ListMessages(const MessageQuery& query, size_t most) const {
-  RETURN_IF_ERROR(versioning::ValidateName("queue", query.queue));
+  RETURN_IF_ERROR(ValidateName("queue", query.queue));
   ASSIGN_OR_RETURN(const QueueRecordPtr record, impl_->directory().Require(query.queue));
   ASSIGN_OR_RETURN(const UnixMicros now, impl_->NowIn(query.queue));
   // As of one moment, or one that goes from one hint to another meanwhile is found by neither.
@@ -249,14 +249,14 @@ void Queues::CreateSchedule(Schedule schedule, Deadline deadline, ScheduleCallba
 absl::StatusOr<std::vector<Schedule>> Queues::ListSchedules(const std::string& queue,
                                                             const std::string& after_name,
                                                             size_t most) const {
-  RETURN_IF_ERROR(versioning::ValidateName("queue", queue));
+  RETURN_IF_ERROR(ValidateName("queue", queue));
   return impl_->schedules().List(queue, after_name, most);
 }
 
 void Queues::DeleteSchedule(const std::string& queue, const std::string& name, Deadline deadline,
                             std::function<void(absl::Status)> done) {
-  absl::Status checked = versioning::ValidateName("queue", queue);
-  if (checked.ok()) checked = versioning::ValidateName("name", name);
+  absl::Status checked = ValidateName("queue", queue);
+  if (checked.ok()) checked = ValidateName("name", name);
   if (!checked.ok()) return done(checked);
   impl_->schedules().Delete(queue, name, deadline, std::move(done));
 }
@@ -276,7 +276,7 @@ absl::StatusOr<std::optional<int64_t>> Queues::LowWatermark(
   std::vector<QueueRecordPtr> records;
   for (size_t i = 0; i < queues.size(); ++i) {
     const std::string field = "queues[" + std::to_string(i) + "]";
-    RETURN_IF_ERROR(versioning::ValidateName(field, queues[i]));
+    RETURN_IF_ERROR(ValidateName(field, queues[i]));
     // Another server may have made it anew, and what comes late now has a number of the new one.
     ASSIGN_OR_RETURN(QueueRecordPtr record, impl_->directory().Require(queues[i], field));
     records.push_back(std::move(record));

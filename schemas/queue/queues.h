@@ -26,8 +26,8 @@
 #include "schemas/queue/message.h"
 #include "schemas/queue/queue_record.h"
 #include "schemas/queue/standing_grants.h"
+#include "schemas/store/joined_plan.h"
 #include "schemas/store/store.h"
-#include "schemas/versioning/write_path.h"
 
 namespace strata::queue {
 
@@ -232,7 +232,7 @@ class Receiver {
 class UnitSteps {
  public:
   virtual ~UnitSteps() = default;
-  virtual versioning::JoinedPlan plan() = 0;
+  virtual store::JoinedPlan plan() = 0;
   // The unit has committed at `position`.
   virtual void Committed(store::CommitPosition position) = 0;
   // The ids of the messages pushed, in order.

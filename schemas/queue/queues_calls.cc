@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/document/struct_codec.h"
 #include "schemas/queue/message_reads.h"
 #include "schemas/queue/plans.h"
 #include "schemas/queue/queue_errors.h"
 #include "schemas/queue/queue_requests.h"
 #include "schemas/queue/queues_impl.h"
-#include "schemas/versioning/names.h"
 
 namespace strata::queue {
 namespace {
@@ -150,7 +150,7 @@ void Queues::Impl::TryToPush(std::shared_ptr<const PushRequest> request, bool ag
                              PushCallback done) {
   const auto prepare =
       [&]() -> absl::StatusOr<std::pair<DispatcherPtr, std::vector<PreparedPush>>> {
-    RETURN_IF_ERROR(versioning::ValidateName("queue", request->queue));
+    RETURN_IF_ERROR(ValidateName("queue", request->queue));
     RETURN_IF_ERROR(CheckCount("messages", static_cast<int64_t>(request->messages.size()),
                                static_cast<int64_t>(kBatchMax)));
     ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory_.RequireKnown(request->queue));
@@ -187,7 +187,7 @@ void Queues::Impl::TryToPush(std::shared_ptr<const PushRequest> request, bool ag
 
 void Queues::Impl::Reserve(ReserveRequest request, ReserveCallback done) {
   const auto check = [&]() -> absl::StatusOr<DispatcherPtr> {
-    RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
+    RETURN_IF_ERROR(ValidateName("queue", request.queue));
     RETURN_IF_ERROR(CheckCount("count", request.count, static_cast<int64_t>(kBatchMax)));
     RETURN_IF_ERROR(CheckTimeout("timeout", request.timeout));
     if (request.wait.count() < 0 || request.wait > kWaitMax) {
@@ -291,7 +291,7 @@ void Queues::Impl::Move(MoveRequest request,
                         std::function<void(absl::StatusOr<MessageView>)> done) {
   const auto check = [&]() -> absl::StatusOr<MessageId> {
     ASSIGN_OR_RETURN(const Token token, Token::FromText("token", request.token));
-    RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
+    RETURN_IF_ERROR(ValidateName("queue", request.queue));
     if (request.payload) RETURN_IF_ERROR(CheckPayload("payload", *request.payload));
     if (request.headers) RETURN_IF_ERROR(CheckHeaders("headers", *request.headers));
     RETURN_IF_ERROR(CheckDelay("delay", request.delay));

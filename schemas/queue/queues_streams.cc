@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/queue/plans.h"
 #include "schemas/queue/queue_errors.h"
 #include "schemas/queue/queue_requests.h"
 #include "schemas/queue/queues_impl.h"
 #include "schemas/queue/receiver.h"
 #include "schemas/queue/unit_steps.h"
-#include "schemas/versioning/names.h"
 
 namespace strata::queue {
 namespace {
@@ -91,7 +91,7 @@ class Queues::Impl::StreamReceiver final : public Receiver {
 
 absl::StatusOr<std::unique_ptr<Receiver>> Queues::Impl::Receive(
     ReceiveRequest request, std::shared_ptr<ReceiverSink> sink) {
-  RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
+  RETURN_IF_ERROR(ValidateName("queue", request.queue));
   RETURN_IF_ERROR(CheckCount("credits", request.credits, kCreditsMax));
   RETURN_IF_ERROR(CheckTimeout("timeout", request.timeout));
   if (draining_) return Draining();
@@ -164,7 +164,7 @@ absl::StatusOr<std::unique_ptr<UnitSteps>> Queues::Impl::PlanUnit(
   std::vector<QueueUnitSteps::Push> prepared;
   for (size_t i = 0; i < pushes.size(); ++i) {
     const std::string field = "pushes[" + std::to_string(i) + "]";
-    RETURN_IF_ERROR(versioning::ValidateName(field + ".queue", pushes[i].queue));
+    RETURN_IF_ERROR(ValidateName(field + ".queue", pushes[i].queue));
     const absl::StatusOr<QueueRecordPtr> queue =
         directory_.Require(pushes[i].queue, field + ".queue");
     if (!queue.ok()) return refuse(queue.status());

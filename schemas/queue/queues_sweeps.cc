@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/queue/message_reads.h"
 #include "schemas/queue/plans.h"
 #include "schemas/queue/queue_errors.h"
 #include "schemas/queue/queue_requests.h"
 #include "schemas/queue/queues_impl.h"
-#include "schemas/versioning/names.h"
 
 namespace strata::queue {
 namespace {
@@ -59,9 +59,9 @@ absl::StatusOr<FoundMessages> Queues::Impl::ToSweep(const std::string& queue,
 void Queues::Impl::Replay(ReplayRequest request, SweptCallback done) {
   const std::string target = request.target_queue.empty() ? request.queue : request.target_queue;
   const auto check = [&]() -> absl::StatusOr<FoundMessages> {
-    RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
+    RETURN_IF_ERROR(ValidateName("queue", request.queue));
     if (!request.target_queue.empty()) {
-      RETURN_IF_ERROR(versioning::ValidateName("target_queue", request.target_queue));
+      RETURN_IF_ERROR(ValidateName("target_queue", request.target_queue));
     }
     RETURN_IF_ERROR(CheckSwept(request.message_ids, request.states));
     for (size_t i = 0; i < request.states.size(); ++i) {
@@ -98,7 +98,7 @@ void Queues::Impl::Replay(ReplayRequest request, SweptCallback done) {
 
 void Queues::Impl::Purge(PurgeRequest request, SweptCallback done) {
   const auto check = [&]() -> absl::StatusOr<FoundMessages> {
-    RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue));
+    RETURN_IF_ERROR(ValidateName("queue", request.queue));
     RETURN_IF_ERROR(CheckSwept(request.message_ids, request.states));
     RETURN_IF_ERROR(directory_.Require(request.queue).status());
     return ToSweep(request.queue, request.message_ids, request.states, {}, request.stopped);

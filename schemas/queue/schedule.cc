@@ -5,15 +5,15 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/queue/cron.h"
 #include "schemas/queue/queue_keys.h"
-#include "schemas/versioning/record_codec.h"
 
 namespace strata::queue {
 namespace {
 
-using versioning::BsonBuilder;
-using versioning::BsonReader;
+using document::BsonBuilder;
+using document::BsonReader;
 
 constexpr UnixMicros kNever = std::numeric_limits<UnixMicros>::max();
 

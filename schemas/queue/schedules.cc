@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/queue/queue_errors.h"
 #include "schemas/queue/queue_keys.h"
 #include "schemas/queue/queue_requests.h"
 #include "schemas/queue/schedule.h"
-#include "schemas/versioning/names.h"
 
 namespace strata::queue {
 namespace {
@@ -92,8 +92,8 @@ class FireOperation final : public Operation {
 }  // namespace
 
 absl::StatusOr<QueueRecordPtr> Schedules::Check(const Schedule& schedule) const {
-  RETURN_IF_ERROR(versioning::ValidateName("queue", schedule.queue));
-  RETURN_IF_ERROR(versioning::ValidateName("name", schedule.name));
+  RETURN_IF_ERROR(ValidateName("queue", schedule.queue));
+  RETURN_IF_ERROR(ValidateName("name", schedule.name));
   RETURN_IF_ERROR(ValidateTimes(schedule));
   ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory_.Require(schedule.queue));
   const PushedMessage& message = schedule.message;

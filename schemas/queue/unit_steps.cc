@@ -28,7 +28,7 @@ struct QueueUnitSteps::Shared {
   std::vector<bool> replayed;  // in that plan, of the pushes
   int attempts = 0;
 
-  absl::Status Plan(const versioning::ReadContext& context, store::WriteBatch& batch);
+  absl::Status Plan(const store::Reader& reader, store::WriteBatch& batch);
   // The queue of that dispatcher, as the unit sees it. QUEUE_NOT_FOUND.
   absl::StatusOr<QueueRecordPtr> QueueOf(const store::Reader& reader, const Dispatcher& dispatcher);
 };
@@ -42,13 +42,12 @@ absl::StatusOr<QueueRecordPtr> QueueUnitSteps::Shared::QueueOf(const store::Read
   return queue;
 }
 
-absl::Status QueueUnitSteps::Shared::Plan(const versioning::ReadContext& context,
-                                          store::WriteBatch& batch) {
+absl::Status QueueUnitSteps::Shared::Plan(const store::Reader& reader, store::WriteBatch& batch) {
   // Whoever writes documents may go on for longer than the queues are there.
   const Doors::Visit visit(environment->doors);
   if (!visit.let_in()) return Draining();
   RETURN_IF_ERROR(refusal);
-  Draft draft(context.reader, true);
+  Draft draft(reader, true);
   std::vector<bool> pushed_before;
   bool first = false;
   {
@@ -63,7 +62,7 @@ absl::Status QueueUnitSteps::Shared::Plan(const versioning::ReadContext& context
       if (token.timeline != environment->timeline) {
         return InField(TimelineLost(token, environment->timeline), field);
       }
-      absl::StatusOr<QueueRecordPtr> queue = QueueOf(context.reader, *dispatcher);
+      absl::StatusOr<QueueRecordPtr> queue = QueueOf(reader, *dispatcher);
       if (!queue.ok()) return InField(queue.status(), field);
       draft.Require(**queue);
       const Place place{**queue, nullptr, dispatcher->NextTime()};
@@ -79,7 +78,7 @@ absl::Status QueueUnitSteps::Shared::Plan(const versioning::ReadContext& context
     for (size_t i = 0; i < pushes.size(); ++i) {
       const auto& [dispatcher, push] = pushes[i];
       const std::string field = FieldOf("pushes", i);
-      absl::StatusOr<QueueRecordPtr> queue = QueueOf(context.reader, *dispatcher);
+      absl::StatusOr<QueueRecordPtr> queue = QueueOf(reader, *dispatcher);
       if (!queue.ok()) return InField(queue.status(), field + ".queue");
       draft.Require(**queue);
       const Place place{**queue, nullptr, dispatcher->NextTime()};
@@ -115,9 +114,9 @@ QueueUnitSteps::QueueUnitSteps(QueueEnvironmentPtr environment, QueueDirectory& 
                          {},
                          0}) {}
 
-versioning::JoinedPlan QueueUnitSteps::plan() {
-  return [shared = shared_](const versioning::ReadContext& context, store::WriteBatch& batch) {
-    return shared->Plan(context, batch);
+store::JoinedPlan QueueUnitSteps::plan() {
+  return [shared = shared_](const store::Reader& reader, store::WriteBatch& batch) {
+    return shared->Plan(reader, batch);
   };
 }
 

@@ -28,7 +28,7 @@ class QueueUnitSteps final : public UnitSteps {
                  std::vector<Acknowledgement> acknowledge, std::vector<Push> pushes,
                  absl::Status refusal = absl::OkStatus());
 
-  versioning::JoinedPlan plan() override;
+  store::JoinedPlan plan() override;
   void Committed(store::CommitPosition position) override;
   std::vector<MessageId> pushed() const override;
 

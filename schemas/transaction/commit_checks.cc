@@ -45,7 +45,7 @@ absl::Status CheckCounts(const CommitRequest& request, TransactionMode mode) {
 
 // "ID/2" is what the server calls the second try of "ID".
 absl::Status CheckId(std::string_view id) {
-  RETURN_IF_ERROR(versioning::ValidateRequestId(id));
+  RETURN_IF_ERROR(ValidateRequestId(id));
   if (!EndsInNumber(id)) return absl::OkStatus();
   return Error(ErrorReason::kInvalidField,
                "request_id ends in \"/\" and a number, the form of the server's own ids for "
@@ -53,7 +53,7 @@ absl::Status CheckId(std::string_view id) {
       .With("field", "request_id");
 }
 
-absl::Status Twice(const versioning::DocumentName& name) {
+absl::Status Twice(const DocumentName& name) {
   return Error(ErrorReason::kInvalidField,
                "names a document a second time; use one write, with a precondition in place of a "
                "read")
@@ -62,7 +62,7 @@ absl::Status Twice(const versioning::DocumentName& name) {
 }
 
 absl::Status CheckRead(const versioning::ReadCheck& read) {
-  RETURN_IF_ERROR(versioning::ValidateName(read.name));
+  RETURN_IF_ERROR(ValidateName(read.name));
   if (read.version >= 0) return absl::OkStatus();
   return Error(ErrorReason::kInvalidField,
                "version is " + std::to_string(read.version) + ", at least 0 is required")
@@ -84,13 +84,13 @@ absl::Status CheckCommit(const CommitRequest& request, TransactionMode mode) {
   RETURN_IF_ERROR(versioning::ValidateChange(request.change));
   std::set<std::pair<std::string_view, std::string_view>> named;
   for (size_t i = 0; i < request.writes.size(); ++i) {
-    const versioning::DocumentName& name = request.writes[i].name;
+    const DocumentName& name = request.writes[i].name;
     absl::Status valid = Validate(request.writes[i]);
     if (valid.ok() && !named.emplace(name.collection, name.id).second) valid = Twice(name);
     if (!valid.ok()) return InElement(valid, "writes", i);
   }
   for (size_t i = 0; i < request.reads.size(); ++i) {
-    const versioning::DocumentName& name = request.reads[i].name;
+    const DocumentName& name = request.reads[i].name;
     absl::Status valid = CheckRead(request.reads[i]);
     if (valid.ok() && !named.emplace(name.collection, name.id).second) valid = Twice(name);
     if (!valid.ok()) return InElement(valid, "reads", i);

@@ -17,7 +17,6 @@ namespace strata::transaction {
 namespace {
 
 using versioning::CollectionPtr;
-using versioning::DocumentName;
 using versioning::Head;
 using versioning::Participant;
 using versioning::StoredVersion;
@@ -33,7 +32,7 @@ StoredVersion LikeIn(const versioning::ChangeInfo& change, int64_t number,
   version.header.kind =
       content ? versioning::VersionKind::kUpdated : versioning::VersionKind::kDeleted;
   version.header.change = change;
-  version.header.transaction_id.assign(versioning::kTransactionIdBytesMax, '0');
+  version.header.transaction_id.assign(kTransactionIdBytesMax, '0');
   version.header.mark = versioning::VersionMark::kApplied;
   version.header.salt.assign(versioning::kSaltSize, '0');
   version.content = std::move(content);
@@ -58,7 +57,7 @@ class Evaluator {
         limits_(ToReadLimits(limits, documents)),
         reader_(store.Snapshot()),
         context_{*reader_, documents.capabilities(), &limits_} {
-    undoing_.reason.assign(versioning::kReasonBytesMax, '0');
+    undoing_.reason.assign(kReasonBytesMax, '0');
   }
 
   // `made_by_write`: a write of the same transaction makes the collection, if it is not there.

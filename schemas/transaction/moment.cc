@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/one_moment.h"
 #include "schemas/versioning/undecided.h"
 
@@ -48,12 +48,12 @@ class Look {
     context_.emplace(versioning::ReadContext{*reader_, documents.capabilities(), &limits});
   }
 
-  absl::StatusOr<std::vector<Seen>> At(const std::vector<versioning::DocumentName>& names) {
+  absl::StatusOr<std::vector<Seen>> At(const std::vector<DocumentName>& names) {
     std::vector<Seen> seen;
     seen.reserve(names.size());
     found_.documents.reserve(names.size());
     RETURN_IF_ERROR(Prefetch(names));
-    for (const versioning::DocumentName& name : names) {
+    for (const DocumentName& name : names) {
       if (Stopped(limits_.stopped)) return StoppedError();
       ASSIGN_OR_RETURN(seen.emplace_back(), Read(name));
       if (content_bytes_ > limits_.document_bytes_max) return versioning::TakesLong();
@@ -68,12 +68,12 @@ class Look {
   }
 
   // Of what strategies read first of a document, where they keep heads.
-  absl::Status Prefetch(const std::vector<versioning::DocumentName>& names) {
+  absl::Status Prefetch(const std::vector<DocumentName>& names) {
     std::vector<std::string> keys;
     std::vector<store::RecordKey> places;
     keys.reserve(names.size());
     places.reserve(names.size());
-    for (const versioning::DocumentName& name : names) {
+    for (const DocumentName& name : names) {
       RETURN_IF_ERROR(Find(name.collection));
       if (!collection_) continue;
       places.push_back({store::Keyspace::kHeads,
@@ -83,7 +83,7 @@ class Look {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Seen> Read(const versioning::DocumentName& name) {
+  absl::StatusOr<Seen> Read(const DocumentName& name) {
     RETURN_IF_ERROR(Find(name.collection));
     if (!collection_) return Seen{};
     const store::DocumentKey document{collection_->incarnation, name.id};
@@ -147,11 +147,11 @@ class Look {
   size_t content_bytes_ = 0;
 };
 
-absl::Status CheckNames(const std::vector<versioning::DocumentName>& names) {
+absl::Status CheckNames(const std::vector<DocumentName>& names) {
   for (size_t i = 0; i < names.size(); ++i) {
     const bool of_the_last = i > 0 && names[i].collection == names[i - 1].collection;
-    const absl::Status valid = of_the_last ? versioning::ValidateName("id", names[i].id)
-                                           : versioning::ValidateName(names[i]);
+    const absl::Status valid =
+        of_the_last ? ValidateName("id", names[i].id) : ValidateName(names[i]);
     if (!valid.ok()) return InField(valid, "documents[" + std::to_string(i) + "]");
   }
   return absl::OkStatus();
@@ -160,7 +160,7 @@ absl::Status CheckNames(const std::vector<versioning::DocumentName>& names) {
 }  // namespace
 
 absl::StatusOr<ReadDocuments> ReadMoment(store::Store& store, versioning::Documents& documents,
-                                         std::vector<versioning::DocumentName> names,
+                                         std::vector<DocumentName> names,
                                          const versioning::ReadLimits& limits) {
   RETURN_IF_ERROR(CheckNames(names));
   ReadDocuments read;

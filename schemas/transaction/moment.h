@@ -10,7 +10,7 @@ namespace strata::transaction {
 
 // Transactions::Read.
 absl::StatusOr<ReadDocuments> ReadMoment(store::Store& store, versioning::Documents& documents,
-                                         std::vector<versioning::DocumentName> names,
+                                         std::vector<DocumentName> names,
                                          const versioning::ReadLimits& limits);
 
 }  // namespace strata::transaction

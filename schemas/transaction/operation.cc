@@ -5,18 +5,18 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/enrollment/enrollments.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/mutators.h"
-#include "schemas/versioning/record_codec.h"
 
 namespace strata::transaction {
 namespace {
 
+using document::BsonBuilder;
+using document::BsonReader;
 using document::Content;
 using document::Patch;
-using versioning::BsonBuilder;
-using versioning::BsonReader;
 using versioning::CurrentState;
 using versioning::Mutation;
 using versioning::Mutator;
@@ -70,7 +70,7 @@ Mutator InNewer(std::string_view field, Mutator mutate) {
 }
 
 Mutator MutatorOf(const Operation& operation, const document::Limits& limits) {
-  const versioning::DocumentName& name = operation.name;
+  const DocumentName& name = operation.name;
   const std::optional<versioning::Newer>& newer = operation.precondition.newer;
   return std::visit(
       Overloaded{
@@ -321,10 +321,10 @@ absl::Status ValidatePrecondition(const Operation& operation) {
 absl::Status ValidateParts(const Operation& operation) {
   const auto* const enroll = std::get_if<Enroll>(&operation.what);
   if (enroll != nullptr) {
-    RETURN_IF_ERROR(versioning::ValidateName("collection", operation.name.collection));
+    RETURN_IF_ERROR(ValidateName("collection", operation.name.collection));
     RETURN_IF_ERROR(enrollment::ValidateMessage(operation.name.id, enroll->message));
   } else {
-    RETURN_IF_ERROR(versioning::ValidateName(operation.name));
+    RETURN_IF_ERROR(ValidateName(operation.name));
   }
   RETURN_IF_ERROR(versioning::ValidateChange(operation.change));
   return ValidatePrecondition(operation);

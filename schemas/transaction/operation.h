@@ -32,7 +32,7 @@ struct Enroll {
 };
 
 struct Operation {
-  versioning::DocumentName name;
+  DocumentName name;
   std::variant<Create, Update, Delete, Restore, Enroll> what;
   versioning::Precondition precondition;
   versioning::ChangeInfo change;

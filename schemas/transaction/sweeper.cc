@@ -5,7 +5,7 @@
 
 #include "schemas/base/doors.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/versioning/record_codec.h"
+#include "schemas/document/bson_builder.h"
 
 namespace strata::transaction {
 namespace {
@@ -127,7 +127,7 @@ void Sweeper::KeepHint(const std::string& id) {
   store::WriteBatch batch;
   batch.MarkAsBackground();
   batch.Ensure(Keyspace::kTransactions, versioning::TransactionHintKey(id),
-               versioning::BsonBuilder().Take());
+               document::BsonBuilder().Take());
   environment_.store.Commit(std::move(batch), [](const store::CommitResult&) {});
 }
 

@@ -47,7 +47,7 @@ class Transactions::Impl : public std::enable_shared_from_this<Impl> {
   void Close() { two_phase_->doors().Close(); }
 
   void Commit(CommitRequest request, CommitCallback done);
-  absl::StatusOr<ReadDocuments> Read(std::vector<versioning::DocumentName> names,
+  absl::StatusOr<ReadDocuments> Read(std::vector<DocumentName> names,
                                      const versioning::ReadLimits& limits) const {
     return ReadMoment(store_, documents_, std::move(names), limits);
   }
@@ -267,7 +267,7 @@ void Transactions::Commit(CommitRequest request, CommitCallback done) {
   impl_->Commit(std::move(request), std::move(done));
 }
 
-absl::StatusOr<ReadDocuments> Transactions::Read(std::vector<versioning::DocumentName> names,
+absl::StatusOr<ReadDocuments> Transactions::Read(std::vector<DocumentName> names,
                                                  const versioning::ReadLimits& limits) const {
   return impl_->Read(std::move(names), limits);
 }

@@ -31,7 +31,7 @@ inline constexpr size_t kTwoPhaseDocumentsMax = 20;
 struct CommitRequest {
   std::vector<Operation> writes;
   std::vector<versioning::ReadCheck> reads;
-  std::vector<versioning::JoinedPlan> joined;  // in one commit only; without any there are writes
+  std::vector<store::JoinedPlan> joined;  // in one commit only; without any there are writes
   std::string joined_fingerprint;       // equal iff what is joined is, as far as a request says it
   std::string joined_answer;            // as of a UnitRequest
   std::optional<TransactionMode> mode;  // none: one commit where the engine can, else two phases
@@ -60,7 +60,7 @@ using CommitCallback = std::function<void(absl::StatusOr<Committed>)>;
 
 struct ReadDocuments {
   struct Found {
-    versioning::DocumentName name;
+    DocumentName name;
     versioning::StoredVersion version;
     std::string pending_transaction_id;
   };
@@ -112,7 +112,7 @@ class Transactions {
   // As of one moment; on the caller's thread. RETRIES_EXHAUSTED without snapshots where it never
   // stands still; COLLECTION_NOT_FOUND never: what is in no collection is missing.
   // TakesLong past the limits, which are those of all contents together.
-  absl::StatusOr<ReadDocuments> Read(std::vector<versioning::DocumentName> names,
+  absl::StatusOr<ReadDocuments> Read(std::vector<DocumentName> names,
                                      const versioning::ReadLimits& limits = {}) const;
 
   // Of the attempts that a request in two phases makes (ID, ID/2, …) the last one decides: these

@@ -8,9 +8,10 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/transaction/evaluation.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/read_limits.h"
 #include "schemas/versioning/record_codec.h"
 
@@ -111,14 +112,14 @@ Mutator Briefly(Mutator mutate, size_t document_bytes_max) {
 
 // Of a text that may have any length: as much as a reason may have.
 std::string AsReason(std::string text) {
-  if (text.size() <= versioning::kReasonBytesMax) return text;
-  size_t end = versioning::kReasonBytesMax;
+  if (text.size() <= kReasonBytesMax) return text;
+  size_t end = kReasonBytesMax;
   while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
   text.resize(end);
   return text;
 }
 
-std::string EmptyDocument() { return versioning::BsonBuilder().Take(); }
+std::string EmptyDocument() { return document::BsonBuilder().Take(); }
 
 // What the engine may do at another time.
 bool MayPass(const absl::Status& status) {
@@ -362,7 +363,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
     return true;
   }
 
-  static std::pair<std::string, std::string> NameKey(const versioning::DocumentName& name) {
+  static std::pair<std::string, std::string> NameKey(const DocumentName& name) {
     return {name.collection, name.id};
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/collection_walk.h"
 #include "schemas/versioning/document_errors.h"
@@ -12,7 +13,6 @@
 #include "schemas/versioning/ledger.h"
 #include "schemas/versioning/ledger_entries.h"
 #include "schemas/versioning/ledger_floor.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/version_pairs.h"
 
 namespace strata::versioning {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/one_moment.h"
 
 namespace strata::versioning {

@@ -2,7 +2,7 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/versioning/record_codec.h"
+#include "schemas/document/bson_builder.h"
 
 namespace strata::versioning {
 
@@ -11,6 +11,9 @@ std::string SweepKey(int64_t incarnation) {
 }
 
 namespace {
+
+using document::BsonBuilder;
+using document::BsonReader;
 
 // The strategy's options out of a record that may hold others: earlier builds stored a
 // keyframe_interval for every strategy.

@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/store/guarded_commit.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/ledger.h"
 #include "schemas/versioning/ledger_floor.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/record_codec.h"
 #include "schemas/versioning/write_path.h"
 
@@ -410,7 +411,7 @@ absl::StatusOr<int64_t> Collections::PlanDelete(const CollectionDeletion& deleti
   batch.Ensure(Keyspace::kMeta, SweepKey(target.incarnation),
                SweepRecord{target.name, target.incarnation, {}}.Encode());
   if (store_.capabilities().commit_positions) {
-    batch.Ensure(Keyspace::kFeed, std::string(kLedgerEventsKey), BsonBuilder().Take());
+    batch.Ensure(Keyspace::kFeed, std::string(kLedgerEventsKey), document::BsonBuilder().Take());
     batch.AppendToLedger(CollectionDeletedEntry(target.name, target.incarnation, clock_.Now(),
                                                 deletion.change, deletion.request_id));
   }

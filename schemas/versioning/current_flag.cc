@@ -22,6 +22,7 @@
 // Hard". Recovery is no longer hard: there is nothing to find out, only flags to clear.
 
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/versioning/inspection.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version_records.h"
@@ -33,7 +34,7 @@ using store::DocumentKey;
 using store::Keyspace;
 
 std::string EncodeFlagged(const StoredVersion& version) {
-  BsonBuilder builder(kHeaderBytes + (version.content ? version.content->size() : 0));
+  document::BsonBuilder builder(kHeaderBytes + (version.content ? version.content->size() : 0));
   AppendHeader(version.header, version.position, builder);
   builder.Bool("current", true);
   if (version.content) builder.Document("content", version.content->bytes());

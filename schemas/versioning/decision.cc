@@ -367,11 +367,11 @@ void Decider::TakeOut(Round& round, PendingUnit& unit) {
 
 // Plans the writes that join into a batch of their own. False: they touch what is planned to be
 // written in this round already, which their plans have not seen.
-absl::StatusOr<bool> Decider::Join(const Round& round, const std::vector<JoinedPlan>& plans,
-                                   store::WriteBatch& batch) const {
+absl::StatusOr<bool> Decider::Join(const Round& round, const std::vector<store::JoinedPlan>& plans,
+                                   store::WriteBatch& batch) {
   absl::Status planned;
-  for (const JoinedPlan& plan : plans) {
-    planned = plan(ContextOf(round), batch);
+  for (const store::JoinedPlan& plan : plans) {
+    planned = plan(*round.reader, batch);
     if (!planned.ok()) break;
   }
   // Check first: the refusal may depend on a record that this round replaces.

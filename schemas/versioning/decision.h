@@ -156,8 +156,8 @@ class Decider {
   bool IsOutOfTime(const Round& round) const;
   void PlanUnit(Round& round, PendingUnit& unit, store::WriteBatch joined);
   static void TakeOut(Round& round, PendingUnit& unit);
-  absl::StatusOr<bool> Join(const Round& round, const std::vector<JoinedPlan>& plans,
-                            store::WriteBatch& batch) const;
+  static absl::StatusOr<bool> Join(const Round& round, const std::vector<store::JoinedPlan>& plans,
+                                   store::WriteBatch& batch);
   static void AddJoined(Round& round, const void* entry, store::WriteBatch joined);
   absl::StatusOr<std::optional<UnitResult>> ReplayUnit(const Round& round,
                                                        const PendingUnit& unit) const;

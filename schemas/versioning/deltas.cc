@@ -39,6 +39,7 @@
 #include <utility>
 
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/document/delta.h"
 #include "schemas/versioning/delta_chain.h"
 #include "schemas/versioning/inspection.h"
@@ -87,7 +88,8 @@ CodedVersion Successor(const CodedVersion& base, const StoredVersion& next,
 
 std::string EncodeHead(const CodedVersion& coded) {
   const std::optional<Content>& content = coded.version->content;
-  BsonBuilder builder(kHeaderBytes + coded.delta.size() + (content ? content->size() : 0));
+  document::BsonBuilder builder(kHeaderBytes + coded.delta.size() +
+                                (content ? content->size() : 0));
   AppendHeader(coded.version->header, coded.version->position, builder);
   if (!coded.delta.empty()) builder.Document("delta", coded.delta);
   if (coded.chain_length != 0) {
@@ -99,7 +101,7 @@ std::string EncodeHead(const CodedVersion& coded) {
 
 std::string EncodeSuperseded(const CodedVersion& coded, int64_t keyframe_interval) {
   if (IsKeyframe(coded, keyframe_interval)) return EncodeVersion(*coded.version);
-  BsonBuilder builder(kHeaderBytes + coded.delta.size());
+  document::BsonBuilder builder(kHeaderBytes + coded.delta.size());
   AppendHeader(coded.version->header, coded.version->position, builder);
   builder.Int64("chain_length", coded.chain_length).Document("delta", coded.delta);
   return builder.Take();

@@ -4,7 +4,7 @@
 
 #include "absl/time/time.h"
 #include "schemas/base/error.h"
-#include "schemas/versioning/names.h"
+#include "schemas/base/names.h"
 #include "schemas/versioning/version.h"
 
 namespace strata::versioning {

@@ -7,11 +7,11 @@
 
 #include "absl/status/status.h"
 #include "schemas/base/clock.h"
+#include "schemas/base/names.h"
 #include "schemas/store/record.h"
 
 namespace strata::versioning {
 
-struct DocumentName;
 struct StoredVersion;
 
 absl::Status CollectionNotFound(std::string_view collection);

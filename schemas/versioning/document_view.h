@@ -6,12 +6,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "schemas/base/names.h"
 #include "schemas/document/content.h"
 #include "schemas/document/filter.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/as_of.h"
 #include "schemas/versioning/collection_walk.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/undecided.h"
 

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/base/executor.h"
+#include "schemas/base/names.h"
 #include "schemas/document/content.h"
 #include "schemas/document/diff.h"
 #include "schemas/store/store.h"
@@ -22,7 +23,6 @@
 #include "schemas/versioning/ledger.h"
 #include "schemas/versioning/list.h"
 #include "schemas/versioning/mutators.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/verify.h"
 #include "schemas/versioning/write_path.h"
 

@@ -29,12 +29,15 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/versioning/inspection.h"
 #include "schemas/versioning/strategy.h"
 #include "schemas/versioning/version_records.h"
 
 namespace strata::versioning {
 namespace {
+
+using document::BsonReader;
 
 using store::DocumentKey;
 using store::Keyspace;

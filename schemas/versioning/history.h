@@ -7,11 +7,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
+#include "schemas/base/names.h"
 #include "schemas/document/diff.h"
 #include "schemas/document/filter.h"
 #include "schemas/versioning/collection_walk.h"
 #include "schemas/versioning/document_view.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/version_pairs.h"
 
 namespace strata::versioning {

@@ -4,15 +4,15 @@
 
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/versioning/document_errors.h"
-#include "schemas/versioning/record_codec.h"
 
 namespace strata::versioning {
 
 using store::Keyspace;
 
 std::string LedgerFloor::Encode() const {
-  return BsonBuilder()
+  return document::BsonBuilder()
       .Int64("position", position)
       .Int64("trimmed", trimmed)
       .Int64("latest", latest)
@@ -26,7 +26,7 @@ absl::StatusOr<LedgerFloor> ReadLedgerFloor(const store::Reader& reader) {
   LedgerFloor floor;
   if (!record) return floor;
   std::string_view hash;
-  BsonReader members(record->value);
+  document::BsonReader members(record->value);
   while (members.Next()) {
     if (members.name() == "position") floor.position = members.Int64();
     if (members.name() == "trimmed") floor.trimmed = members.Int64();
@@ -69,7 +69,7 @@ void AddFloorHolder(const LedgerFloor& floor, store::WriteBatch& batch) {
   } else {
     batch.Check(Keyspace::kFeed, std::string(kLedgerFloorKey), floor.stamp);
   }
-  batch.Put(Keyspace::kFeed, std::string(kFloorHoldersKey), BsonBuilder().Take());
+  batch.Put(Keyspace::kFeed, std::string(kFloorHoldersKey), document::BsonBuilder().Take());
 }
 
 }  // namespace strata::versioning

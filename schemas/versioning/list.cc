@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_view.h"
-#include "schemas/versioning/names.h"
 
 namespace strata::versioning {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <variant>
 
+#include "schemas/base/names.h"
 #include "schemas/document/content.h"
 #include "schemas/document/patch.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/write_path.h"
 
 namespace strata::versioning {

@@ -12,13 +12,13 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "schemas/base/names.h"
 #include "schemas/document/content.h"
 #include "schemas/document/path.h"
 #include "schemas/versioning/version.h"
 
 namespace strata::versioning {
 
-struct DocumentName;
 struct CurrentState;
 
 inline constexpr size_t kNewerPathBytesMax = 120;

@@ -11,16 +11,8 @@
 namespace strata::versioning {
 namespace {
 
-// Whether the bytes say their own length and end as a document does; whatever is between.
-bool IsFramed(std::string_view bytes) {
-  return bytes.size() >= document::kEmptyDocument.size() && bytes.size() <= INT32_MAX &&
-         document::LoadNumber<int32_t>(bytes) == static_cast<int32_t>(bytes.size()) &&
-         bytes.back() == '\0';
-}
-
-// The length and the subtype, before a binary's payload; the subtype of bytes that are just bytes.
-constexpr size_t kBinaryHead = 5;
-constexpr uint8_t kPlainBinary = 0x00;
+using document::BsonBuilder;
+using document::BsonReader;
 
 absl::Status Corrupt(std::string_view what) {
   return Error(ErrorReason::kRecordCorrupt, what).With("record", what);
@@ -97,79 +89,6 @@ bool ValidKind(VersionKind kind) {
 }
 
 }  // namespace
-
-BsonBuilder::BsonBuilder(size_t bytes) {
-  bytes_.reserve(bytes);
-  document::BeginDocument(bytes_);
-}
-BsonBuilder& BsonBuilder::Int32(std::string_view name, int32_t value) {
-  document::AppendMemberHead(document::kBsonInt32, name, bytes_);
-  document::AppendNumber(value, bytes_);
-  return *this;
-}
-BsonBuilder& BsonBuilder::Int64(std::string_view name, int64_t value) {
-  document::AppendMemberHead(document::kBsonInt64, name, bytes_);
-  document::AppendNumber(value, bytes_);
-  return *this;
-}
-BsonBuilder& BsonBuilder::Bool(std::string_view name, bool value) {
-  document::AppendMemberHead(document::kBsonBool, name, bytes_);
-  bytes_ += value ? '\1' : '\0';
-  return *this;
-}
-BsonBuilder& BsonBuilder::String(std::string_view name, std::string_view value) {
-  document::AppendMemberHead(document::kBsonString, name, bytes_);
-  document::AppendStringValue(value, bytes_);
-  return *this;
-}
-BsonBuilder& BsonBuilder::Binary(std::string_view name, std::string_view value) {
-  document::AppendMemberHead(document::kBsonBinary, name, bytes_);
-  document::AppendNumber(static_cast<int32_t>(value.size()), bytes_);
-  bytes_ += static_cast<char>(kPlainBinary);
-  bytes_ += value;
-  return *this;
-}
-BsonBuilder& BsonBuilder::Document(std::string_view name, std::string_view bytes) {
-  document::AppendMember(document::kBsonObject, name, bytes, bytes_);
-  return *this;
-}
-BsonBuilder& BsonBuilder::Array(std::string_view name, std::string_view bytes) {
-  document::AppendMember(document::kBsonArray, name, bytes, bytes_);
-  return *this;
-}
-
-std::string BsonBuilder::Take() {
-  document::EndDocument(0, bytes_);
-  return std::move(bytes_);
-}
-
-BsonReader::BsonReader(std::string_view bytes) : members_(bytes), corrupt_(!IsFramed(bytes)) {}
-
-int64_t BsonReader::Int64() {
-  return Expect(document::IsInteger(member_.type))
-             ? document::LoadInteger(member_.type, member_.value)
-             : 0;
-}
-
-bool BsonReader::Bool() {
-  const bool holds = member_.type == document::kBsonBool &&
-                     (member_.value.front() == '\0' || member_.value.front() == '\1');
-  return Expect(holds) && member_.value.front() == '\1';
-}
-
-std::string_view BsonReader::String() {
-  const bool holds = member_.type == document::kBsonString && member_.value.back() == '\0';
-  return Expect(holds) ? document::StringText(member_.value) : std::string_view();
-}
-
-std::string_view BsonReader::Binary() {
-  const bool holds = member_.type == document::kBsonBinary;
-  return Expect(holds) ? member_.value.substr(kBinaryHead) : std::string_view();
-}
-
-std::string_view BsonReader::Document() {
-  return Expect(document::IsContainer(member_.type)) ? member_.value : std::string_view();
-}
 
 void AppendHeader(const VersionHeader& header, store::CommitPosition position,
                   BsonBuilder& builder) {

@@ -27,70 +27,12 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "schemas/document/bson_view.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/store/ledger_block.h"
 #include "schemas/store/record.h"
 #include "schemas/versioning/version.h"
 
 namespace strata::versioning {
-
-// Builds one BSON document.
-class BsonBuilder {
- public:
-  // Makes room for `bytes`, so that no growing copies what is there; more may come.
-  explicit BsonBuilder(size_t bytes = 0);
-  BsonBuilder(const BsonBuilder&) = delete;
-  BsonBuilder& operator=(const BsonBuilder&) = delete;
-
-  BsonBuilder& Int32(std::string_view name, int32_t value);
-  BsonBuilder& Int64(std::string_view name, int64_t value);
-  BsonBuilder& Bool(std::string_view name, bool value);
-  BsonBuilder& String(std::string_view name, std::string_view value);
-  BsonBuilder& Binary(std::string_view name, std::string_view value);
-  // `bytes`: a whole BSON document (array).
-  BsonBuilder& Document(std::string_view name, std::string_view bytes);
-  BsonBuilder& Array(std::string_view name, std::string_view bytes);
-
-  // The document. REQUIRES: called once, last.
-  std::string Take();
-
- private:
-  std::string bytes_;
-};
-
-// Walks the members of one BSON document that a store returned. Looks at their frames; the text of
-// a string is what was written. The bytes must outlive it.
-class BsonReader {
- public:
-  explicit BsonReader(std::string_view bytes);
-
-  // Moves to the next member; false at the end, or where the bytes are no BSON (then corrupt()).
-  bool Next() {
-    if (corrupt_) return false;
-    if (members_.Next(member_)) return true;
-    corrupt_ = members_.failed();
-    return false;
-  }
-  bool corrupt() const { return corrupt_; }
-
-  std::string_view name() const { return member_.name; }
-  // The member's value; the type's zero value if it is of another type (then corrupt()).
-  int64_t Int64();  // of an int32 too
-  bool Bool();
-  std::string_view String();
-  std::string_view Binary();
-  std::string_view Document();  // of an array too
-
- private:
-  bool Expect(bool holds) {
-    corrupt_ |= !holds;
-    return holds;
-  }
-
-  document::MemberReader members_;
-  document::Member member_;
-  bool corrupt_;
-};
 
 // What a `version` record has besides the version.
 struct LayoutMembers {
@@ -114,7 +56,7 @@ inline constexpr size_t kHeaderBytes = 384;
 
 // Begins a version record: everything up to what the strategy adds.
 void AppendHeader(const VersionHeader& header, store::CommitPosition position,
-                  BsonBuilder& builder);
+                  document::BsonBuilder& builder);
 // A whole version record, with nothing of a strategy.
 std::string EncodeVersion(const StoredVersion& version);
 

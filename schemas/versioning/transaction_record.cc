@@ -5,10 +5,13 @@
 #include "absl/strings/escaping.h"
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/versioning/record_codec.h"
+#include "schemas/document/bson_builder.h"
 
 namespace strata::versioning {
 namespace {
+
+using document::BsonBuilder;
+using document::BsonReader;
 
 using store::Keyspace;
 

@@ -20,9 +20,9 @@
 
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
+#include "schemas/base/names.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/store/store.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/version.h"
 
 namespace strata::versioning {

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/ledger_floor.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/snapshot_budget.h"
 #include "schemas/versioning/verify_document.h"
 #include "schemas/versioning/verify_ledger.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/newer.h"
 #include "schemas/versioning/transaction_record.h"
 #include "schemas/versioning/write_path.h"

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/collection_record.h"
 #include "schemas/versioning/document_errors.h"
-#include "schemas/versioning/names.h"
 
 namespace strata::versioning {
 namespace {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "schemas/base/clock.h"
 #include "schemas/document/content.h"
 #include "schemas/document/hash.h"
@@ -31,6 +32,11 @@ struct ChangeInfo {
 
   friend bool operator==(const ChangeInfo&, const ChangeInfo&) = default;
 };
+
+// UTF-8 without zero bytes: actor, on_behalf_of and the values of labels of up to kNameBytesMax
+// bytes, the reason of kReasonBytesMax, the names of labels of 1 to kLabelNameBytesMax, none with
+// the prefix of those that the server makes (newer.h); kLabelsMax labels.
+absl::Status ValidateChange(const ChangeInfo& change);
 
 // All of a version but its content. Never changes once its version is acknowledged.
 struct VersionHeader {

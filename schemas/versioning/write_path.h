@@ -41,12 +41,13 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/base/executor.h"
+#include "schemas/base/names.h"
 #include "schemas/base/waiter.h"
 #include "schemas/document/content.h"
 #include "schemas/document/filter.h"
+#include "schemas/store/joined_plan.h"
 #include "schemas/store/store.h"
 #include "schemas/versioning/collections.h"
-#include "schemas/versioning/names.h"
 #include "schemas/versioning/newer.h"
 #include "schemas/versioning/read_limits.h"
 #include "schemas/versioning/strategy.h"
@@ -67,13 +68,6 @@ struct Precondition {
   // still hold.
   bool forbids_retry() const { return version || exists; }
 };
-
-// Adds guarded writes that commit with the write or the unit, decided on what `context` shows; an
-// error refuses it. Pure; called at each attempt. The writes concern no document. What it reads and
-// would replace it adds before it refuses: where others of the round replace that, it is asked
-// again when they have.
-using JoinedPlan =
-    std::function<absl::Status(const ReadContext& context, store::WriteBatch& batch)>;
 
 // What every write has.
 struct WriteRequest {
@@ -98,7 +92,7 @@ struct WriteRequest {
   // Others wait for the thread that brings the write: what takes long is done elsewhere, when it is
   // the waiter's turn.
   bool brief = false;
-  std::vector<JoinedPlan> joined;  // needs atomic batches
+  std::vector<store::JoinedPlan> joined;  // needs atomic batches
 };
 
 struct WriteResult {
@@ -161,7 +155,7 @@ struct ReadCheck {
 struct UnitRequest {
   std::vector<Change> changes;  // no document twice
   std::vector<ReadCheck> reads;
-  std::vector<JoinedPlan> joined;
+  std::vector<store::JoinedPlan> joined;
   std::string joined_answer;  // what is joined, for whoever asks again; opaque here
   // Of every version that it makes; never empty. Without a fingerprint one of MakeForgottenId.
   std::string transaction_id;

@@ -109,7 +109,7 @@ absl::StatusOr<versioning::WriteRequest> MakeWriteRequest(
 
 // Has a write commit only while its writer holds the lease. INVALID_NAME, INVALID_FIELD.
 absl::Status JoinFence(const wire::LeaseToken& lease, const Context& context,
-                       std::vector<versioning::JoinedPlan>& joined);
+                       std::vector<store::JoinedPlan>& joined);
 
 // Keeps room for an answer with a content of so many bytes, if it is larger than usual. OVERLOADED.
 absl::Status ReserveForContent(const Call& call, size_t content_bytes);

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/feed/subscriptions.h"
-#include "schemas/versioning/names.h"
 #include "service/rpc/resources.h"
 
 namespace strata::rpc {
@@ -34,7 +34,7 @@ absl::StatusOr<lease::Place> ToPlace(std::string_view field, int64_t position, i
 }  // namespace
 
 absl::Status CheckLeaseName(std::string_view field, std::string_view name) {
-  RETURN_IF_ERROR(versioning::ValidateName(field, name));
+  RETURN_IF_ERROR(ValidateName(field, name));
   if (name.front() != lease::kServersOwn) return absl::OkStatus();
   return Error(ErrorReason::kInvalidName,
                std::string(field) + " begins with \"$\", as only the server's own leases do")
@@ -110,7 +110,7 @@ absl::Status AuthorizePartition(int64_t incarnation, const Context& context) {
 }  // namespace
 
 absl::Status JoinFence(const wire::LeaseToken& lease, const Context& context,
-                       std::vector<versioning::JoinedPlan>& joined) {
+                       std::vector<store::JoinedPlan>& joined) {
   ASSIGN_OR_RETURN(lease::LeaseToken token, ToLeaseToken(lease));
   if (const std::optional<int64_t> of = feed::IncarnationOfPartitionLease(token.name)) {
     RETURN_IF_ERROR(AuthorizePartition(*of, context));

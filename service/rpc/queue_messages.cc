@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/enrollment/enrollments.h"
-#include "schemas/versioning/names.h"
 #include "service/rpc/lease_messages.h"
 
 namespace strata::rpc {
@@ -18,8 +18,8 @@ namespace {
 using queue::QueueSettings;
 using std::chrono::microseconds;
 
-constexpr size_t kHeaderNameBytesMax = versioning::kLabelNameBytesMax;
-constexpr size_t kHeaderValueBytesMax = versioning::kNameBytesMax;
+constexpr size_t kHeaderNameBytesMax = kLabelNameBytesMax;
+constexpr size_t kHeaderValueBytesMax = kNameBytesMax;
 
 std::string Element(std::string_view field, int index) {
   return std::string(field) + "[" + std::to_string(index) + "]";
@@ -238,8 +238,7 @@ absl::StatusOr<queue::PushedMessage> ToPushedMessage(std::string_view field,
   }
   made.priority = message.priority();
   if (!message.ordering_key().empty()) {
-    RETURN_IF_ERROR(
-        versioning::ValidateName(InsideField(field, "ordering_key"), message.ordering_key()));
+    RETURN_IF_ERROR(ValidateName(InsideField(field, "ordering_key"), message.ordering_key()));
   }
   made.ordering_key = message.ordering_key();
   if (message.has_sequence_number()) {
@@ -253,7 +252,7 @@ absl::StatusOr<queue::PushedMessage> ToPushedMessage(std::string_view field,
     made.sequence_number = message.sequence_number();
   }
   RETURN_IF_ERROR(FillTimes(field, message, made));
-  if (absl::Status valid = versioning::ValidateRequestId(message.request_id()); !valid.ok()) {
+  if (absl::Status valid = ValidateRequestId(message.request_id()); !valid.ok()) {
     return field.empty() ? valid : InField(valid, field);
   }
   made.request_id = message.request_id();
@@ -377,12 +376,12 @@ absl::Status CheckRollback(std::string_view field, const queue::RollbackRequest&
     return FieldError(InsideField(field, "not_counted"),
                       "is set beside dead, which ends the message");
   }
-  if (rollback.reason.size() <= versioning::kReasonBytesMax) return absl::OkStatus();
+  if (rollback.reason.size() <= kReasonBytesMax) return absl::OkStatus();
   return Error(ErrorReason::kInvalidField,
                absl::StrCat(InsideField(field, "reason"), " has ", rollback.reason.size(),
-                            " bytes, at most ", versioning::kReasonBytesMax, " are allowed"))
+                            " bytes, at most ", kReasonBytesMax, " are allowed"))
       .With("field", InsideField(field, "reason"))
-      .With("limit", static_cast<int64_t>(versioning::kReasonBytesMax));
+      .With("limit", static_cast<int64_t>(kReasonBytesMax));
 }
 
 void FillQueue(const queue::Queue& queue, wire::Queue& filled) {

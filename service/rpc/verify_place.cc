@@ -150,7 +150,7 @@ std::optional<VerifyPlace> DecodeVerifyPlace(std::string_view bytes) {
   Reader reader(bytes);
   PlaceFields(reader, place);
   if (!reader.good()) return std::nullopt;
-  if (place.document && !versioning::ValidateName("id", place.document->id).ok()) {
+  if (place.document && !ValidateName("id", place.document->id).ok()) {
     return std::nullopt;
   }
   return place;

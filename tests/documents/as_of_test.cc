@@ -38,8 +38,9 @@ using Ids = std::pair<std::string, std::string>;
 using ListedThen = std::map<Ids, int64_t>;
 
 document::Filter NumberFrom(int64_t least) {
-  const std::string bson =
-      BsonBuilder().Document("n", BsonBuilder().Int64("$gte", least).Take()).Take();
+  const std::string bson = document::BsonBuilder()
+                               .Document("n", document::BsonBuilder().Int64("$gte", least).Take())
+                               .Take();
   return *document::Filter::Compile(document::Content::FromTrusted(bson));
 }
 

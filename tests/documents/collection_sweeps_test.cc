@@ -123,8 +123,10 @@ class CollectionSweepsTest : public ::testing::TestWithParam<SweepCase> {
       store::WriteBatch batch;
       for (int k = 0; k < 1000 && i < count; ++k, ++i) {
         const std::string id = "d" + std::to_string(100'000 + i);
-        batch.Put(Keyspace::kHeads, store::HeadKey(incarnation, id), BsonBuilder().Take());
-        batch.Put(Keyspace::kVersions, store::VersionKey(incarnation, id, 1), BsonBuilder().Take());
+        batch.Put(Keyspace::kHeads, store::HeadKey(incarnation, id),
+                  document::BsonBuilder().Take());
+        batch.Put(Keyspace::kVersions, store::VersionKey(incarnation, id, 1),
+                  document::BsonBuilder().Take());
       }
       ASSERT_TRUE(test_support::AwaitCommit(world.engine(), std::move(batch)).committed);
     }

@@ -556,7 +556,7 @@ class CollectionLimitTest : public CombinationTest {
     executor_->Stop();
     // Commits under way may still call back; they come before this one.
     store::WriteBatch last;
-    last.Put(store::Keyspace::kMeta, "test/last", BsonBuilder().Take());
+    last.Put(store::Keyspace::kMeta, "test/last", document::BsonBuilder().Take());
     test_support::AwaitCommit(world.engine(), std::move(last));
     documents_.reset();
   }

@@ -30,7 +30,7 @@ using test_support::IsOk;
 using Time = std::chrono::steady_clock::time_point;
 
 document::Content Padded(int64_t value, size_t padding) {
-  BsonBuilder builder;
+  document::BsonBuilder builder;
   builder.Int64("n", value);
   if (padding > 0) builder.String("padding", std::string(padding, 'x'));
   return document::Content::FromTrusted(builder.Take());

@@ -29,9 +29,9 @@ using test_support::IsOk;
 using ::testing::ElementsAre;
 
 document::Filter AtLeast(int64_t n) {
-  const std::string condition = BsonBuilder().Int64("$gte", n).Take();
+  const std::string condition = document::BsonBuilder().Int64("$gte", n).Take();
   return *document::Filter::Compile(
-      document::Content::FromTrusted(BsonBuilder().Document("n", condition).Take()));
+      document::Content::FromTrusted(document::BsonBuilder().Document("n", condition).Take()));
 }
 
 std::string TextOf(const document::Changes& changes) {

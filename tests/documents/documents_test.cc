@@ -126,13 +126,13 @@ TEST_P(DocumentsTest, ARefusedWriteMakesNoCollection) {
 }
 
 TEST_P(DocumentsTest, AnUpdateKeepsWhatItDoesNotMention) {
-  const document::Content two =
-      document::Content::FromTrusted(BsonBuilder().Int64("n", 1).String("kept", "yes").Take());
+  const document::Content two = document::Content::FromTrusted(
+      document::BsonBuilder().Int64("n", 1).String("kept", "yes").Take());
   ASSERT_THAT(world->Create(Request(), two), IsOk());
   ASSERT_OK_AND_ASSIGN(const WriteResult updated, world->Update(Request(), Increment("/n", 4)));
-  EXPECT_EQ(
-      *updated.version.content,
-      document::Content::FromTrusted(BsonBuilder().Int64("n", 5).String("kept", "yes").Take()));
+  EXPECT_EQ(*updated.version.content,
+            document::Content::FromTrusted(
+                document::BsonBuilder().Int64("n", 5).String("kept", "yes").Take()));
 }
 
 TEST_P(DocumentsTest, AnUpdateThatChangesNothingWritesNothing) {

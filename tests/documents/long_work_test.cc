@@ -17,6 +17,7 @@
 namespace strata::versioning::testing {
 namespace {
 
+using document::BsonBuilder;
 using test_support::HasReason;
 using test_support::IsOk;
 

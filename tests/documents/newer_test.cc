@@ -16,6 +16,7 @@
 namespace strata::versioning::testing {
 namespace {
 
+using document::BsonBuilder;
 using test_support::HasReason;
 using test_support::IsOk;
 using ::testing::Contains;
@@ -359,7 +360,7 @@ TEST_P(NewerTest, ARepeatedRequestAnswersWhatItDid) {
 TEST_P(NewerTest, WhatIsJoinedIsWrittenWithAStaleWriteToo) {
   ASSERT_THAT(Upsert(5), IsOk());
   WriteRequest request = NewerRequest(5);
-  request.joined.push_back([](const ReadContext&, store::WriteBatch& batch) {
+  request.joined.push_back([](const store::Reader&, store::WriteBatch& batch) {
     batch.Put(store::Keyspace::kMeta, "test/joined", BsonBuilder().Take());
     return absl::OkStatus();
   });

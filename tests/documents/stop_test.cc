@@ -41,9 +41,9 @@ constexpr int kNever = 1'000'000;
 constexpr int kManyDocuments = 12;
 
 document::Filter MatchesNothing() {
-  const std::string condition = BsonBuilder().String("$regex", "nothing like it").Take();
+  const std::string condition = document::BsonBuilder().String("$regex", "nothing like it").Take();
   return *document::Filter::Compile(
-      document::Content::FromTrusted(BsonBuilder().Document("text", condition).Take()));
+      document::Content::FromTrusted(document::BsonBuilder().Document("text", condition).Take()));
 }
 
 class StopTest : public CombinationTest {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "schemas/document/bson_builder.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/collections.h"
 #include "tests/documents/world.h"
@@ -28,7 +29,7 @@ class Deleter {
   // Commits under way may still call back; they come before this one.
   ~Deleter() {
     store::WriteBatch last;
-    last.Put(store::Keyspace::kMeta, "test/swept", BsonBuilder().Take());
+    last.Put(store::Keyspace::kMeta, "test/swept", document::BsonBuilder().Take());
     test_support::AwaitCommit(store_, std::move(last));
   }
 

@@ -142,7 +142,7 @@ class UnitLinesTest : public ::testing::TestWithParam<Lines> {
   static document::Content ContentOf(size_t document, int64_t number) {
     const bool large = GetParam().takes_long && document < kLargeDocuments;
     return document::Content::FromTrusted(
-        BsonBuilder()
+        document::BsonBuilder()
             .Int64("n", number)
             .String("text", large ? std::string(2 * kBriefBytes, 'x') : "")
             .Take());

@@ -53,7 +53,7 @@ class UnitTurnsTest : public ::testing::TestWithParam<bool> {
     const bool large = id.rfind("large", 0) == 0;
     change.mutate = [large](const CurrentState& current) -> absl::StatusOr<Mutation> {
       const int64_t n = current.version != nullptr ? current.version->header.version : 0;
-      BsonBuilder content;
+      document::BsonBuilder content;
       content.Int64("n", n);
       if (large) content.String("text", kLarge);
       return Mutation{current.live() ? VersionKind::kUpdated : VersionKind::kCreated,
@@ -210,17 +210,19 @@ TEST_P(UnitTurnsTest, OneWhoMayTakeLongDoesWhatWaits) {
 
 // What joins may take long too, of a write and of a unit.
 TEST_P(UnitTurnsTest, WhatJoinsTakesItsTime) {
-  const auto joined = [](const ReadContext& context, store::WriteBatch&) -> absl::Status {
-    return context.limits->document_bytes_max < kLarge.size() ? TakesLong() : absl::OkStatus();
+  const auto joined = [] {
+    return [asked = std::make_shared<int>(0)](const store::Reader&, store::WriteBatch&) {
+      return ++*asked == 1 ? TakesLong() : absl::OkStatus();
+    };
   };
   Change change = Writing("small");
   change.request.waiter = &first;
   change.request.brief = true;
-  change.request.joined = {joined};
+  change.request.joined = {joined()};
   documents.Modify(std::move(change.request), std::move(change.mutate),
                    [this](const absl::StatusOr<WriteResult>& result) { End(0, result); });
   UnitRequest unit = UnitOf({Writing("a"), Writing("b")});
-  unit.joined = {joined};
+  unit.joined = {joined()};
   unit.waiter = &second;
   unit.brief = true;
   documents.Commit(std::move(unit),
@@ -352,7 +354,7 @@ TEST(UnitCrowdTest, AllAreAnsweredOnce) {
     change.request.name = Named(std::to_string(document));
     change.request.max_attempts = 1'000'000;
     change.mutate = [document](const CurrentState& current) -> absl::StatusOr<Mutation> {
-      BsonBuilder content;
+      document::BsonBuilder content;
       content.Int64("n", current.version != nullptr ? current.version->header.version : 0);
       if (document < 2) content.String("text", std::string(2000, 'x'));
       return Mutation{current.live() ? VersionKind::kUpdated : VersionKind::kCreated,

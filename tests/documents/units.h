@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "schemas/document/bson_builder.h"
 #include "tests/documents/world.h"
 
 namespace strata::versioning::testing {
@@ -57,7 +58,7 @@ inline Change Adding(DocumentName name, int32_t by) {
   change.mutate = [by](const CurrentState& current) -> absl::StatusOr<Mutation> {
     int64_t n = by;
     if (current.live()) {
-      BsonReader reader(current.version->content->bytes());
+      document::BsonReader reader(current.version->content->bytes());
       while (reader.Next()) n += reader.Int64();
     }
     return Mutation{current.live() ? VersionKind::kUpdated : VersionKind::kCreated, Number(n)};
@@ -67,7 +68,7 @@ inline Change Adding(DocumentName name, int32_t by) {
 
 // "n" of a content that Number or Adding made.
 inline int64_t NumberIn(const StoredVersion& version) {
-  BsonReader reader(version.content->bytes());
+  document::BsonReader reader(version.content->bytes());
   return reader.Next() ? reader.Int64() : 0;
 }
 

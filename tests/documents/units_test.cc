@@ -22,6 +22,8 @@
 namespace strata::versioning::testing {
 namespace {
 
+using document::BsonBuilder;
+using document::BsonReader;
 using store::Keyspace;
 using test_support::HasReason;
 using test_support::HookedStore;
@@ -459,9 +461,9 @@ TEST_P(RivalsTest, OneThatLosesEachTimeIsToldSo) {
 }
 
 // Writes the numbers from 1 on into one record, each on what it finds.
-JoinedPlan Counting(const std::string& key) {
-  return [key](const ReadContext& context, store::WriteBatch& batch) -> absl::Status {
-    const auto found = context.reader.Get(Keyspace::kMeta, key);
+store::JoinedPlan Counting(const std::string& key) {
+  return [key](const store::Reader& store_reader, store::WriteBatch& batch) -> absl::Status {
+    const auto found = store_reader.Get(Keyspace::kMeta, key);
     if (!found.ok()) return found.status();
     int64_t count = 1;
     if (*found) {
@@ -498,7 +500,7 @@ TEST_P(UnitsTest, WhatJoinsCommitsWithTheUnitOrNotAtAll) {
   unit.changes.back().request.precondition.exists = false;
   EXPECT_THAT(Commit(world.process(), unit), HasReason(ErrorReason::kVersionConflict));
   unit.changes.back().request.precondition = {};
-  unit.joined.push_back([](const ReadContext&, store::WriteBatch&) -> absl::Status {
+  unit.joined.push_back([](const store::Reader&, store::WriteBatch&) -> absl::Status {
     return Error(ErrorReason::kOverloaded, "not now");
   });
   EXPECT_THAT(Commit(world.process(), unit), HasReason(ErrorReason::kOverloaded));

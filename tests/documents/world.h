@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "schemas/document/bson_builder.h"
 #include "schemas/versioning/documents.h"
 #include "service/engines/engines.h"
 #include "tests/support/await_commit.h"
@@ -82,10 +83,10 @@ class Answer {
 
 // {"n": value} and {"name": text} as BSON.
 inline document::Content Number(int64_t value) {
-  return document::Content::FromTrusted(BsonBuilder().Int64("n", value).Take());
+  return document::Content::FromTrusted(document::BsonBuilder().Int64("n", value).Take());
 }
 inline document::Content Text(std::string_view text) {
-  return document::Content::FromTrusted(BsonBuilder().String("text", text).Take());
+  return document::Content::FromTrusted(document::BsonBuilder().String("text", text).Take());
 }
 inline document::Patch Increment(std::string_view path, int32_t by) {
   document::Operation operation;
@@ -136,7 +137,7 @@ class Process {
     executor_.Stop();
     // Commits under way may still call back into what dies here; they come before this one.
     store::WriteBatch last;
-    last.Put(store::Keyspace::kMeta, "test/last", BsonBuilder().Take());
+    last.Put(store::Keyspace::kMeta, "test/last", document::BsonBuilder().Take());
     test_support::AwaitCommit(engine_, std::move(last));
   }
 

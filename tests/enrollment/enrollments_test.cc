@@ -34,7 +34,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using versioning::ChainHash;
 using versioning::ChainStart;
-using versioning::DocumentName;
 using versioning::StoredVersion;
 using versioning::VersionKind;
 using versioning::testing::AllCombinations;

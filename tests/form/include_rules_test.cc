@@ -37,7 +37,7 @@ constexpr Rule kRules[] = {
     {"schemas/enrollment", ". absl/ schemas/base schemas/document schemas/versioning"},
     {"schemas/transaction",
      ". absl/ schemas/base schemas/document schemas/store schemas/versioning schemas/enrollment"},
-    {"schemas/lease", ". absl/ schemas/base schemas/store schemas/versioning"},
+    {"schemas/lease", ". absl/ schemas/base schemas/document/bson_builder.h schemas/store"},
     {"schemas/feed",
      ". absl/ schemas/base schemas/document schemas/store schemas/versioning schemas/lease"},
     {"schemas/queue",

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "schemas/document/bson_builder.h"
 #include "schemas/store/forwarding_store.h"
-#include "schemas/versioning/record_codec.h"
 #include "tests/lease/leases_world.h"
 #include "tests/support/hooked_store.h"
 
@@ -51,9 +51,9 @@ absl::StatusOr<HeldState> Write(LeasingProcess& process, HeldWrite write) {
 }
 
 // Writes a record of another keyspace along.
-versioning::JoinedPlan Noting(std::string key) {
-  return [key = std::move(key)](const versioning::ReadContext&, WriteBatch& batch) {
-    batch.Put(Keyspace::kFeed, key, versioning::BsonBuilder().Take());
+store::JoinedPlan Noting(std::string key) {
+  return [key = std::move(key)](const store::Reader&, WriteBatch& batch) {
+    batch.Put(Keyspace::kFeed, key, document::BsonBuilder().Take());
     return absl::OkStatus();
   };
 }
@@ -116,8 +116,8 @@ TEST_P(HeldWriteTest, WhatIsJoinedIsOneCommitWithIt) {
   ASSERT_THAT(Write(leases, write), IsOk());
   EXPECT_TRUE(IsNoted("noted"));
   write = Writing(lease, {2, 0}, "");
-  write.joined = [](const versioning::ReadContext&, WriteBatch& batch) -> absl::Status {
-    batch.Put(Keyspace::kFeed, "refused", versioning::BsonBuilder().Take());
+  write.joined = [](const store::Reader&, WriteBatch& batch) -> absl::Status {
+    batch.Put(Keyspace::kFeed, "refused", document::BsonBuilder().Take());
     return absl::AbortedError("no");
   };
   EXPECT_EQ(Write(leases, write).status().code(), absl::StatusCode::kAborted);
@@ -159,7 +159,7 @@ TEST_P(HeldWriteTest, WhoWasTakenOverWritesNothing) {
 
 TEST_P(HeldWriteTest, AnAcquireIsOneCommitWithWhatItJoins) {
   AcquireRequest request = Wanted("jobs", "worker-1");
-  request.joined = [](const versioning::ReadContext&, WriteBatch&) -> absl::Status {
+  request.joined = [](const store::Reader&, WriteBatch&) -> absl::Status {
     return absl::AbortedError("gone");
   };
   EXPECT_EQ(leases.Acquire(request).status().code(), absl::StatusCode::kAborted);

@@ -21,7 +21,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, LateOutcomesOfLeases, ::testing::ValuesIn(kEng
 // Returns when all commits before are done.
 void Behind(store::Store& engine) {
   store::WriteBatch last;
-  last.Put(store::Keyspace::kMeta, "test/behind", versioning::BsonBuilder().Take());
+  last.Put(store::Keyspace::kMeta, "test/behind", document::BsonBuilder().Take());
   test_support::AwaitCommit(engine, std::move(last));
 }
 

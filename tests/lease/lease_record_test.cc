@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "schemas/document/bson_builder.h"
 #include "schemas/store/store.h"
-#include "schemas/versioning/record_codec.h"
 #include "tests/support/status_matchers.h"
 
 namespace strata::lease {
@@ -114,9 +114,9 @@ TEST(LeaseRecord, AnOwnersTokenIsToldAsByTheWholeRecord) {
   const std::string cut = held.substr(0, held.size() - 1);
   for (const std::string& value :
        {held, cut, Owner{"", {}, 17, 18}.Encode(), std::string("none"),
-        versioning::BsonBuilder().Take(), versioning::BsonBuilder().Int64("holder", 1).Take(),
-        versioning::BsonBuilder().String("holder", "both").Int64("released", 1).Take(),
-        versioning::BsonBuilder().String("holder", "one").String("what", "else").Take()}) {
+        document::BsonBuilder().Take(), document::BsonBuilder().Int64("holder", 1).Take(),
+        document::BsonBuilder().String("holder", "both").Int64("released", 1).Take(),
+        document::BsonBuilder().String("holder", "one").String("what", "else").Take()}) {
     const OneOwner reader(value, 5);
     for (const store::Stamp shown : {4, 5, 6}) {
       const absl::StatusOr<StoredLease> whole = ReadOwner(reader, "a");
@@ -139,17 +139,17 @@ TEST(LeaseRecord, AStateIsReadAsItWasWritten) {
 }
 
 TEST(LeaseRecord, OtherBytesAreCorrupt) {
-  const auto document = [] { return versioning::BsonBuilder().String("what", "else").Take(); };
+  const auto document = [] { return document::BsonBuilder().String("what", "else").Take(); };
   for (const std::string& bytes :
        {std::string("none"), document(), Owner().Encode(),
-        versioning::BsonBuilder().Int64("holder", 1).Take(),
-        versioning::BsonBuilder().String("holder", "both").Int64("released", 1).Take()}) {
+        document::BsonBuilder().Int64("holder", 1).Take(),
+        document::BsonBuilder().String("holder", "both").Int64("released", 1).Take()}) {
     EXPECT_THAT(Owner::Decode(bytes), HasReason(ErrorReason::kRecordCorrupt));
   }
   for (const std::string& bytes :
-       {std::string("none"), document(), versioning::BsonBuilder().Int64("position", -1).Take(),
-        versioning::BsonBuilder().Int64("index", -1).Take(),
-        versioning::BsonBuilder().Int64("index", int64_t{1} << 31).Take()}) {
+       {std::string("none"), document(), document::BsonBuilder().Int64("position", -1).Take(),
+        document::BsonBuilder().Int64("index", -1).Take(),
+        document::BsonBuilder().Int64("index", int64_t{1} << 31).Take()}) {
     EXPECT_THAT(State::Decode(bytes), HasReason(ErrorReason::kRecordCorrupt));
   }
 }

@@ -15,11 +15,11 @@ namespace strata::lease::testing {
 namespace {
 
 using store::Guard;
+using store::JoinedPlan;
 using store::Keyspace;
 using store::Write;
 using store::WriteBatch;
 using store::WriteKind;
-using versioning::JoinedPlan;
 using versioning::testing::Answer;
 using versioning::testing::Increment;
 
@@ -34,8 +34,8 @@ JoinedPlan RealFence(const Leases& leases, LeaseToken token, const std::string& 
 // Compares who holds the lease, as the article's listener does, instead of the token.
 JoinedPlan HolderFence(const Leases& /*leases*/, const LeaseToken& token,
                        const std::string& holder) {
-  return [token, holder](const versioning::ReadContext& context, WriteBatch& batch) {
-    const auto lease = ReadLease(context.reader, token.name);
+  return [token, holder](const store::Reader& reader, WriteBatch& batch) {
+    const auto lease = ReadLease(reader, token.name);
     EXPECT_THAT(lease, IsOk());
     if (lease->owner->holder != holder) return absl::AbortedError("another holder");
     batch.Check(Keyspace::kLeases, OwnerKey(token.name), lease->token);
@@ -46,11 +46,11 @@ JoinedPlan HolderFence(const Leases& /*leases*/, const LeaseToken& token,
 // Looks at the token when the write is decided, and not in its commit.
 JoinedPlan UncheckedFence(const Leases& /*leases*/, const LeaseToken& token,
                           const std::string& /*holder*/) {
-  return [token](const versioning::ReadContext& context, WriteBatch& batch) {
-    const auto lease = ReadLease(context.reader, token.name);
+  return [token](const store::Reader& reader, WriteBatch& batch) {
+    const auto lease = ReadLease(reader, token.name);
     EXPECT_THAT(lease, IsOk());
     if (lease->token != token.token) return absl::AbortedError("another token");
-    batch.Ensure(Keyspace::kMeta, "test/joined", versioning::BsonBuilder().Take());
+    batch.Ensure(Keyspace::kMeta, "test/joined", document::BsonBuilder().Take());
     return absl::OkStatus();
   };
 }

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/utf8.h"
-#include "schemas/versioning/names.h"
-#include "schemas/versioning/record_codec.h"
+#include "schemas/document/bson_builder.h"
 #include "tests/queue/queues_world.h"
 #include "tests/support/volume.h"
 
@@ -51,7 +51,7 @@ class EnrollmentSinkTest : public QueuesTest {
   }
   static PushedMessage Message(const std::string& operation, int student, const std::string& name,
                                int64_t sequence_number) {
-    versioning::BsonBuilder builder;
+    document::BsonBuilder builder;
     builder.String("operation", operation).Int64("student_id", student).String("class", name);
     builder.Int64("sequence_number", sequence_number);
     PushedMessage message;
@@ -163,7 +163,7 @@ class GrantedQueues : public QueuesTest {
 
   static PushedMessage Message(int64_t number, const std::string& pusher,
                                const std::map<std::string, std::string>& others = {}) {
-    versioning::BsonBuilder builder;
+    document::BsonBuilder builder;
     builder.String("operation", "insert").Int64("student_id", number).String("class", "CS 1");
     builder.Int64("sequence_number", number);
     for (const auto& [name, value] : others) builder.String(name, value);
@@ -300,10 +300,9 @@ TEST_P(GrantedQueues, WhatTheirOwnerOrderedEndsWithItsGrant) {
 TEST_P(EnrollmentSinkTest, AReasonThatQuotesALongNameIsTextAllTheSame) {
   for (const size_t ahead : {0U, 1U}) {  // so that one of them is cut within a character
     std::string name(ahead, 'a');
-    for (size_t i = 0; i < versioning::kReasonBytesMax; ++i) name += "\u00e9";
+    for (size_t i = 0; i < kReasonBytesMax; ++i) name += "\u00e9";
     PushedMessage message;
-    message.payload =
-        document::Content::FromTrusted(versioning::BsonBuilder().Int64(name, 1).Take());
+    message.payload = document::Content::FromTrusted(document::BsonBuilder().Int64(name, 1).Take());
     ASSERT_THAT(queues.Push("enrollments", message), IsOk());
   }
   Drain();
@@ -313,7 +312,7 @@ TEST_P(EnrollmentSinkTest, AReasonThatQuotesALongNameIsTextAllTheSame) {
   ASSERT_EQ(dead->messages.size(), 2);
   for (const MessageView& view : dead->messages) {
     EXPECT_TRUE(IsUtf8(view.message.reason));
-    EXPECT_LE(view.message.reason.size(), versioning::kReasonBytesMax);
+    EXPECT_LE(view.message.reason.size(), kReasonBytesMax);
   }
 }
 

@@ -52,7 +52,7 @@ class ScheduleTimes : public QueuesTest {
   // What was written before is stored, however little of the test's time has passed.
   void Flush() {
     store::WriteBatch last;
-    last.Put(store::Keyspace::kMeta, "test/last", versioning::BsonBuilder().Take());
+    last.Put(store::Keyspace::kMeta, "test/last", document::BsonBuilder().Take());
     ASSERT_TRUE(test_support::AwaitCommit(world->store(), std::move(last)).committed);
   }
   UnixMicros NextTime(const std::string& name) {

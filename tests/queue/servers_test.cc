@@ -310,13 +310,12 @@ TEST_F(ServersInARace, PlanNothingOnceTheyHaveEnded) {
   ASSERT_THAT(*reserved, SizeIs(1));
   const auto steps = queues->PlanUnit({reserved->front().token}, {});
   ASSERT_THAT(steps, IsOk());
-  const versioning::JoinedPlan plan = (*steps)->plan();
+  const store::JoinedPlan plan = (*steps)->plan();
   const auto snapshot = world->store().Snapshot();
-  const versioning::ReadContext context{*snapshot, world->store().capabilities()};
   store::WriteBatch batch;
-  ASSERT_THAT(plan(context, batch), IsOk());
+  ASSERT_THAT(plan(*snapshot, batch), IsOk());
   queues.Stop();
-  EXPECT_THAT(plan(context, batch), HasReason(ErrorReason::kDraining));
+  EXPECT_THAT(plan(*snapshot, batch), HasReason(ErrorReason::kDraining));
 }
 
 // Its payload lies beside it, and went with it after the message was read.

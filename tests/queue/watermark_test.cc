@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "schemas/document/bson_builder.h"
 #include "schemas/queue/enrollment_sink.h"
-#include "schemas/versioning/record_codec.h"
 #include "tests/enrollment/oracle.h"
 #include "tests/queue/queues_world.h"
 #include "tests/support/volume.h"
@@ -85,7 +85,7 @@ class PurgedStorm {
 
   static PushedMessage MessageOf(std::string_view operation, int student, const std::string& name,
                                  int64_t number) {
-    versioning::BsonBuilder builder;
+    document::BsonBuilder builder;
     builder.String("operation", operation).Int64("student_id", student).String("class", name);
     builder.Int64("sequence_number", number);
     PushedMessage message;

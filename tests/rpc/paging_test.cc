@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <set>
 
-#include "schemas/versioning/record_codec.h"
+#include "schemas/document/bson_builder.h"
 #include "strata/v1/enrollment_service.pb.h"
 #include "tests/rpc/test_server.h"
 
@@ -496,7 +496,7 @@ void SayAll(size_t number, v1::UpdateRequest& update) {
 // Contents of 2 MiB, the most that a server can be told to take, in one encoding or the other, that
 // change as a whole, in one member or in many.
 std::vector<std::string> LargestContents(char fill) {
-  using versioning::BsonBuilder;
+  using document::BsonBuilder;
   constexpr size_t kMax = size_t{2} << 20;
   BsonBuilder many;
   for (int i = 0; i < 40'000; ++i) many.String(std::to_string(i), std::string(30, fill));

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "schemas/document/bson_builder.h"
 #include "schemas/store/forwarding_store.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/record_codec.h"
@@ -248,7 +249,7 @@ class ManyFindings : public VerifyRpc {
       // Long ids, so that there is much to send.
       const std::string number = std::to_string(1'000'000 + i);
       batch.Put(Keyspace::kVersions, VersionKey(std::string(200, 'x') + number, 1),
-                versioning::BsonBuilder().Take());
+                document::BsonBuilder().Take());
     }
     EXPECT_TRUE(test_support::AwaitCommit(store_->inner(), std::move(batch)).committed);
   }
@@ -276,7 +277,7 @@ class CutRuns : public VerifyRpc {
     store::WriteBatch batch;
     for (int i = 0; i < kStrays; ++i) {
       batch.Put(Keyspace::kVersions, VersionKey("stray" + std::to_string(10'000 + i), 1),
-                versioning::BsonBuilder().Take());
+                document::BsonBuilder().Take());
     }
     EXPECT_TRUE(test_support::AwaitCommit(store_->inner(), std::move(batch)).committed);
   }
@@ -476,7 +477,7 @@ TEST(SlowReader, TheServerWaitsForWhoeverDoesNotRead) {
   for (int i = 0; i < kStrays; ++i) {
     batch.Put(Keyspace::kVersions,
               store::VersionKey(1, std::string(200, 'x') + std::to_string(1'000'000 + i), 1),
-              versioning::BsonBuilder().Take());
+              document::BsonBuilder().Take());
   }
   ASSERT_TRUE(test_support::AwaitCommit(inner, std::move(batch)).committed);
   grpc::ClientContext context;

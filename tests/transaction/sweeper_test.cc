@@ -180,7 +180,7 @@ TEST_P(SweeperTest, LeavesMuchWorkToWhereItMayTakeLong) {
 TEST_P(SweeperTest, KeepsTheHintOfOneThatBeginsMeanwhile) {
   store::WriteBatch batch;
   batch.Put(store::Keyspace::kTransactions, versioning::TransactionHintKey("left"),
-            versioning::BsonBuilder().Take());
+            document::BsonBuilder().Take());
   test_support::AwaitCommit(world.engine(), std::move(batch));
   bool began = false;
   test_support::StoreHooks hooks;
@@ -206,7 +206,7 @@ TEST_P(SweeperTest, KeepsTheHintOfOneThatBeginsMeanwhile) {
 TEST_P(SweeperTest, ForgetsAHintOfNothingAfterAWhile) {
   store::WriteBatch batch;
   batch.Put(store::Keyspace::kTransactions, versioning::TransactionHintKey("left"),
-            versioning::BsonBuilder().Take());
+            document::BsonBuilder().Take());
   test_support::AwaitCommit(world.engine(), std::move(batch));
   StartSweeping();
   Wait(seconds(11));

@@ -18,7 +18,6 @@
 
 namespace strata::transaction::testing {
 
-using versioning::DocumentName;
 using versioning::testing::Mode;
 using versioning::testing::Number;
 using versioning::testing::Process;
@@ -146,7 +145,7 @@ class TransactionsTest : public ::testing::TestWithParam<Ground> {
   int64_t NumberIn(const std::string& id) {
     const auto found = Get(id);
     if (!found.ok()) return -1;
-    versioning::BsonReader reader(found->content->bytes());
+    document::BsonReader reader(found->content->bytes());
     while (reader.Next()) {
       if (reader.name() == "n") return reader.Int64();
     }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "schemas/document/bson_builder.h"
 #include "schemas/transaction/moment.h"
-#include "schemas/versioning/record_codec.h"
 #include "tests/documents/world.h"
 #include "tests/support/seeded_entropy.h"
 #include "tests/support/tested_engines.h"
@@ -20,8 +20,7 @@
 namespace strata::transaction::testing {
 namespace {
 
-using versioning::BsonReader;
-using versioning::DocumentName;
+using document::BsonReader;
 using versioning::StoredVersion;
 using versioning::VersionKind;
 using versioning::VersionMark;
@@ -150,7 +149,7 @@ class Schedule {
       request.name = account;
       process.documents().Create(
           std::move(request),
-          document::Content::FromTrusted(versioning::BsonBuilder().Int64("money", kMoney).Take()),
+          document::Content::FromTrusted(document::BsonBuilder().Int64("money", kMoney).Take()),
           [this](const auto& created) { Expect(created.ok(), "cannot create"); });
       process.Finish();
     }

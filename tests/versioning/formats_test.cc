@@ -265,7 +265,7 @@ class MigrationTest : public ::testing::Test {
   static void WriteEntries(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* ledger) {
     for (int64_t position = 1; position <= kCommits; ++position) {
       for (int64_t index = 0; index < position % 3; ++index) {
-        const std::string entry = BsonBuilder()
+        const std::string entry = document::BsonBuilder()
                                       .String("collection", "gone")
                                       .Int64("incarnation", 1)
                                       .String("id", "document " + std::to_string(position))

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/strategy.h"
 #include "service/engines/engines.h"
@@ -59,7 +60,7 @@ std::string Replaced(std::string text, std::string_view what, std::string_view w
 
 // The JSON of an article's header: what all layouts store of it, hashes as they are computed.
 std::string Header(const StoredVersion& version) {
-  BsonBuilder builder;
+  document::BsonBuilder builder;
   AppendHeader(version.header, 0, builder);
   const std::string json = JsonOf(builder.Take());
   return json.substr(2, json.size() - 4);

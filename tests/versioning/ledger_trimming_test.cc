@@ -175,7 +175,7 @@ TEST_P(LedgerTrimmingTest, WhatAHolderNeedsStays) {
 TEST_P(LedgerTrimmingTest, AHolderThatComesMeanwhileAndTheFloorDoNotPassEachOther) {
   const auto add_holder = [&](const LedgerFloor& read) {
     store::WriteBatch batch;
-    batch.Put(Keyspace::kFeed, "test/holder", BsonBuilder().Take());
+    batch.Put(Keyspace::kFeed, "test/holder", document::BsonBuilder().Take());
     AddFloorHolder(read, batch);
     return test_support::AwaitCommit(store(), std::move(batch)).committed;
   };
@@ -350,7 +350,7 @@ TEST_P(LedgerTrimmingTest, WhatIsChangedAboveTheFloorIsFound) {
   forged.trimmed = blocks_[5].tail.last;
   put(Keyspace::kFeed, std::string(kLedgerFloorKey), forged.Encode());
   EXPECT_THAT(kinds(), ::testing::HasSubstr("LEDGER_BROKEN"));
-  put(Keyspace::kFeed, std::string(kLedgerFloorKey), BsonBuilder().Take());
+  put(Keyspace::kFeed, std::string(kLedgerFloorKey), document::BsonBuilder().Take());
   EXPECT_THAT(ReadLedgerFloor(store()), HasReason(ErrorReason::kRecordCorrupt));
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "schemas/versioning/fingerprint.h"
-#include "schemas/versioning/record_codec.h"
 #include "tests/support/manual_clock.h"
 
 namespace strata::versioning::checks {

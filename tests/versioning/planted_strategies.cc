@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "schemas/base/status_macros.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/document/delta.h"
 #include "schemas/versioning/version_records.h"
 
@@ -172,7 +173,7 @@ class DoneMark final : public Wrapper {
     for (const Write& write : InnerPlan(document, head, next)) Add(write, batch);
     batch.MarkCommitPoint();
     if (head == nullptr) return absl::OkStatus();
-    BsonBuilder done;
+    document::BsonBuilder done;
     AppendHeader(head->version.header, head->version.position, done);
     done.Bool("current", true);
     if (head->version.content) done.Document("content", head->version.content->bytes());
@@ -269,7 +270,7 @@ class ReverseDeltas final : public Wrapper {
 
   static void EnsureBackward(const DocumentKey& document, const StoredVersion& version,
                              const StoredVersion& successor, WriteBatch& batch) {
-    BsonBuilder record;
+    document::BsonBuilder record;
     AppendHeader(version.header, version.position, record);
     if (version.content && successor.content) {
       record.Document("delta", document::EncodeDelta(*successor.content, *version.content));

@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "schemas/document/bson_builder.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/collection_record.h"
 #include "schemas/versioning/embedded_history.h"
@@ -23,6 +24,7 @@
 namespace strata::versioning::checks {
 namespace {
 
+using document::BsonBuilder;
 using store::Keyspace;
 using test_support::AwaitCommit;
 using test_support::HasReason;

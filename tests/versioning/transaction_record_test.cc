@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "schemas/base/error.h"
-#include "schemas/versioning/record_codec.h"
+#include "schemas/document/bson_builder.h"
 #include "service/engines/engines.h"
 #include "tests/support/await_commit.h"
 #include "tests/support/status_matchers.h"
@@ -18,6 +18,7 @@
 namespace strata::versioning {
 namespace {
 
+using document::BsonBuilder;
 using store::Keyspace;
 using test_support::HasReason;
 using testing::ElementsAre;

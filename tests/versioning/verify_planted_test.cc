@@ -157,14 +157,14 @@ const std::vector<Plant>& Plants() {
       {"wrong delta",
        [](Scene& scene) -> Findings {
          if (!scene.deltas()) return {};
-         const std::string other = BsonBuilder().Int64("=/n", 77).Take();
+         const std::string other = document::BsonBuilder().Int64("=/n", 77).Take();
          scene.Edit(4, [&](VersionRecord& record) { record.delta = other; });
          return Expect(Kind::kContentMismatch, 4);
        }},
       {"wrong delta of the head",
        [](Scene& scene) -> Findings {
          if (!scene.deltas()) return {};
-         const std::string other = BsonBuilder().Int64("=/n", 77).Take();
+         const std::string other = document::BsonBuilder().Int64("=/n", 77).Take();
          scene.Edit(kPlantedVersions, [&](VersionRecord& record) { record.delta = other; });
          return Expect(Kind::kContentMismatch, kPlantedVersions);
        }},

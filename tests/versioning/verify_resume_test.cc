@@ -14,6 +14,7 @@ namespace strata::versioning::testing {
 namespace {
 
 using checks::CountingStore;
+using document::BsonBuilder;
 using store::Keyspace;
 using test_support::HasReason;
 using test_support::IsOk;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "schemas/document/bson_builder.h"
 #include "schemas/store/key_codec.h"
 #include "schemas/versioning/ledger.h"
 #include "schemas/versioning/record_codec.h"
@@ -27,7 +28,7 @@ inline constexpr std::string_view kPlantedId = "b";
 // Encodes all members that a version record may have. The position always, as the record is to be
 // written by a commit that is not its version's.
 inline std::string EncodeRecord(const VersionRecord& record) {
-  BsonBuilder builder;
+  document::BsonBuilder builder;
   AppendHeader(record.version.header, record.version.position, builder);
   if (record.current) builder.Bool("current", true);
   if (!record.delta.empty()) builder.Document("delta", record.delta);
@@ -40,11 +41,11 @@ inline std::string EncodeRecord(const VersionRecord& record) {
   return builder.Take();
 }
 
-inline std::string Nonsense() { return BsonBuilder().Int64("nonsense", 1).Take(); }
+inline std::string Nonsense() { return document::BsonBuilder().Int64("nonsense", 1).Take(); }
 
 inline document::Content ContentOf(int64_t number) {
   return document::Content::FromTrusted(
-      BsonBuilder().String("text", std::string(80, 'x')).Int64("n", number).Take());
+      document::BsonBuilder().String("text", std::string(80, 'x')).Int64("n", number).Take());
 }
 
 // One collection with three documents, and direct access to the records of one, "b".
@@ -205,8 +206,8 @@ class Scene {
   void EditEmbedded(
       const std::function<std::optional<std::string>(int64_t, VersionRecord&)>& encode) {
     const store::Record stored = Get(store::Keyspace::kHeads, store::HeadKey(key_));
-    BsonBuilder record;
-    BsonReader members(stored.value);
+    document::BsonBuilder record;
+    document::BsonReader members(stored.value);
     while (members.Next()) {
       const std::string name(members.name());
       if (name == "current") {
@@ -215,9 +216,9 @@ class Scene {
         record.Document("current", *encode(number, current));
         continue;
       }
-      BsonBuilder prev;
+      document::BsonBuilder prev;
       int index = 0;
-      BsonReader elements(members.Document());
+      document::BsonReader elements(members.Document());
       while (elements.Next()) {
         VersionRecord element =
             *DecodeVersion(elements.Document(), stored.position, Part::kContent);

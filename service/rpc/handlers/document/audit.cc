@@ -59,7 +59,7 @@ absl::StatusOr<versioning::AuditQuery> ToQuery(const wire::AuditRequest& request
   if (!request.transaction_id().empty()) {
     query.transaction_ids = {request.transaction_id()};
     // The caller's own transaction of that request id.
-    if (!principal.empty() && versioning::ValidateRequestId(request.transaction_id()).ok()) {
+    if (!principal.empty() && ValidateRequestId(request.transaction_id()).ok()) {
       query.transaction_ids.push_back(transaction::IdOf(request.transaction_id(), principal));
     }
   }

@@ -19,7 +19,7 @@ absl::Status ListSubscriptions(const Context& context,
                                wire::ListSubscriptionsResponse& response) {
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   if (!request.prefix().empty()) {
-    RETURN_IF_ERROR(versioning::ValidateName("prefix", request.prefix()));
+    RETURN_IF_ERROR(ValidateName("prefix", request.prefix()));
   }
   std::string after_name;  // nothing that may not be read: the answer's token tells it
   if (!request.page_token().empty()) {

@@ -17,8 +17,7 @@ absl::Status CheckCollections(const Names& collections) {
     return TooManyElements("collections", collections.size(), kWatchedCollectionsMax);
   }
   for (int i = 0; i < collections.size(); ++i) {
-    RETURN_IF_ERROR(
-        versioning::ValidateName("collections[" + std::to_string(i) + "]", collections[i]));
+    RETURN_IF_ERROR(ValidateName("collections[" + std::to_string(i) + "]", collections[i]));
   }
   return absl::OkStatus();
 }

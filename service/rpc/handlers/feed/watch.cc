@@ -32,11 +32,10 @@ absl::StatusOr<feed::FromCopy> ToCopy(const wire::Snapshot& snapshot) {
     return FieldError("snapshot.at_position", "is needed to continue a copy");
   }
   if (begun) {
-    RETURN_IF_ERROR(
-        versioning::ValidateName("snapshot.after_collection", snapshot.after_collection()));
+    RETURN_IF_ERROR(ValidateName("snapshot.after_collection", snapshot.after_collection()));
   }
   if (!snapshot.after_id().empty()) {
-    RETURN_IF_ERROR(versioning::ValidateName("snapshot.after_id", snapshot.after_id()));
+    RETURN_IF_ERROR(ValidateName("snapshot.after_id", snapshot.after_id()));
   }
   return feed::FromCopy{snapshot.at_position(),
                         {snapshot.after_collection(), snapshot.after_id()},

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kListLeasesMethod = "ListLeases";
 absl::Status CheckPrefix(const std::string& prefix) {
-  return prefix.empty() ? absl::OkStatus() : versioning::ValidateName("prefix", prefix);
+  return prefix.empty() ? absl::OkStatus() : ValidateName("prefix", prefix);
 }
 
 }  // namespace

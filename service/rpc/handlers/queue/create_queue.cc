@@ -5,7 +5,7 @@ namespace strata::rpc::queue_service {
 
 absl::Status CreateQueue(const Context& context, const wire::CreateQueueRequest& request,
                          Reply<wire::CreateQueueResponse> reply) {
-  RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
+  RETURN_IF_ERROR(ValidateName("name", request.name()));
   ASSIGN_OR_RETURN(queue::QueueSettings settings, ToQueueSettings(request.settings()));
   settings.owner = context.call.info().identity->principal;
   RETURN_IF_ERROR(queue::Validate(request.name(), settings));

@@ -7,8 +7,8 @@ namespace strata::rpc::queue_service {
 namespace {
 
 absl::StatusOr<queue::Schedule> ToSchedule(const wire::CreateScheduleRequest& request) {
-  RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue()));
-  RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
+  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
+  RETURN_IF_ERROR(ValidateName("name", request.name()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   queue::Schedule schedule;
   schedule.queue = request.queue();

@@ -14,7 +14,7 @@ namespace strata::rpc::queue_service {
 // PopRequest or ReserveRequest.
 template <typename Request>
 absl::StatusOr<queue::ReserveRequest> ToReserve(const Context& context, const Request& request) {
-  RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue()));
+  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   queue::ReserveRequest made;
   made.queue = request.queue();

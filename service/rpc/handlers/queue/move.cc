@@ -7,7 +7,7 @@ namespace {
 
 absl::StatusOr<queue::MoveRequest> ToMove(const wire::MoveRequest& request) {
   RETURN_IF_ERROR(queue::Token::FromText("token", request.token()).status());
-  RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue()));
+  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   queue::MoveRequest move;
   move.token = request.token();

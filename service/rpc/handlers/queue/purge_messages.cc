@@ -6,7 +6,7 @@ namespace strata::rpc::queue_service {
 
 absl::Status PurgeMessages(const Context& context, const wire::PurgeMessagesRequest& request,
                            Reply<wire::PurgeMessagesResponse> reply) {
-  RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue()));
+  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
   queue::PurgeRequest purge;
   purge.queue = request.queue();
   ASSIGN_OR_RETURN(purge.message_ids, ToMessageIds("message_ids", request.message_ids()));

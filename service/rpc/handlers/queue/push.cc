@@ -7,7 +7,7 @@ namespace {
 
 absl::StatusOr<queue::PushRequest> ToPush(const wire::PushRequest& request,
                                           const std::string& principal) {
-  RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue()));
+  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
   if (request.messages().empty()) {
     return FieldError("messages", "is required: 1 to 100 messages");
   }

@@ -298,7 +298,7 @@ class Receive final : public HandlerOf<ReceiveRequest> {
 
   absl::Status Open(const ReceiveRequest::Open& open) {
     if (receiver_ != nullptr) return InvalidMessage("a second open came");
-    RETURN_IF_ERROR(versioning::ValidateName("open.queue", open.queue()));
+    RETURN_IF_ERROR(ValidateName("open.queue", open.queue()));
     RETURN_IF_ERROR(InField(CheckEncoding(open.encoding()), "open"));
     if (open.credits() < 1 || open.credits() > queue::kCreditsMax) {
       return FieldOutOfRange("open.credits", open.credits(), 1, queue::kCreditsMax);

@@ -39,9 +39,9 @@ absl::Status FillTimes(const wire::ReplayRequest& request, queue::ReplayRequest&
 
 absl::Status Replay(const Context& context, const wire::ReplayRequest& request,
                     Reply<wire::ReplayResponse> reply) {
-  RETURN_IF_ERROR(versioning::ValidateName("queue", request.queue()));
+  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
   if (!request.target_queue().empty()) {
-    RETURN_IF_ERROR(versioning::ValidateName("target_queue", request.target_queue()));
+    RETURN_IF_ERROR(ValidateName("target_queue", request.target_queue()));
   }
   queue::ReplayRequest replay;
   replay.queue = request.queue();

@@ -26,7 +26,7 @@ security::Demands DemandsOf(const queue::QueueSettings& settings) {
 
 absl::Status UpdateQueue(const Context& context, const wire::UpdateQueueRequest& request,
                          Reply<wire::UpdateQueueResponse> reply) {
-  RETURN_IF_ERROR(versioning::ValidateName("name", request.name()));
+  RETURN_IF_ERROR(ValidateName("name", request.name()));
   ASSIGN_OR_RETURN(SettingsChange change,
                    ToSettingsChange(request.name(), request.settings(), request.update_mask()));
   // Whoever changes a queue answers for all that it does from then on, also by what others have set

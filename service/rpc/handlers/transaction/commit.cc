@@ -175,7 +175,7 @@ absl::StatusOr<std::vector<queue::Queues::UnitPush>> ToPushes(const wire::Commit
   made.reserve(static_cast<size_t>(request.pushes_size()));
   for (int i = 0; i < request.pushes_size(); ++i) {
     const std::string field = "pushes[" + std::to_string(i) + "]";
-    RETURN_IF_ERROR(versioning::ValidateName(field + ".queue", request.pushes(i).queue()));
+    RETURN_IF_ERROR(ValidateName(field + ".queue", request.pushes(i).queue()));
     ASSIGN_OR_RETURN(queue::PushedMessage message,
                      ToPushedMessage(field + ".message", request.pushes(i).message()));
     message.pusher = principal;

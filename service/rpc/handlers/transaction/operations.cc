@@ -74,7 +74,7 @@ absl::StatusOr<decltype(Operation::what)> ToWhat(const Request& request,
 }
 
 template <typename Request>
-versioning::DocumentName NameOf(const Request& request) {
+DocumentName NameOf(const Request& request) {
   if constexpr (OfStudents<Request>) {
     return {std::string(CollectionOr(request.collection())), request.student_id()};
   } else {

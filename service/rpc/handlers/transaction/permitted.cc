@@ -15,11 +15,11 @@ namespace {
 absl::Status CheckId(std::string_view id) {
   const bool printable =
       std::all_of(id.begin(), id.end(), [](char byte) { return byte > 0x20 && byte < 0x7F; });
-  if (!id.empty() && printable && id.size() <= versioning::kTransactionIdBytesMax) {
+  if (!id.empty() && printable && id.size() <= kTransactionIdBytesMax) {
     return absl::OkStatus();
   }
   return FieldError("id", "must be a transaction's: 1 to " +
-                              std::to_string(versioning::kTransactionIdBytesMax) +
+                              std::to_string(kTransactionIdBytesMax) +
                               " bytes of printable ASCII without spaces");
 }
 

@@ -40,8 +40,8 @@ absl::Status CheckDocuments(const Documents& documents) {
   return CheckNoneTwice(documents);
 }
 
-std::vector<versioning::DocumentName> NamesOf(const Documents& documents) {
-  std::vector<versioning::DocumentName> names;
+std::vector<DocumentName> NamesOf(const Documents& documents) {
+  std::vector<DocumentName> names;
   names.reserve(static_cast<size_t>(documents.size()));
   for (const wire::DocumentName& document : documents) {
     names.push_back({document.collection(), document.id()});
@@ -68,8 +68,7 @@ const versioning::ReadLimits& BriefLimits() {
 }
 
 // What a document takes in an answer besides its content: names, times and a transaction's id.
-constexpr size_t kDocumentBytesMax =
-    2 * versioning::kNameBytesMax + versioning::kTransactionIdBytesMax + 128;
+constexpr size_t kDocumentBytesMax = 2 * kNameBytesMax + kTransactionIdBytesMax + 128;
 
 // To count what an answer has takes as long as to write it.
 bool MayBeTooLarge(const transaction::ReadDocuments& read, wire::Encoding encoding) {

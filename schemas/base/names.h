@@ -1,5 +1,4 @@
-// Names, and what else every request says in words: what they may be. Checked once, where a request
-// enters the domain: by Documents, Collections and Enrollments.
+// What names and ids may be. The domain checks them, once, where a request enters it.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +6,8 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "schemas/versioning/version.h"
 
-namespace strata::versioning {
+namespace strata {
 
 struct DocumentName {
   std::string collection;
@@ -35,14 +33,9 @@ absl::Status ValidateName(std::string_view field, std::string_view name);
 // `collection` and `id`.
 absl::Status ValidateName(const DocumentName& name);
 
-// UTF-8 without zero bytes: actor, on_behalf_of and the values of labels of up to kNameBytesMax
-// bytes, the reason of kReasonBytesMax, the names of labels of 1 to kLabelNameBytesMax, none with
-// the prefix of those that the server makes (newer.h); kLabelsMax labels.
-absl::Status ValidateChange(const ChangeInfo& change);
-
 // Up to kRequestIdBytesMax bytes of printable ASCII without spaces; empty: there is none.
 absl::Status ValidateRequestId(std::string_view request_id);
 // The same of up to kTransactionIdBytesMax bytes.
 absl::Status ValidateTransactionId(std::string_view transaction_id);
 
-}  // namespace strata::versioning
+}  // namespace strata

@@ -1,4 +1,4 @@
-#include "schemas/versioning/names.h"
+#include "schemas/base/names.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,29 +6,9 @@
 #include "schemas/base/error.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/utf8.h"
-#include "schemas/versioning/newer.h"
 
-namespace strata::versioning {
+namespace strata {
 namespace {
-
-// `subject` is what an error says of the text, if it is not the field itself.
-absl::Status ValidateText(std::string_view field, std::string_view text, size_t bytes_max,
-                          std::string_view subject = {}) {
-  if (subject.empty()) subject = field;
-  if (text.size() > bytes_max) {
-    return Error(ErrorReason::kInvalidField, std::string(subject) + " has " +
-                                                 std::to_string(text.size()) + " bytes, at most " +
-                                                 std::to_string(bytes_max) + " are allowed")
-        .With("field", field)
-        .With("limit", static_cast<int64_t>(bytes_max));
-  }
-  if (!IsUtf8(text) || text.find('\0') != text.npos) {
-    return Error(ErrorReason::kInvalidField,
-                 std::string(subject) + " is not UTF-8, or holds a zero byte")
-        .With("field", field);
-  }
-  return absl::OkStatus();
-}
 
 absl::Status ValidateToken(const std::string& field, std::string_view token, size_t bytes_max) {
   const bool printable =
@@ -82,36 +62,6 @@ absl::Status ValidateName(const DocumentName& name) {
   return ValidateName("id", name.id);
 }
 
-absl::Status ValidateChange(const ChangeInfo& change) {
-  RETURN_IF_ERROR(ValidateText("change.actor", change.actor, kNameBytesMax));
-  RETURN_IF_ERROR(ValidateText("change.on_behalf_of", change.on_behalf_of, kNameBytesMax));
-  RETURN_IF_ERROR(ValidateText("change.reason", change.reason, kReasonBytesMax));
-  if (change.labels.size() > kLabelsMax) {
-    return Error(ErrorReason::kInvalidField,
-                 "change.labels has " + std::to_string(change.labels.size()) +
-                     " entries, at most " + std::to_string(kLabelsMax) + " are allowed")
-        .With("field", "change.labels")
-        .With("limit", static_cast<int64_t>(kLabelsMax));
-  }
-  for (const auto& [name, value] : change.labels) {
-    if (name.empty()) {
-      return Error(ErrorReason::kInvalidField, "change.labels has an entry without a name")
-          .With("field", "change.labels");
-    }
-    RETURN_IF_ERROR(
-        ValidateText("change.labels", name, kLabelNameBytesMax, "a name in change.labels"));
-    if (name.starts_with(kNewerLabelPrefix)) {
-      return Error(ErrorReason::kInvalidField,
-                   "change.labels has \"" + name + "\"; names that begin with \"" +
-                       std::string(kNewerLabelPrefix) + "\" are those of the server's own labels")
-          .With("field", "change.labels");
-    }
-    RETURN_IF_ERROR(
-        ValidateText("change.labels", value, kNameBytesMax, "change.labels[\"" + name + "\"]"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ValidateRequestId(std::string_view request_id) {
   return ValidateToken("request_id", request_id, kRequestIdBytesMax);
 }
@@ -120,4 +70,4 @@ absl::Status ValidateTransactionId(std::string_view transaction_id) {
   return ValidateToken("transaction_id", transaction_id, kTransactionIdBytesMax);
 }
 
-}  // namespace strata::versioning
+}  // namespace strata
