@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
 #include "schemas/document/bson_view.h"
@@ -21,14 +22,6 @@ using versioning::VersionKind;
 
 // A message has to take effect, so it tries as often as any write may.
 constexpr int kAttemptsMax = 100;
-
-absl::Status CheckNumber(std::string_view field, int64_t number) {
-  if (number >= 1) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidField,
-               std::string(field) + " is " + std::to_string(number) + ", at least 1 is required")
-      .With("field", field)
-      .With("limit", int64_t{1});
-}
 
 // A student's id is a document's, by another name; collection and change are the documents' to
 // check.
@@ -114,7 +107,7 @@ absl::StatusOr<versioning::ListQuery> ToListQuery(const RosterQuery& query) {
 absl::Status ValidateMessage(std::string_view student_id, const Message& message) {
   RETURN_IF_ERROR(CheckStudentId(student_id));
   RETURN_IF_ERROR(ValidateName("class_name", message.class_name));
-  RETURN_IF_ERROR(CheckNumber("sequence_number", message.sequence_number));
+  RETURN_IF_ERROR(CheckLeast("sequence_number", message.sequence_number, 1));
   return ValidateSet(message.set);
 }
 
@@ -304,7 +297,7 @@ absl::StatusOr<std::vector<std::string>> Enrollments::FindTombstones(const Purge
 }
 
 void Enrollments::Purge(PurgeRequest request, PurgeCallback done) {
-  absl::Status valid = CheckNumber("through_sequence_number", request.through);
+  absl::Status valid = CheckLeast("through_sequence_number", request.through, 1);
   if (valid.ok()) valid = ValidateSet(request.set);
   if (valid.ok()) valid = versioning::ValidateChange(request.change);
   if (!valid.ok()) return done(std::move(valid));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/ledger.h"
@@ -183,6 +184,11 @@ absl::Status Reader::Begin() {
     ASSIGN_OR_RETURN(
         behind, PositionBefore(workshop_.store, time->time, [this] { return sink_->closed(); }));
   } else if (const auto* copy = std::get_if<FromCopy>(&query_.start)) {
+    const auto& [collection, id] = copy->after;
+    if (!collection.empty() || !id.empty()) {
+      RETURN_IF_ERROR(ValidateName("snapshot.after_collection", collection));
+    }
+    if (!id.empty()) RETURN_IF_ERROR(ValidateName("snapshot.after_id", id));
     if (copy->at > 0 || copy->complete) behind = copy->at;
     RETURN_IF_ERROR(CheckPosition(workshop_.store, "snapshot.at_position", behind));
     copy_ = *copy;

@@ -171,6 +171,7 @@ absl::StatusOr<Subscription> SubscriptionStore::Require(const store::Reader& rea
 }
 
 absl::StatusOr<SubscriptionState> SubscriptionStore::Get(const std::string& name) const {
+  RETURN_IF_ERROR(ValidateName("name", name));
   const auto reader = workshop_->store.Snapshot();
   SubscriptionState state;
   ASSIGN_OR_RETURN(state.subscription, Require(*reader, name));
@@ -279,6 +280,7 @@ absl::StatusOr<std::vector<Subscription>> SubscriptionStore::List(const std::str
                                                                   const std::string& after_name,
                                                                   size_t most,
                                                                   const StopCheck& stopped) const {
+  if (!prefix.empty()) RETURN_IF_ERROR(ValidateName("prefix", prefix));
   RETURN_IF_ERROR(CheckCapabilities(workshop_->store));
   std::vector<Subscription> page;
   const auto cursor = workshop_->store.Scan(Keyspace::kFeed, SubscriptionRange(prefix, after_name));
@@ -324,9 +326,9 @@ absl::Status SubscriptionStore::PlanDelete(const std::string& name, WriteBatch& 
 
 void SubscriptionStore::Delete(const std::string& name, Time deadline,
                                std::function<void(absl::Status)> done) {
-  if (absl::Status valid = CheckCapabilities(workshop_->store); !valid.ok()) {
-    return done(std::move(valid));
-  }
+  absl::Status valid = ValidateName("name", name);
+  if (valid.ok()) valid = CheckCapabilities(workshop_->store);
+  if (!valid.ok()) return done(std::move(valid));
   store::CommitGuarded(
       Ground(), {"subscription " + name, deadline},
       [this, name](WriteBatch& batch) { return PlanDelete(name, batch); },
@@ -376,6 +378,7 @@ absl::StatusOr<bool> SubscriptionStore::PlanCleanUp(WriteBatch& batch) const {
 absl::StatusOr<std::vector<ParkedDocument>> SubscriptionStore::ListParked(
     const std::string& name, const std::optional<ParkedDocument>& after, size_t most,
     const StopCheck& stopped) const {
+  RETURN_IF_ERROR(ValidateName("subscription", name));
   const auto reader = workshop_->store.Snapshot();
   ASSIGN_OR_RETURN(const Subscription subscription, Require(*reader, name));
   store::Range range = ParkedRange(subscription.incarnation);
@@ -474,10 +477,9 @@ void SubscriptionStore::Request(const std::string& name, Subscriptions::ParkedRe
                                 std::optional<DocumentToReplay> document, Time deadline,
                                 std::function<void(absl::StatusOr<int32_t>)> done,
                                 std::function<void(int64_t)> asked) {
-  if (document) {
-    absl::Status valid = ValidateName({document->collection, document->id});
-    if (!valid.ok()) return done(std::move(valid));
-  }
+  absl::Status valid = ValidateName("subscription", name);
+  if (valid.ok() && document) valid = ValidateName({document->collection, document->id});
+  if (!valid.ok()) return done(std::move(valid));
   auto asking = std::make_shared<Asking>();
   asking->name = name;
   asking->request = request;

@@ -625,6 +625,7 @@ absl::StatusOr<Lease> Leases::Impl::Get(const std::string& name) {
 }
 
 absl::StatusOr<std::vector<Lease>> Leases::Impl::List(const LeaseQuery& query, size_t most) {
+  if (!query.prefix.empty()) RETURN_IF_ERROR(ValidateName("prefix", query.prefix));
   const auto reader = store_.Snapshot();
   std::vector<Lease> page;
   std::string last;

@@ -413,7 +413,7 @@ void EnrollmentSinks::Impl::End(const std::string& token, const absl::Status& st
   RollbackRequest rollback;
   rollback.tokens = {token};
   rollback.reason = AsReason(reason);
-  queues_.Rollback(std::move(rollback), [](const auto&) {});
+  queues_.Rollback(std::move(rollback), [](const auto&) {}).IgnoreError();
 }
 
 void EnrollmentSinks::Impl::Die(const std::string& token, std::string reason) {
@@ -421,7 +421,7 @@ void EnrollmentSinks::Impl::Die(const std::string& token, std::string reason) {
   rollback.tokens = {token};
   rollback.dead = true;
   rollback.reason = AsReason(std::move(reason));
-  queues_.Rollback(std::move(rollback), [](const auto&) {});
+  queues_.Rollback(std::move(rollback), [](const auto&) {}).IgnoreError();
 }
 
 EnrollmentSinks::EnrollmentSinks(Queues& queues, versioning::Documents& documents,

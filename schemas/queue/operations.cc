@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/queue/queue_errors.h"
 
@@ -16,8 +17,6 @@ constexpr size_t kRecordBytes = 512;
 
 // What a step has before it was planned; nobody is answered so.
 absl::Status NotPlanned() { return Error(ErrorReason::kInternal, "the step was not planned"); }
-
-std::string FieldOf(size_t index) { return "messages[" + std::to_string(index) + "]"; }
 
 }  // namespace
 
@@ -59,11 +58,11 @@ absl::Status PushOperation::Check(Draft& draft, const Place& place) {
     const std::string& before =
         requests.try_emplace(message.id, stands ? stored->request : message.request).first->second;
     if (before != message.request) {
-      return InField(PushReused(place.queue.name), FieldOf(i));
+      return InField(PushReused(place.queue.name), Element("messages", i));
     }
     if (messages_[i].expire_time) {
       const absl::Status lasts = CheckExpiry(draft, place, AtTime(messages_[i], place));
-      if (!lasts.ok()) return InField(lasts, FieldOf(i));
+      if (!lasts.ok()) return InField(lasts, Element("messages", i));
     }
     if (message.ordering_key.empty()) continue;
     RETURN_IF_ERROR(draft.FindOrder(place.queue.incarnation, message.ordering_key).status());
@@ -75,11 +74,11 @@ absl::Status PushOperation::Plan(size_t step, Draft& draft, const Place& place) 
   NewMessage message = AtTime(messages_[step], place);
   if (!atomic_) {
     const absl::Status lasts = CheckExpiry(draft, place, message);
-    if (!lasts.ok()) return InField(lasts, FieldOf(step));
+    if (!lasts.ok()) return InField(lasts, Element("messages", step));
   }
   const MessageId id = message.id;
   const absl::StatusOr<Pushed> pushed = PlanPush(draft, place, std::move(message));
-  if (!pushed.ok()) return InField(pushed.status(), FieldOf(step));
+  if (!pushed.ok()) return InField(pushed.status(), Element("messages", step));
   results_[step] = PushResult{id, pushed->replayed};
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/base/strings.h"
@@ -22,65 +23,50 @@ absl::Status CorruptQueue() {
   return Error(ErrorReason::kRecordCorrupt, "queue record").With("record", "queue record");
 }
 
-absl::Status InRange(std::string_view field, microseconds value, microseconds least,
-                     microseconds most) {
-  if (value >= least && value <= most) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidField,
-               absl::StrCat(ToAbsl(field), " is ", Seconds(value), "; may be ", Seconds(least),
-                            " to ", Seconds(most)))
-      .With("field", field);
-}
-
 }  // namespace
 
-absl::Status Validate(std::string_view name, const QueueSettings& settings) {
+absl::Status CheckRanges(const QueueSettings& settings) {
   constexpr microseconds kNone{0};
-  RETURN_IF_ERROR(InRange("settings.reservation_timeout", settings.reservation_timeout, kTimeoutMin,
-                          kTimeoutMax));
-  if (settings.max_tries < 0) {
-    return Error(ErrorReason::kInvalidField,
-                 absl::StrCat("settings.max_tries is ", settings.max_tries,
-                              "; may be 1 or more, unset: no limit"))
-        .With("field", "settings.max_tries");
+  RETURN_IF_ERROR(CheckRange("settings.reservation_timeout", settings.reservation_timeout,
+                             kTimeoutMin, kTimeoutMax));
+  if (settings.max_tries != 0) {
+    RETURN_IF_ERROR(
+        CheckLeast("settings.max_tries", settings.max_tries, 1, "; leave it unset for no limit"));
   }
+  RETURN_IF_ERROR(CheckRange("settings.retry_delay", settings.retry_delay, kNone, kRetryDelayMax));
+  RETURN_IF_ERROR(
+      CheckRange("settings.retry_delay_max", settings.retry_delay_max, kNone, kRetryDelayMax));
+  if (settings.history_retention != kNone) {
+    RETURN_IF_ERROR(CheckRange("settings.history_retention", settings.history_retention,
+                               kRetentionMin, kRetentionMax));
+  }
+  if (settings.message_lifetime != kNone) {
+    RETURN_IF_ERROR(CheckRange("settings.message_lifetime", settings.message_lifetime, kTimeoutMin,
+                               kRetentionMax));
+  }
+  if (!settings.enrollments) return absl::OkStatus();
+  return CheckRange("settings.enrollments.max_in_flight", settings.enrollments->max_in_flight, 1,
+                    EnrollmentSink::kInFlightMax);
+}
+
+absl::Status Validate(std::string_view name, const QueueSettings& settings) {
+  RETURN_IF_ERROR(CheckRanges(settings));
   if (!settings.dead_letter_queue.empty()) {
     RETURN_IF_ERROR(ValidateName("settings.dead_letter_queue", settings.dead_letter_queue));
     if (settings.dead_letter_queue == name) {
-      return Error(ErrorReason::kInvalidField,
-                   "settings.dead_letter_queue is the queue itself; dead messages would come back")
-          .With("field", "settings.dead_letter_queue");
+      return FieldError("settings.dead_letter_queue",
+                        "is the queue itself; dead messages would come back");
     }
   }
-  RETURN_IF_ERROR(InRange("settings.retry_delay", settings.retry_delay, kNone, kRetryDelayMax));
-  RETURN_IF_ERROR(
-      InRange("settings.retry_delay_max", settings.retry_delay_max, kNone, kRetryDelayMax));
   if (settings.retry_delay > settings.retry_delay_max) {
-    return Error(ErrorReason::kInvalidField,
-                 absl::StrCat("settings.retry_delay is ", Seconds(settings.retry_delay),
-                              ", more than settings.retry_delay_max, ",
-                              Seconds(settings.retry_delay_max)))
-        .With("field", "settings.retry_delay");
+    return FieldError("settings.retry_delay", absl::StrCat("is ", Seconds(settings.retry_delay),
+                                                           ", more than settings.retry_delay_max, ",
+                                                           Seconds(settings.retry_delay_max)));
   }
-  if (settings.history_retention != kNone) {
-    RETURN_IF_ERROR(InRange("settings.history_retention", settings.history_retention, kRetentionMin,
-                            kRetentionMax));
-  }
-  if (settings.message_lifetime != kNone) {
-    RETURN_IF_ERROR(InRange("settings.message_lifetime", settings.message_lifetime, kTimeoutMin,
-                            kRetentionMax));
-  }
-  if (settings.enrollments) {
-    const EnrollmentSink& sink = *settings.enrollments;
-    RETURN_IF_ERROR(ValidateName("settings.enrollments.collection", sink.collection));
-    RETURN_IF_ERROR(InField(enrollment::ValidateSet(sink.set), "settings.enrollments"));
-    if (sink.max_in_flight < 1 || sink.max_in_flight > EnrollmentSink::kInFlightMax) {
-      return Error(ErrorReason::kInvalidField,
-                   absl::StrCat("settings.enrollments.max_in_flight is ", sink.max_in_flight,
-                                "; may be 1 to ", EnrollmentSink::kInFlightMax))
-          .With("field", "settings.enrollments.max_in_flight");
-    }
-  }
-  return absl::OkStatus();
+  if (!settings.enrollments) return absl::OkStatus();
+  RETURN_IF_ERROR(
+      ValidateName("settings.enrollments.collection", settings.enrollments->collection));
+  return InField(enrollment::ValidateSet(settings.enrollments->set), "settings.enrollments");
 }
 
 std::string QueueRecord::Encode() const {

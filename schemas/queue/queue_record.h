@@ -59,6 +59,8 @@ struct QueueSettings {
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
 };
 
+// INVALID_FIELD: of each member alone.
+absl::Status CheckRanges(const QueueSettings& settings);
 // INVALID_FIELD, INVALID_NAME, naming "settings.…" of queue `name`.
 absl::Status Validate(std::string_view name, const QueueSettings& settings);
 

@@ -1,8 +1,11 @@
 // What requests about queues may say. Internal to this folder.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,20 +15,30 @@
 
 namespace strata::queue {
 
-// INVALID_NAME, INVALID_FIELD, MESSAGE_TOO_LARGE, UNSUPPORTED_BY_ENGINE, naming a member of the
-// message. What is pushed to `queue`, with an id by its request or by `random_id`.
-absl::StatusOr<PreparedPush> Prepare(const QueueRecord& queue, const PushedMessage& message,
+// INVALID_NAME, INVALID_FIELD, MESSAGE_TOO_LARGE, naming a member of the message inside `field`;
+// what is wrong with it whatever the queue.
+absl::Status CheckMessage(std::string_view field, const PushedMessage& message);
+// What is pushed to `queue`, with an id by its request or by `random_id`. INVALID_FIELD,
+// UNSUPPORTED_BY_ENGINE. REQUIRES: CheckMessage.
+absl::StatusOr<PreparedPush> Prepare(std::string_view field, const QueueRecord& queue,
+                                     const PushedMessage& message,
                                      const store::Capabilities& capabilities, UnixMicros now,
                                      MessageId random_id);
 
-absl::Status CheckPayload(std::string_view field, const document::Content& payload);
-absl::Status CheckHeaders(std::string_view field, const Headers& headers);
-absl::Status CheckDelay(std::string_view field, std::chrono::microseconds delay);
+absl::Status CheckReserve(const ReserveRequest& request);
+absl::Status CheckReceive(const ReceiveRequest& request);
+absl::Status CheckMove(const MoveRequest& request);
+// Of a stream's message `field`; empty: of a call.
+absl::Status CheckRollback(std::string_view field, const RollbackRequest& request);
 absl::Status CheckTimeout(std::string_view field,
                           const std::optional<std::chrono::microseconds>& timeout);
-absl::Status CheckReason(std::string_view field, std::string_view reason);
-absl::Status CheckCount(std::string_view field, int64_t count, int64_t most);
 absl::StatusOr<MessageId> ToMessageId(std::string_view field, std::string_view text);
+// Each once.
+absl::StatusOr<std::vector<MessageId>> ToMessageIds(const std::vector<std::string>& texts);
+// Exactly one of the two may be set.
+absl::Status CheckEither(const std::vector<std::string>& message_ids,
+                         const std::vector<State>& states);
+absl::Status CheckReplay(const ReplayRequest& request);
 
 // The id of the message that a request, or a schedule at a time, pushes to a queue.
 MessageId RequestMessageId(int64_t incarnation, std::string_view request);

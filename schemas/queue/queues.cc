@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/queue/message_reads.h"
 #include "schemas/queue/plans.h"
@@ -189,12 +190,15 @@ void Queues::Acknowledge(std::vector<std::string> tokens, Deadline deadline, Tok
       &QueueCounts::acknowledged, std::move(done));
 }
 
-void Queues::Rollback(RollbackRequest request, TokensCallback done) {
+absl::Status Queues::Rollback(RollbackRequest request, TokensCallback done) {
+  RETURN_IF_ERROR(CheckRollback("", request));
   impl_->Rollback(std::move(request), std::move(done));
+  return absl::OkStatus();
 }
 
-void Queues::Extend(std::vector<std::string> tokens, std::optional<microseconds> timeout,
-                    Deadline deadline, TokensCallback done) {
+absl::Status Queues::Extend(std::vector<std::string> tokens, std::optional<microseconds> timeout,
+                            Deadline deadline, TokensCallback done) {
+  RETURN_IF_ERROR(CheckTimeout("timeout", timeout));
   impl_->OnTokens(
       tokens, deadline,
       [timeout](Draft& draft, const Place& place, const Token& token) {
@@ -202,6 +206,7 @@ void Queues::Extend(std::vector<std::string> tokens, std::optional<microseconds>
                           timeout.value_or(place.queue.settings.reservation_timeout));
       },
       nullptr, std::move(done));
+  return absl::OkStatus();
 }
 
 void Queues::Move(MoveRequest request, std::function<void(absl::StatusOr<MessageView>)> done) {
@@ -275,7 +280,7 @@ absl::StatusOr<std::optional<int64_t>> Queues::LowWatermark(
     const std::vector<std::string>& queues) const {
   std::vector<QueueRecordPtr> records;
   for (size_t i = 0; i < queues.size(); ++i) {
-    const std::string field = "queues[" + std::to_string(i) + "]";
+    const std::string field = Element("queues", i);
     RETURN_IF_ERROR(ValidateName(field, queues[i]));
     // Another server may have made it anew, and what comes late now has a number of the new one.
     ASSIGN_OR_RETURN(QueueRecordPtr record, impl_->directory().Require(queues[i], field));

@@ -216,9 +216,10 @@ class Receiver {
   virtual ~Receiver() = default;  // as Leave(false)
 
   virtual void Acknowledge(std::vector<std::string> tokens) = 0;
-  virtual void Rollback(RollbackRequest request) = 0;
-  virtual void Extend(std::vector<std::string> tokens,
-                      std::optional<std::chrono::microseconds> timeout) = 0;
+  // INVALID_FIELD: nothing is answered.
+  virtual absl::Status Rollback(RollbackRequest request) = 0;
+  virtual absl::Status Extend(std::vector<std::string> tokens,
+                              std::optional<std::chrono::microseconds> timeout) = 0;
   // More messages may be out at once. INVALID_FIELD past kCreditsMax.
   virtual absl::Status AddCredits(int32_t credits) = 0;
   // The sink is no longer full.
@@ -298,9 +299,11 @@ class Queues {
   void Reserve(ReserveRequest request, ReserveCallback done);
   // MESSAGE_NOT_FOUND, RESERVATION_LOST of a token.
   void Acknowledge(std::vector<std::string> tokens, Deadline deadline, TokensCallback done);
-  void Rollback(RollbackRequest request, TokensCallback done);
-  void Extend(std::vector<std::string> tokens, std::optional<std::chrono::microseconds> timeout,
-              Deadline deadline, TokensCallback done);
+  // INVALID_FIELD is the result, and `done` is not called.
+  absl::Status Rollback(RollbackRequest request, TokensCallback done);
+  absl::Status Extend(std::vector<std::string> tokens,
+                      std::optional<std::chrono::microseconds> timeout, Deadline deadline,
+                      TokensCallback done);
   // The message as it is then.
   void Move(MoveRequest request, std::function<void(absl::StatusOr<MessageView>)> done);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/document/struct_codec.h"
 #include "schemas/queue/message_reads.h"
@@ -151,20 +152,19 @@ void Queues::Impl::TryToPush(std::shared_ptr<const PushRequest> request, bool ag
   const auto prepare =
       [&]() -> absl::StatusOr<std::pair<DispatcherPtr, std::vector<PreparedPush>>> {
     RETURN_IF_ERROR(ValidateName("queue", request->queue));
-    RETURN_IF_ERROR(CheckCount("messages", static_cast<int64_t>(request->messages.size()),
-                               static_cast<int64_t>(kBatchMax)));
+    for (size_t i = 0; i < request->messages.size(); ++i) {
+      RETURN_IF_ERROR(CheckMessage(Element("messages", i), request->messages[i]));
+    }
     ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory_.RequireKnown(request->queue));
     ASSIGN_OR_RETURN(DispatcherPtr dispatcher, directory_.RequireDispatcher(request->queue));
     const UnixMicros now = dispatcher->Now();
     std::vector<PreparedPush> pushes;
     pushes.reserve(request->messages.size());
     for (size_t i = 0; i < request->messages.size(); ++i) {
-      absl::StatusOr<PreparedPush> push =
-          Prepare(*queue, request->messages[i], environment_->capabilities, now, DrawId());
-      if (!push.ok()) {
-        return InField(push.status(), "messages[" + std::to_string(i) + "]");
-      }
-      pushes.push_back(*std::move(push));
+      ASSIGN_OR_RETURN(PreparedPush push,
+                       Prepare(Element("messages", i), *queue, request->messages[i],
+                               environment_->capabilities, now, DrawId()));
+      pushes.push_back(std::move(push));
     }
     return std::make_pair(std::move(dispatcher), std::move(pushes));
   };
@@ -187,12 +187,7 @@ void Queues::Impl::TryToPush(std::shared_ptr<const PushRequest> request, bool ag
 
 void Queues::Impl::Reserve(ReserveRequest request, ReserveCallback done) {
   const auto check = [&]() -> absl::StatusOr<DispatcherPtr> {
-    RETURN_IF_ERROR(ValidateName("queue", request.queue));
-    RETURN_IF_ERROR(CheckCount("count", request.count, static_cast<int64_t>(kBatchMax)));
-    RETURN_IF_ERROR(CheckTimeout("timeout", request.timeout));
-    if (request.wait.count() < 0 || request.wait > kWaitMax) {
-      return OutOfRange("wait", std::to_string(request.wait.count() / 1000) + " ms", "0 s to 20 s");
-    }
+    RETURN_IF_ERROR(CheckReserve(request));
     return directory_.RequireDispatcher(request.queue);
   };
   absl::StatusOr<DispatcherPtr> dispatcher = check();
@@ -229,7 +224,7 @@ void Queues::Impl::OnTokens(const std::vector<std::string>& tokens,
   call->counted = counted;
   std::map<std::string, TokensOfQueue> queues;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    absl::StatusOr<Token> token = Token::FromText("tokens[" + std::to_string(i) + "]", tokens[i]);
+    absl::StatusOr<Token> token = Token::FromText(Element("tokens", i), tokens[i]);
     if (!token.ok()) {
       call->results[i] = token.status();
       continue;
@@ -291,10 +286,7 @@ void Queues::Impl::Move(MoveRequest request,
                         std::function<void(absl::StatusOr<MessageView>)> done) {
   const auto check = [&]() -> absl::StatusOr<MessageId> {
     ASSIGN_OR_RETURN(const Token token, Token::FromText("token", request.token));
-    RETURN_IF_ERROR(ValidateName("queue", request.queue));
-    if (request.payload) RETURN_IF_ERROR(CheckPayload("payload", *request.payload));
-    if (request.headers) RETURN_IF_ERROR(CheckHeaders("headers", *request.headers));
-    RETURN_IF_ERROR(CheckDelay("delay", request.delay));
+    RETURN_IF_ERROR(CheckMove(request));
     RETURN_IF_ERROR(directory_.RequireKnown(request.queue, "queue").status());
     RETURN_IF_ERROR(directory_.RequireKnown(token.queue, "token").status());
     return token.message;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/queue/plans.h"
 #include "schemas/queue/queue_errors.h"
@@ -36,12 +37,17 @@ class Queues::Impl::StreamReceiver final : public Receiver {
         },
         &QueueCounts::acknowledged, Answer(tokens));
   }
-  void Rollback(RollbackRequest request) override {
+  absl::Status Rollback(RollbackRequest request) override {
+    RETURN_IF_ERROR(CheckRollback("rollback", request));
     auto answer = Answer(request.tokens);
     impl_->Rollback(std::move(request), std::move(answer));
+    return absl::OkStatus();
   }
-  void Extend(std::vector<std::string> tokens, std::optional<microseconds> timeout) override {
+  absl::Status Extend(std::vector<std::string> tokens,
+                      std::optional<microseconds> timeout) override {
+    RETURN_IF_ERROR(CheckTimeout("extend.timeout", timeout));
     impl_->OnTokens(tokens, std::nullopt, ExtendStep(timeout), nullptr, Answer(tokens));
+    return absl::OkStatus();
   }
   absl::Status AddCredits(int32_t credits) override {
     RETURN_IF_ERROR(consumer_->AddCredits(credits));
@@ -91,9 +97,7 @@ class Queues::Impl::StreamReceiver final : public Receiver {
 
 absl::StatusOr<std::unique_ptr<Receiver>> Queues::Impl::Receive(
     ReceiveRequest request, std::shared_ptr<ReceiverSink> sink) {
-  RETURN_IF_ERROR(ValidateName("queue", request.queue));
-  RETURN_IF_ERROR(CheckCount("credits", request.credits, kCreditsMax));
-  RETURN_IF_ERROR(CheckTimeout("timeout", request.timeout));
+  RETURN_IF_ERROR(CheckReceive(request));
   if (draining_) return Draining();
   RETURN_IF_ERROR(directory_.Require(request.queue).status());
   ASSIGN_OR_RETURN(DispatcherPtr dispatcher, directory_.RequireDispatcher(request.queue));
@@ -133,6 +137,11 @@ absl::StatusOr<std::unique_ptr<Receiver>> Queues::Impl::Receive(
 
 absl::StatusOr<std::unique_ptr<UnitSteps>> Queues::Impl::PlanUnit(
     std::vector<std::string> acknowledge, std::vector<UnitPush> pushes) {
+  for (size_t i = 0; i < pushes.size(); ++i) {
+    const std::string field = Element("pushes", i);
+    RETURN_IF_ERROR(ValidateName(Inside(field, "queue"), pushes[i].queue));
+    RETURN_IF_ERROR(CheckMessage(Inside(field, "message"), pushes[i].message));
+  }
   if (!environment_->capabilities.atomic_batches) {
     return Error(ErrorReason::kUnsupportedByEngine,
                  "acknowledge and pushes need atomic batches, which the engine does not have")
@@ -146,7 +155,7 @@ absl::StatusOr<std::unique_ptr<UnitSteps>> Queues::Impl::PlanUnit(
   };
   std::vector<QueueUnitSteps::Acknowledgement> tokens;
   for (size_t i = 0; i < acknowledge.size(); ++i) {
-    const std::string field = "acknowledge[" + std::to_string(i) + "]";
+    const std::string field = Element("acknowledge", i);
     ASSIGN_OR_RETURN(Token token, Token::FromText(field, acknowledge[i]));
     const auto twice = std::find_if(tokens.begin(), tokens.end(), [&](const auto& other) {
       return other.token.message == token.message;
@@ -163,18 +172,17 @@ absl::StatusOr<std::unique_ptr<UnitSteps>> Queues::Impl::PlanUnit(
   }
   std::vector<QueueUnitSteps::Push> prepared;
   for (size_t i = 0; i < pushes.size(); ++i) {
-    const std::string field = "pushes[" + std::to_string(i) + "]";
-    RETURN_IF_ERROR(ValidateName(field + ".queue", pushes[i].queue));
+    const std::string field = Element("pushes", i);
     const absl::StatusOr<QueueRecordPtr> queue =
         directory_.Require(pushes[i].queue, field + ".queue");
     if (!queue.ok()) return refuse(queue.status());
     absl::StatusOr<DispatcherPtr> dispatcher =
         directory_.RequireDispatcher(pushes[i].queue, field + ".queue");
     if (!dispatcher.ok()) return refuse(dispatcher.status());
-    absl::StatusOr<PreparedPush> push = Prepare(
-        **queue, pushes[i].message, environment_->capabilities, (*dispatcher)->Now(), DrawId());
-    if (!push.ok()) return InField(push.status(), field + ".message");
-    prepared.push_back({*std::move(dispatcher), *std::move(push)});
+    ASSIGN_OR_RETURN(PreparedPush push,
+                     Prepare(field + ".message", **queue, pushes[i].message,
+                             environment_->capabilities, (*dispatcher)->Now(), DrawId()));
+    prepared.push_back({*std::move(dispatcher), std::move(push)});
   }
   return std::make_unique<QueueUnitSteps>(environment_, directory_, std::move(tokens),
                                           std::move(prepared));

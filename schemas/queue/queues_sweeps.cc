@@ -11,32 +11,6 @@
 #include "schemas/queue/queues_impl.h"
 
 namespace strata::queue {
-namespace {
-
-absl::Status CheckSwept(const std::vector<std::string>& ids, const std::vector<State>& states) {
-  if (ids.empty() == states.empty()) {
-    return Error(ErrorReason::kInvalidField, "either message_ids or states are needed")
-        .With("field", ids.empty() ? "message_ids" : "states");
-  }
-  if (ids.size() > kBatchMax) {
-    return OutOfRange("message_ids", std::to_string(ids.size()) + " ids",
-                      "up to " + std::to_string(kBatchMax));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<MessageId>> ToMessageIds(const std::vector<std::string>& texts) {
-  std::vector<MessageId> ids;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    ASSIGN_OR_RETURN(const MessageId id,
-                     ToMessageId("message_ids[" + std::to_string(i) + "]", texts[i]));
-    // Twice the same is once.
-    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
-  }
-  return ids;
-}
-
-}  // namespace
 
 absl::StatusOr<FoundMessages> Queues::Impl::ToSweep(const std::string& queue,
                                                     const std::vector<std::string>& ids,
@@ -59,16 +33,7 @@ absl::StatusOr<FoundMessages> Queues::Impl::ToSweep(const std::string& queue,
 void Queues::Impl::Replay(ReplayRequest request, SweptCallback done) {
   const std::string target = request.target_queue.empty() ? request.queue : request.target_queue;
   const auto check = [&]() -> absl::StatusOr<FoundMessages> {
-    RETURN_IF_ERROR(ValidateName("queue", request.queue));
-    if (!request.target_queue.empty()) {
-      RETURN_IF_ERROR(ValidateName("target_queue", request.target_queue));
-    }
-    RETURN_IF_ERROR(CheckSwept(request.message_ids, request.states));
-    for (size_t i = 0; i < request.states.size(); ++i) {
-      if (request.states[i] == State::kDead || request.states[i] == State::kFinished) continue;
-      return OutOfRange("states[" + std::to_string(i) + "]",
-                        "a state of messages that have not ended", "DEAD or FINISHED");
-    }
+    RETURN_IF_ERROR(CheckReplay(request));
     RETURN_IF_ERROR(directory_.Require(request.queue).status());
     // Before any message is looked for.
     RETURN_IF_ERROR(directory_.Require(target, "target_queue").status());
@@ -99,7 +64,7 @@ void Queues::Impl::Replay(ReplayRequest request, SweptCallback done) {
 void Queues::Impl::Purge(PurgeRequest request, SweptCallback done) {
   const auto check = [&]() -> absl::StatusOr<FoundMessages> {
     RETURN_IF_ERROR(ValidateName("queue", request.queue));
-    RETURN_IF_ERROR(CheckSwept(request.message_ids, request.states));
+    RETURN_IF_ERROR(CheckEither(request.message_ids, request.states));
     RETURN_IF_ERROR(directory_.Require(request.queue).status());
     return ToSweep(request.queue, request.message_ids, request.states, {}, request.stopped);
   };

@@ -9,7 +9,8 @@ namespace strata::queue {
 
 absl::Status StreamConsumer::AddCredits(int32_t credits) {
   const std::lock_guard lock(mutex_);
-  if (credits < 1 || credits > kCreditsMax - credits_) {
+  if (credits < 1) return CheckRange("credits.count", credits, 1, kCreditsMax);
+  if (credits > kCreditsMax - credits_) {
     return OutOfRange("credits.count", std::to_string(credits),
                       "1 to " + std::to_string(kCreditsMax - credits_) + " more, " +
                           std::to_string(kCreditsMax) + " in all");

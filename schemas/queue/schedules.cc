@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/queue/queue_errors.h"
@@ -94,17 +95,22 @@ class FireOperation final : public Operation {
 absl::StatusOr<QueueRecordPtr> Schedules::Check(const Schedule& schedule) const {
   RETURN_IF_ERROR(ValidateName("queue", schedule.queue));
   RETURN_IF_ERROR(ValidateName("name", schedule.name));
+  const PushedMessage& message = schedule.message;
+  const auto unset = [](bool set, std::string_view name) {
+    return set ? FieldError(Inside("message", name),
+                            "is of one push, and a schedule pushes many times")
+               : absl::OkStatus();
+  };
+  RETURN_IF_ERROR(unset(message.delay.has_value(), "delay"));
+  RETURN_IF_ERROR(unset(message.deliver_time.has_value(), "deliver_time"));
+  RETURN_IF_ERROR(unset(message.expire_time.has_value(), "expire_time"));
+  RETURN_IF_ERROR(unset(!message.request_id.empty(), "request_id"));
+  RETURN_IF_ERROR(CheckMessage("message", message));
   RETURN_IF_ERROR(ValidateTimes(schedule));
   ASSIGN_OR_RETURN(const QueueRecordPtr queue, directory_.Require(schedule.queue));
-  const PushedMessage& message = schedule.message;
-  if (message.delay || message.deliver_time || message.expire_time || !message.request_id.empty()) {
-    return Error(ErrorReason::kInvalidField,
-                 "delay, deliver_time, expire_time and request_id are the schedule's to set")
-        .With("field", "message");
-  }
-  const auto push =
-      Prepare(*queue, message, environment_->capabilities, environment_->clock.Now(), MessageId());
-  if (!push.ok()) return InField(push.status(), "message");
+  RETURN_IF_ERROR(Prepare("message", *queue, message, environment_->capabilities,
+                          environment_->clock.Now(), MessageId())
+                      .status());
   return queue;
 }
 

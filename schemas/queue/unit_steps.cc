@@ -4,18 +4,11 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/queue/queue_errors.h"
 
 namespace strata::queue {
-namespace {
-
-std::string FieldOf(std::string_view list, size_t index) {
-  return std::string(list) + "[" + std::to_string(index) + "]";
-}
-
-}  // namespace
-
 struct QueueUnitSteps::Shared {
   const QueueEnvironmentPtr environment;
   QueueDirectory& directory;
@@ -58,7 +51,7 @@ absl::Status QueueUnitSteps::Shared::Plan(const store::Reader& reader, store::Wr
   const auto steps = [&]() -> absl::Status {
     for (size_t i = 0; i < acknowledge.size(); ++i) {
       const auto& [dispatcher, token] = acknowledge[i];
-      const std::string field = FieldOf("acknowledge", i);
+      const std::string field = Element("acknowledge", i);
       if (token.timeline != environment->timeline) {
         return InField(TimelineLost(token, environment->timeline), field);
       }
@@ -77,7 +70,7 @@ absl::Status QueueUnitSteps::Shared::Plan(const store::Reader& reader, store::Wr
     }
     for (size_t i = 0; i < pushes.size(); ++i) {
       const auto& [dispatcher, push] = pushes[i];
-      const std::string field = FieldOf("pushes", i);
+      const std::string field = Element("pushes", i);
       absl::StatusOr<QueueRecordPtr> queue = QueueOf(reader, *dispatcher);
       if (!queue.ok()) return InField(queue.status(), field + ".queue");
       draft.Require(**queue);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/document/hash.h"
 #include "schemas/transaction/attempt.h"
@@ -13,24 +14,14 @@
 namespace strata::transaction {
 namespace {
 
-absl::Status TooMany(std::string_view field, size_t count, size_t most) {
-  return Error(ErrorReason::kInvalidField, std::string(field) + " has " + std::to_string(count) +
-                                               " elements, at most " + std::to_string(most) +
-                                               " are allowed")
-      .With("field", field)
-      .With("limit", static_cast<int64_t>(most));
-}
-
 absl::Status CheckCounts(const CommitRequest& request, TransactionMode mode) {
   if (request.writes.empty() && request.joined.empty()) {
     return Error(ErrorReason::kInvalidField, "writes is empty, at least 1 is required")
         .With("field", "writes")
         .With("limit", int64_t{1});
   }
-  if (request.writes.size() > kWritesMax) {
-    return TooMany("writes", request.writes.size(), kWritesMax);
-  }
-  if (request.reads.size() > kReadsMax) return TooMany("reads", request.reads.size(), kReadsMax);
+  RETURN_IF_ERROR(CheckCount("writes", request.writes.size(), kWritesMax));
+  RETURN_IF_ERROR(CheckCount("reads", request.reads.size(), kReadsMax));
   const size_t documents = request.writes.size() + request.reads.size();
   if (mode == TransactionMode::kTwoPhase && documents > kTwoPhaseDocumentsMax) {
     return Error(ErrorReason::kInvalidField, "writes and reads name " + std::to_string(documents) +
@@ -47,10 +38,9 @@ absl::Status CheckCounts(const CommitRequest& request, TransactionMode mode) {
 absl::Status CheckId(std::string_view id) {
   RETURN_IF_ERROR(ValidateRequestId(id));
   if (!EndsInNumber(id)) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidField,
-               "request_id ends in \"/\" and a number, the form of the server's own ids for "
-               "transactions that it tries again")
-      .With("field", "request_id");
+  return FieldError("request_id",
+                    "ends in \"/\" and a number, the form of the server's own ids for transactions "
+                    "that it tries again");
 }
 
 absl::Status Twice(const DocumentName& name) {
@@ -63,11 +53,7 @@ absl::Status Twice(const DocumentName& name) {
 
 absl::Status CheckRead(const versioning::ReadCheck& read) {
   RETURN_IF_ERROR(ValidateName(read.name));
-  if (read.version >= 0) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidField,
-               "version is " + std::to_string(read.version) + ", at least 0 is required")
-      .With("field", "version")
-      .With("limit", int64_t{0});
+  return CheckLeast("version", read.version, 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/document_errors.h"
 #include "schemas/versioning/read_limits.h"
@@ -287,9 +288,8 @@ class Evaluator {
 
 absl::Status InElement(const absl::Status& refusal, std::string_view list, size_t index) {
   if (!ReasonOf(refusal)) return refusal;
-  const absl::Status named =
-      InField(refusal, std::string(list) + "[" + std::to_string(index) + "]");
-  return Error::Of(named).With("index", static_cast<int64_t>(index));
+  return Error::Of(InField(refusal, Element(list, index)))
+      .With("index", static_cast<int64_t>(index));
 }
 
 absl::StatusOr<Evaluation> Evaluate(store::Store& store, versioning::Documents& documents,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/one_moment.h"
@@ -152,7 +153,7 @@ absl::Status CheckNames(const std::vector<DocumentName>& names) {
     const bool of_the_last = i > 0 && names[i].collection == names[i - 1].collection;
     const absl::Status valid =
         of_the_last ? ValidateName("id", names[i].id) : ValidateName(names[i]);
-    if (!valid.ok()) return InField(valid, "documents[" + std::to_string(i) + "]");
+    if (!valid.ok()) return InField(valid, Element("documents", i));
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/document/bson_builder.h"
 #include "schemas/enrollment/enrollments.h"
@@ -308,13 +309,7 @@ absl::Status ValidatePrecondition(const Operation& operation) {
   const bool takes_newer = std::holds_alternative<Update>(operation.what) ||
                            std::holds_alternative<Delete>(operation.what);
   if (precondition.newer && !takes_newer) return versioning::NewerRefused();
-  if (precondition.version && *precondition.version < 0) {
-    return Error(ErrorReason::kInvalidField, "precondition.version is " +
-                                                 std::to_string(*precondition.version) +
-                                                 ", at least 0 is required")
-        .With("field", "precondition.version")
-        .With("limit", int64_t{0});
-  }
+  if (precondition.version) return CheckLeast("precondition.version", *precondition.version, 0);
   return absl::OkStatus();
 }
 

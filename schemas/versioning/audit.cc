@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/collection_walk.h"
@@ -21,10 +22,7 @@ namespace {
 absl::Status Validate(const AuditQuery& query) {
   if (!query.collection.empty()) RETURN_IF_ERROR(ValidateName("collection", query.collection));
   if (!query.id.empty()) {
-    if (query.collection.empty()) {
-      return Error(ErrorReason::kInvalidField, "collection is required with id")
-          .With("field", "collection");
-    }
+    if (query.collection.empty()) return FieldError("collection", "is required with id");
     RETURN_IF_ERROR(ValidateName("id", query.id));
   }
   RETURN_IF_ERROR(ValidateRequestId(query.request_id));

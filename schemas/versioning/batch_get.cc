@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/one_moment.h"
@@ -11,7 +12,7 @@ namespace {
 
 absl::Status Validate(const std::string& collection, const std::vector<std::string>& ids) {
   for (size_t i = 0; i < ids.size(); ++i) {
-    RETURN_IF_ERROR(ValidateName("ids[" + std::to_string(i) + "]", ids[i]));
+    RETURN_IF_ERROR(ValidateName(Element("ids", i), ids[i]));
   }
   return ValidateName("collection", collection);
 }

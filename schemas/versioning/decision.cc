@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/store/guarded_commit.h"
 #include "schemas/versioning/document_errors.h"
@@ -60,10 +61,9 @@ absl::StatusOr<WriteResult> Replayed(const PendingWrite& write, StoredVersion ve
 
 absl::Status InPart(const absl::Status& status, std::string_view parts, size_t index,
                     std::string_view field) {
-  std::string whole(parts);
-  whole += "[" + std::to_string(index) + "]";
-  if (!field.empty()) whole.append(".").append(field);
   if (!ReasonOf(status)) return status;
+  std::string whole = Element(parts, index);
+  if (!field.empty()) whole = Inside(whole, field);
   return Error::Of(InField(status, whole)).With("index", static_cast<int64_t>(index));
 }
 

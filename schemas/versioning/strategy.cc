@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 
 namespace strata::versioning {
@@ -20,27 +20,17 @@ const StrategyOption* FindOption(const StrategyEntry& strategy, std::string_view
   return found == strategy.options.end() ? nullptr : &*found;
 }
 
-absl::Status OutOfRange(const StrategyOption& option, const std::string& field, int32_t value) {
-  return Error(ErrorReason::kInvalidField, field + " is " + std::to_string(value) +
-                                               ", but has to be " + std::to_string(option.least) +
-                                               " to " + std::to_string(option.most))
-      .With("field", field)
-      .With("limit", value < option.least ? option.least : option.most);
-}
-
 absl::Status NotItsOption(const StrategyEntry& strategy, std::string_view name,
                           const std::string& field) {
   std::string problem;
   for (const StrategyEntry& other : AllStrategies()) {
     const StrategyOption* const option = FindOption(other, name);
     if (option == nullptr) continue;
-    problem += problem.empty() ? " (" + std::string(option->meaning) + ") is for " : ", ";
+    problem += problem.empty() ? "(" + std::string(option->meaning) + ") is for " : ", ";
     problem += other.name;
   }
-  if (problem.empty()) problem = " is for no strategy";
-  return Error(ErrorReason::kInvalidField,
-               field + problem + ", and not for " + std::string(strategy.name))
-      .With("field", field);
+  if (problem.empty()) problem = "is for no strategy";
+  return FieldError(field, problem + ", and not for " + std::string(strategy.name));
 }
 
 }  // namespace
@@ -65,7 +55,7 @@ absl::StatusOr<StrategyOptions> CompleteOptions(const StrategyEntry& strategy,
     const std::string field = "options." + name;
     const StrategyOption* const option = FindOption(strategy, name);
     if (option == nullptr) return NotItsOption(strategy, name, field);
-    if (value < option->least || value > option->most) return OutOfRange(*option, field, value);
+    RETURN_IF_ERROR(CheckRange(field, value, option->least, option->most));
   }
   for (const StrategyOption& option : strategy.options) {
     given.emplace(option.name, option.default_value);

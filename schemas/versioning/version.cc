@@ -1,32 +1,12 @@
 #include "schemas/versioning/version.h"
 
-#include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
-#include "schemas/base/utf8.h"
 #include "schemas/versioning/newer.h"
 
 namespace strata::versioning {
 namespace {
-
-// `subject` is what an error says of the text, if it is not the field itself.
-absl::Status ValidateText(std::string_view field, std::string_view text, size_t bytes_max,
-                          std::string_view subject = {}) {
-  if (subject.empty()) subject = field;
-  if (text.size() > bytes_max) {
-    return Error(ErrorReason::kInvalidField, std::string(subject) + " has " +
-                                                 std::to_string(text.size()) + " bytes, at most " +
-                                                 std::to_string(bytes_max) + " are allowed")
-        .With("field", field)
-        .With("limit", static_cast<int64_t>(bytes_max));
-  }
-  if (!IsUtf8(text) || text.find('\0') != text.npos) {
-    return Error(ErrorReason::kInvalidField,
-                 std::string(subject) + " is not UTF-8, or holds a zero byte")
-        .With("field", field);
-  }
-  return absl::OkStatus();
-}
 
 // The numbers are part of the chain hash.
 constexpr char kFingerprintHash = 1;
@@ -56,31 +36,20 @@ std::string MoreOf(const VersionHeader& header) {
 }  // namespace
 
 absl::Status ValidateChange(const ChangeInfo& change) {
-  RETURN_IF_ERROR(ValidateText("change.actor", change.actor, kNameBytesMax));
-  RETURN_IF_ERROR(ValidateText("change.on_behalf_of", change.on_behalf_of, kNameBytesMax));
-  RETURN_IF_ERROR(ValidateText("change.reason", change.reason, kReasonBytesMax));
-  if (change.labels.size() > kLabelsMax) {
-    return Error(ErrorReason::kInvalidField,
-                 "change.labels has " + std::to_string(change.labels.size()) +
-                     " entries, at most " + std::to_string(kLabelsMax) + " are allowed")
-        .With("field", "change.labels")
-        .With("limit", static_cast<int64_t>(kLabelsMax));
-  }
+  const std::string labels = "change.labels";
+  RETURN_IF_ERROR(CheckText("change.actor", change.actor, kNameBytesMax));
+  RETURN_IF_ERROR(CheckText("change.on_behalf_of", change.on_behalf_of, kNameBytesMax));
+  RETURN_IF_ERROR(CheckText("change.reason", change.reason, kReasonBytesMax));
+  RETURN_IF_ERROR(CheckCount(labels, change.labels.size(), kLabelsMax, "entries"));
   for (const auto& [name, value] : change.labels) {
-    if (name.empty()) {
-      return Error(ErrorReason::kInvalidField, "change.labels has an entry without a name")
-          .With("field", "change.labels");
-    }
-    RETURN_IF_ERROR(
-        ValidateText("change.labels", name, kLabelNameBytesMax, "a name in change.labels"));
+    if (name.empty()) return FieldError(labels, "has an entry without a name");
+    RETURN_IF_ERROR(CheckText(labels, name, kLabelNameBytesMax, "a name in change.labels"));
     if (name.starts_with(kNewerLabelPrefix)) {
-      return Error(ErrorReason::kInvalidField,
-                   "change.labels has \"" + name + "\"; names that begin with \"" +
-                       std::string(kNewerLabelPrefix) + "\" are those of the server's own labels")
-          .With("field", "change.labels");
+      return FieldError(labels, "has \"" + name + "\"; names that begin with \"" +
+                                    std::string(kNewerLabelPrefix) +
+                                    "\" are those of the server's own labels");
     }
-    RETURN_IF_ERROR(
-        ValidateText("change.labels", value, kNameBytesMax, "change.labels[\"" + name + "\"]"));
+    RETURN_IF_ERROR(CheckText(labels, value, kNameBytesMax, labels + "[\"" + name + "\"]"));
   }
   return absl::OkStatus();
 }

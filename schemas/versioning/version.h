@@ -47,7 +47,7 @@ struct VersionHeader {
   ChangeInfo change;
   std::string request_id;           // empty: none
   std::string request_fingerprint;  // of the request's arguments; empty without a request id
-  // The fingerprint is proven by the chain hash. Not so in versions that format 2 wrote.
+  // The fingerprint is proven by the chain hash. Not so in versions that early builds wrote.
   bool fingerprint_chained = false;
   std::string transaction_id;             // of the unit that the version is part of; empty: none
   VersionMark mark = VersionMark::kNone;  // any other: of the transaction in two phases

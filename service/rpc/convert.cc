@@ -24,36 +24,7 @@ constexpr document::Limits kFilterLimits{.bytes_max = 4 * document::Filter::kByt
 constexpr int64_t kSecondsMin = -62'135'596'800;
 constexpr int64_t kSecondsMax = 253'402'300'799;
 
-std::string Element(std::string_view field, int index) {
-  return std::string(field) + "[" + std::to_string(index) + "]";
-}
-
-std::string Member(std::string_view field, std::string_view name) {
-  return std::string(field) + "." + std::string(name);
-}
-
 }  // namespace
-
-absl::Status FieldError(std::string_view field, std::string_view problem) {
-  return Error(ErrorReason::kInvalidField, std::string(field) + " " + std::string(problem))
-      .With("field", field);
-}
-
-absl::Status FieldOutOfRange(std::string_view field, int64_t value, int64_t least, int64_t most) {
-  return Error(ErrorReason::kInvalidField, std::string(field) + " is " + std::to_string(value) +
-                                               ", but has to be " + std::to_string(least) + " to " +
-                                               std::to_string(most))
-      .With("field", field)
-      .With("limit", value < least ? least : most);
-}
-
-absl::Status TooManyElements(std::string_view field, int64_t count, int64_t most) {
-  return Error(ErrorReason::kInvalidField, std::string(field) + " has " + std::to_string(count) +
-                                               " elements, at most " + std::to_string(most) +
-                                               " are allowed")
-      .With("field", field)
-      .With("limit", most);
-}
 
 absl::Status CheckEncoding(wire::Encoding encoding) {
   if (wire::Encoding_IsValid(encoding)) return absl::OkStatus();
@@ -97,7 +68,7 @@ absl::StatusOr<document::Operation> ToOperation(std::string_view field,
   using document::OperationKind;
   document::Operation made;
   auto path = document::Path::Parse(operation.path());
-  if (!path.ok()) return InField(path.status(), Member(field, "path"));
+  if (!path.ok()) return InField(path.status(), Inside(field, "path"));
   made.path = *std::move(path);
   absl::StatusOr<document::Value> operand = document::Value();
   std::string_view name;
@@ -112,7 +83,7 @@ absl::StatusOr<document::Operation> ToOperation(std::string_view field,
       break;
     case wire::Operation::kUnset:
       if (!operation.unset())
-        return FieldError(Member(field, "unset"), "is false; true removes the member");
+        return FieldError(Inside(field, "unset"), "is false; true removes the member");
       made.kind = OperationKind::kUnset;
       break;
     case wire::Operation::kIncrement:
@@ -136,7 +107,7 @@ absl::StatusOr<document::Operation> ToOperation(std::string_view field,
                         "has no operation: set, unset, increment, append, append_missing or "
                         "remove_all");
   }
-  if (!operand.ok()) return InField(operand.status(), Member(field, name));
+  if (!operand.ok()) return InField(operand.status(), Inside(field, name));
   made.operand = *std::move(operand);
   return made;
 }
@@ -146,16 +117,15 @@ absl::StatusOr<document::Operation> ToOperation(std::string_view field,
 absl::StatusOr<document::Patch> ToPatch(std::string_view field, const wire::Patch& patch,
                                         const document::Limits& limits) {
   document::Patch made;
-  const std::string operations = Member(field, "operations");
-  if (patch.operations_size() > static_cast<int>(document::Patch::kOperationsMax)) {
-    return TooManyElements(operations, patch.operations_size(), document::Patch::kOperationsMax);
-  }
+  const std::string operations = Inside(field, "operations");
+  RETURN_IF_ERROR(CheckLength(operations, patch.operations(), document::Patch::kOperationsMax));
   if (patch.has_merge()) {
-    ASSIGN_OR_RETURN(made.merge, ToContent(Member(field, "merge"), patch.merge(), limits));
+    ASSIGN_OR_RETURN(made.merge, ToContent(Inside(field, "merge"), patch.merge(), limits));
   }
   for (int i = 0; i < patch.operations_size(); ++i) {
-    ASSIGN_OR_RETURN(document::Operation operation,
-                     ToOperation(Element(operations, i), patch.operations(i), limits));
+    ASSIGN_OR_RETURN(
+        document::Operation operation,
+        ToOperation(Element(operations, static_cast<size_t>(i)), patch.operations(i), limits));
     made.operations.push_back(std::move(operation));
   }
   return made;
@@ -176,11 +146,11 @@ absl::StatusOr<versioning::Documents::NewContent> ToNewContent(const wire::Updat
 
 absl::StatusOr<std::vector<document::Path>> ToPaths(
     std::string_view field, const google::protobuf::RepeatedPtrField<std::string>& paths) {
-  if (paths.size() > kFieldsMax) return TooManyElements(field, paths.size(), kFieldsMax);
+  RETURN_IF_ERROR(CheckLength(field, paths, kFieldsMax));
   std::vector<document::Path> made;
   for (int i = 0; i < paths.size(); ++i) {
     auto path = document::Path::Parse(paths[i]);
-    if (!path.ok()) return InField(path.status(), Element(field, i));
+    if (!path.ok()) return InField(path.status(), Element(field, static_cast<size_t>(i)));
     made.push_back(*std::move(path));
   }
   return made;
@@ -228,7 +198,7 @@ absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
   switch (precondition.condition_case()) {
     case wire::Precondition::kVersion:
       if (precondition.version() < 0) {
-        return FieldError(Member(field, "version"),
+        return FieldError(Inside(field, "version"),
                           "is negative; 0 asks for a document that was never written");
       }
       made.version = precondition.version();
@@ -238,14 +208,14 @@ absl::StatusOr<versioning::Precondition> ToPrecondition(std::string_view field,
       break;
     case wire::Precondition::kFilter: {
       ASSIGN_OR_RETURN(ParsedFilter filter,
-                       ParseFilter(Member(field, "filter"), precondition.filter()));
+                       ParseFilter(Inside(field, "filter"), precondition.filter()));
       made.filter = std::move(filter.compiled);
       break;
     }
     case wire::Precondition::kNewer: {
       auto newer =
           versioning::Newer::Make(precondition.newer().path(), precondition.newer().value());
-      if (!newer.ok()) return InField(newer.status(), Member(field, "newer"));
+      if (!newer.ok()) return InField(newer.status(), Inside(field, "newer"));
       made.newer = *std::move(newer);
       break;
     }
@@ -283,9 +253,7 @@ absl::StatusOr<versioning::ChangeInfo> ToChangeInfo(const wire::ChangeInfo& chan
 
 absl::StatusOr<int> ToMaxAttempts(std::string_view field, int32_t max_attempts) {
   if (max_attempts == 0) return kMaxAttemptsDefault;
-  if (max_attempts < 1 || max_attempts > kMaxAttemptsMax) {
-    return FieldOutOfRange(field, max_attempts, 1, kMaxAttemptsMax);
-  }
+  RETURN_IF_ERROR(CheckRange(field, max_attempts, 1, kMaxAttemptsMax));
   return max_attempts;
 }
 

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/documents.h"
 #include "service/rpc/context.h"
@@ -25,10 +26,11 @@ namespace strata::rpc {
 
 namespace wire = ::strata::wire::v1;
 
-// INVALID_FIELD for `field`.
-absl::Status FieldError(std::string_view field, std::string_view problem);
-absl::Status FieldOutOfRange(std::string_view field, int64_t value, int64_t least, int64_t most);
-absl::Status TooManyElements(std::string_view field, int64_t count, int64_t most);
+// A list is counted before it is converted: what is made of it may take many times its bytes.
+template <typename List>
+absl::Status CheckLength(std::string_view field, const List& list, size_t most) {
+  return CheckCount(field, static_cast<size_t>(list.size()), most);
+}
 
 // INVALID_FIELD unless it is a value of the enum that has a meaning.
 absl::Status CheckEncoding(wire::Encoding encoding);

@@ -34,8 +34,7 @@ absl::StatusOr<lease::Place> ToPlace(std::string_view field, int64_t position, i
 }  // namespace
 
 absl::Status CheckLeaseName(std::string_view field, std::string_view name) {
-  RETURN_IF_ERROR(ValidateName(field, name));
-  if (name.front() != lease::kServersOwn) return absl::OkStatus();
+  if (!name.starts_with(lease::kServersOwn)) return absl::OkStatus();
   return Error(ErrorReason::kInvalidName,
                std::string(field) + " begins with \"$\", as only the server's own leases do")
       .With("field", field);
@@ -60,6 +59,7 @@ absl::StatusOr<lease::LeaseToken> ToLeaseToken(const wire::LeaseToken& lease) {
     return has ? std::optional<int32_t>(index) : std::nullopt;
   };
   if (!feed::IncarnationOfPartitionLease(lease.name())) {
+    RETURN_IF_ERROR(ValidateName("lease.name", lease.name()));
     RETURN_IF_ERROR(CheckLeaseName("lease.name", lease.name()));
   }
   if (lease.token() < 1) {

@@ -13,7 +13,7 @@
 
 namespace strata::rpc {
 
-// A name as clients may say it. INVALID_NAME for one that the server keeps for itself.
+// INVALID_NAME for a name that the server keeps for its own leases.
 absl::Status CheckLeaseName(std::string_view field, std::string_view name);
 
 // INVALID_FIELD for what is no duration.

@@ -18,9 +18,7 @@ inline constexpr int kPageSizeMax = 1000;
 // The number of items asked for. INVALID_FIELD.
 inline absl::StatusOr<int> ToPageSize(int32_t page_size) {
   if (page_size == 0) return kPageSizeDefault;
-  if (page_size < 1 || page_size > kPageSizeMax) {
-    return FieldOutOfRange("page_size", page_size, 1, kPageSizeMax);
-  }
+  RETURN_IF_ERROR(CheckRange("page_size", page_size, 1, kPageSizeMax));
   return page_size;
 }
 

@@ -149,7 +149,7 @@ class QueueProcess {
   }
   absl::StatusOr<bool> Rollback(RollbackRequest request) {
     Answer<Results> answer;
-    queues_->Rollback(std::move(request), answer.Callback());
+    EXPECT_THAT(queues_->Rollback(std::move(request), answer.Callback()), IsOk());
     return Await(answer).front();
   }
   absl::StatusOr<bool> Rollback(const std::string& token,
@@ -162,7 +162,7 @@ class QueueProcess {
   absl::StatusOr<bool> Extend(const std::string& token,
                               std::optional<microseconds> timeout = std::nullopt) {
     Answer<Results> answer;
-    queues_->Extend({token}, timeout, kNoDeadline, answer.Callback());
+    EXPECT_THAT(queues_->Extend({token}, timeout, kNoDeadline, answer.Callback()), IsOk());
     return Await(answer).front();
   }
   absl::StatusOr<MessageView> Move(MoveRequest request) {

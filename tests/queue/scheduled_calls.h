@@ -289,20 +289,27 @@ class ScheduledCalls {
     if (timed) request.delay = microseconds(delay);
     request.not_counted = Chance(20);
     request.dead = Chance(15);
+    if (request.dead) {  // which goes with neither
+      request.delay.reset();
+      request.not_counted = false;
+    }
     Releases(token);
     const UnixMicros earliest = timed ? clock_.Now() + delay : 0;
-    queues->Rollback(request, [this, token, earliest, dead = request.dead,
-                               counted = !request.not_counted, from = witness_.changes().size()](
-                                  const QueueProcess::Results& results) {
-      CheckTaken("a roll back", "release", token, results.front(), from, [&](const Change& change) {
-        if (!options_.single) return !StillHeld(change);
-        if (!change.after) return false;
-        if (dead || (counted && IsLastTry(*change.before))) {
-          return change.after->stage == Stage::kDead || change.after->queue != change.before->queue;
-        }
-        return change.after->stage == Stage::kOpen && change.after->time >= earliest;
-      });
-    });
+    const absl::Status taken = queues->Rollback(
+        request, [this, token, earliest, dead = request.dead, counted = !request.not_counted,
+                  from = witness_.changes().size()](const QueueProcess::Results& results) {
+          CheckTaken("a roll back", "release", token, results.front(), from,
+                     [&](const Change& change) {
+                       if (!options_.single) return !StillHeld(change);
+                       if (!change.after) return false;
+                       if (dead || (counted && IsLastTry(*change.before))) {
+                         return change.after->stage == Stage::kDead ||
+                                change.after->queue != change.before->queue;
+                       }
+                       return change.after->stage == Stage::kOpen && change.after->time >= earliest;
+                     });
+        });
+    EXPECT_THAT(taken, IsOk());
   }
 
   static bool StillHeld(const Change& change) {
@@ -311,7 +318,7 @@ class ScheduledCalls {
   }
 
   void Extend(ScheduledQueues& queues, const std::string& token) {
-    queues->Extend(
+    const absl::Status taken = queues->Extend(
         {token}, std::nullopt, kNoDeadline,
         [this, token, from = witness_.changes().size()](const QueueProcess::Results& results) {
           // Whatever else the batch did.
@@ -319,6 +326,7 @@ class ScheduledCalls {
           CheckTaken("an extension", kind, token, results.front(), from,
                      [&](const Change& change) { return !options_.single || StillHeld(change); });
         });
+    EXPECT_THAT(taken, IsOk());
   }
 
   void Move(ScheduledQueues& queues, const std::string& token) {

@@ -12,7 +12,7 @@ std::string IdField(int index) { return "ids[" + std::to_string(index) + "]"; }
 // 1 to 1000, none twice.
 absl::Status CheckIds(const google::protobuf::RepeatedPtrField<std::string>& ids) {
   if (ids.empty()) return FieldError("ids", "is required: 1 to 1000 ids");
-  if (ids.size() > kPageSizeMax) return TooManyElements("ids", ids.size(), kPageSizeMax);
+  RETURN_IF_ERROR(CheckLength("ids", ids, kPageSizeMax));
   std::vector<int> order(static_cast<size_t>(ids.size()));
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),

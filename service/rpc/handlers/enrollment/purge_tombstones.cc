@@ -17,9 +17,7 @@ constexpr std::string_view kPurgeTombstonesMethod = "PurgeTombstones";
 // a smaller one. Read now: what is pushed later bears a number that is the caller's to know.
 absl::Status HeedQueues(const Context& context, const wire::PurgeTombstonesRequest& request,
                         int64_t& through) {
-  if (request.queues_size() > kPurgedQueuesMax) {
-    return TooManyElements("queues", request.queues_size(), kPurgedQueuesMax);
-  }
+  RETURN_IF_ERROR(CheckLength("queues", request.queues(), kPurgedQueuesMax));
   if (request.queues().empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       const std::optional<int64_t> low,

@@ -8,7 +8,6 @@ namespace strata::rpc::feed_service {
 absl::Status DeleteSubscription(const Context& context,
                                 const wire::DeleteSubscriptionRequest& request,
                                 Reply<wire::DeleteSubscriptionResponse> reply) {
-  RETURN_IF_ERROR(ValidateName("name", request.name()));
   context.services.subscriptions.Delete(request.name(), context.call.deadline(),
                                         [reply = std::move(reply)](const absl::Status& deleted) {
                                           if (!deleted.ok()) return reply.Fail(deleted);

@@ -29,7 +29,6 @@ void FillPartition(const feed::PartitionState& state, store::CommitPosition last
 
 absl::Status GetSubscription(const Context& context, const wire::GetSubscriptionRequest& request,
                              wire::GetSubscriptionResponse& response) {
-  RETURN_IF_ERROR(ValidateName("name", request.name()));
   ASSIGN_OR_RETURN(const feed::SubscriptionState state,
                    context.services.subscriptions.Get(request.name()));
   FillSubscription(state.subscription, *response.mutable_subscription());

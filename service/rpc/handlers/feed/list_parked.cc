@@ -52,7 +52,6 @@ void FillParked(const feed::ParkedDocument& document, wire::ParkedDocument& fill
 
 absl::Status ListParked(const Context& context, const wire::ListParkedRequest& request,
                         wire::ListParkedResponse& response) {
-  RETURN_IF_ERROR(ValidateName("subscription", request.subscription()));
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   std::optional<feed::ParkedDocument> after;
   if (!request.page_token().empty()) {

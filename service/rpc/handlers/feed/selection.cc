@@ -13,11 +13,9 @@ using Names = google::protobuf::RepeatedPtrField<std::string>;
 constexpr size_t kIdBytesMax = 256;
 
 absl::Status CheckCollections(const Names& collections) {
-  if (collections.size() > kWatchedCollectionsMax) {
-    return TooManyElements("collections", collections.size(), kWatchedCollectionsMax);
-  }
+  RETURN_IF_ERROR(CheckLength("collections", collections, kWatchedCollectionsMax));
   for (int i = 0; i < collections.size(); ++i) {
-    RETURN_IF_ERROR(ValidateName("collections[" + std::to_string(i) + "]", collections[i]));
+    RETURN_IF_ERROR(ValidateName(Element("collections", static_cast<size_t>(i)), collections[i]));
   }
   return absl::OkStatus();
 }
@@ -42,10 +40,10 @@ absl::StatusOr<feed::Selection> ToSelection(const Names& collections, const std:
   }
   selection.id_prefix = id_prefix;
   constexpr int kKinds = wire::VersionKind_ARRAYSIZE - 1;
-  if (kinds.size() > kKinds) return TooManyElements("kinds", kinds.size(), kKinds);
+  RETURN_IF_ERROR(CheckLength("kinds", kinds, kKinds));
   for (int i = 0; i < kinds.size(); ++i) {
     if (kinds[i] == wire::VERSION_KIND_UNSPECIFIED || !wire::VersionKind_IsValid(kinds[i])) {
-      return FieldError("kinds[" + std::to_string(i) + "]",
+      return FieldError(Element("kinds", static_cast<size_t>(i)),
                         "is no kind of version; leave kinds out for all of them");
     }
     selection.kinds.push_back(static_cast<versioning::VersionKind>(kinds[i]));

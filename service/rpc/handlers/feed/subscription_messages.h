@@ -19,11 +19,8 @@ void FillSubscription(const feed::Subscription& subscription, wire::Subscription
 template <typename Request, typename Response>
 absl::Status RequestParked(const Context& context, const Request& request,
                            feed::Subscriptions::ParkedRequest what, Reply<Response> reply) {
-  RETURN_IF_ERROR(ValidateName("subscription", request.subscription()));
   std::optional<feed::DocumentToReplay> document;
   if (!request.collection().empty() || !request.id().empty()) {
-    RETURN_IF_ERROR(ValidateName("collection", request.collection()));
-    RETURN_IF_ERROR(ValidateName("id", request.id()));
     document = {request.collection(), request.id()};
   }
   context.services.subscriptions.Request(

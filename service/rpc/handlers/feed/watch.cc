@@ -31,12 +31,6 @@ absl::StatusOr<feed::FromCopy> ToCopy(const wire::Snapshot& snapshot) {
   if (begun && snapshot.at_position() == 0) {
     return FieldError("snapshot.at_position", "is needed to continue a copy");
   }
-  if (begun) {
-    RETURN_IF_ERROR(ValidateName("snapshot.after_collection", snapshot.after_collection()));
-  }
-  if (!snapshot.after_id().empty()) {
-    RETURN_IF_ERROR(ValidateName("snapshot.after_id", snapshot.after_id()));
-  }
   return feed::FromCopy{snapshot.at_position(),
                         {snapshot.after_collection(), snapshot.after_id()},
                         snapshot.complete()};

@@ -10,16 +10,12 @@ namespace strata::rpc::lease_service {
 namespace {
 
 constexpr std::string_view kListLeasesMethod = "ListLeases";
-absl::Status CheckPrefix(const std::string& prefix) {
-  return prefix.empty() ? absl::OkStatus() : ValidateName("prefix", prefix);
-}
 
 }  // namespace
 
 absl::Status ListLeases(const Context& context, const wire::ListLeasesRequest& request,
                         wire::ListLeasesResponse& response) {
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
-  RETURN_IF_ERROR(CheckPrefix(request.prefix()));
   std::string after_name;  // nothing that may not be read: the answer's token tells it
   if (!request.page_token().empty()) {
     ASSIGN_OR_RETURN(after_name,

@@ -5,10 +5,8 @@ namespace strata::rpc::queue_service {
 
 absl::Status CreateQueue(const Context& context, const wire::CreateQueueRequest& request,
                          Reply<wire::CreateQueueResponse> reply) {
-  RETURN_IF_ERROR(ValidateName("name", request.name()));
   ASSIGN_OR_RETURN(queue::QueueSettings settings, ToQueueSettings(request.settings()));
   settings.owner = context.call.info().identity->principal;
-  RETURN_IF_ERROR(queue::Validate(request.name(), settings));
   context.services.queues.Create(request.name(), settings, context.call.deadline(),
                                  AnswerQueue(std::move(reply)));
   return absl::OkStatus();

@@ -7,8 +7,6 @@ namespace strata::rpc::queue_service {
 namespace {
 
 absl::StatusOr<queue::Schedule> ToSchedule(const wire::CreateScheduleRequest& request) {
-  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
-  RETURN_IF_ERROR(ValidateName("name", request.name()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   queue::Schedule schedule;
   schedule.queue = request.queue();
@@ -25,7 +23,7 @@ absl::StatusOr<queue::Schedule> ToSchedule(const wire::CreateScheduleRequest& re
     case wire::CreateScheduleRequest::PERIOD_NOT_SET:
       return FieldError("period", "is required: cron or every");
   }
-  ASSIGN_OR_RETURN(schedule.message, ToScheduledMessage("message", request.message()));
+  ASSIGN_OR_RETURN(schedule.message, ToPushedMessage("message", request.message()));
   return schedule;
 }
 

@@ -5,7 +5,6 @@ namespace strata::rpc::queue_service {
 
 absl::Status DeleteQueue(const Context& context, const wire::DeleteQueueRequest& request,
                          Reply<wire::DeleteQueueResponse> reply) {
-  RETURN_IF_ERROR(ValidateName("name", request.name()));
   context.services.queues.Delete(request.name(), request.force(), context.call.deadline(),
                                  [reply = std::move(reply)](const absl::Status& deleted) {
                                    deleted.ok() ? reply.Ok() : reply.Fail(deleted);

@@ -5,8 +5,6 @@ namespace strata::rpc::queue_service {
 
 absl::Status DeleteSchedule(const Context& context, const wire::DeleteScheduleRequest& request,
                             Reply<wire::DeleteScheduleResponse> reply) {
-  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
-  RETURN_IF_ERROR(ValidateName("name", request.name()));
   context.services.queues.DeleteSchedule(request.queue(), request.name(), context.call.deadline(),
                                          [reply = std::move(reply)](const absl::Status& deleted) {
                                            deleted.ok() ? reply.Ok() : reply.Fail(deleted);

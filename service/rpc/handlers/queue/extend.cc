@@ -8,11 +8,10 @@ absl::Status Extend(const Context& context, const wire::ExtendRequest& request,
   ASSIGN_OR_RETURN(std::vector<std::string> tokens, ToTokens("tokens", request.tokens()));
   std::optional<std::chrono::microseconds> timeout;
   if (request.has_timeout()) {
-    ASSIGN_OR_RETURN(timeout, ToTimeout("timeout", request.timeout()));
+    ASSIGN_OR_RETURN(timeout, ToDuration("timeout", request.timeout()));
   }
-  context.services.queues.Extend(std::move(tokens), timeout, context.call.deadline(),
-                                 AnswerTokens(std::move(reply)));
-  return absl::OkStatus();
+  return context.services.queues.Extend(std::move(tokens), timeout, context.call.deadline(),
+                                        AnswerTokens(std::move(reply)));
 }
 
 }  // namespace strata::rpc::queue_service

@@ -5,8 +5,6 @@ namespace strata::rpc::queue_service {
 
 absl::Status GetMessage(const Context& context, const wire::GetMessageRequest& request,
                         wire::GetMessageResponse& response) {
-  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
-  RETURN_IF_ERROR(CheckMessageId("message_id", request.message_id()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   ASSIGN_OR_RETURN(const queue::MessageView message,
                    context.services.queues.GetMessage(request.queue(), request.message_id()));

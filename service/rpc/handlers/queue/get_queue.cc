@@ -5,7 +5,6 @@ namespace strata::rpc::queue_service {
 
 absl::Status GetQueue(const Context& context, const wire::GetQueueRequest& request,
                       wire::GetQueueResponse& response) {
-  RETURN_IF_ERROR(ValidateName("name", request.name()));
   ASSIGN_OR_RETURN(const queue::Queue queue, context.services.queues.Get(request.name()));
   ASSIGN_OR_RETURN(const queue::QueueStatistics statistics,
                    context.services.queues.Statistics(request.name()));

@@ -14,21 +14,20 @@ namespace strata::rpc::queue_service {
 // PopRequest or ReserveRequest.
 template <typename Request>
 absl::StatusOr<queue::ReserveRequest> ToReserve(const Context& context, const Request& request) {
-  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   queue::ReserveRequest made;
   made.queue = request.queue();
   made.as_structs = request.encoding() != wire::ENCODING_BSON;
-  ASSIGN_OR_RETURN(made.count, ToCount(request.count()));
+  if (request.count() != 0) made.count = request.count();
   if constexpr (requires { request.timeout(); }) {
     if (request.has_timeout()) {
-      ASSIGN_OR_RETURN(made.timeout, ToTimeout("timeout", request.timeout()));
+      ASSIGN_OR_RETURN(made.timeout, ToDuration("timeout", request.timeout()));
     }
   } else {
     made.pop = true;
   }
   if (request.has_wait()) {
-    ASSIGN_OR_RETURN(made.wait, ToWait("wait", request.wait()));
+    ASSIGN_OR_RETURN(made.wait, ToDuration("wait", request.wait()));
   }
   made.deadline = context.call.deadline();
   made.waiter = &context.call;

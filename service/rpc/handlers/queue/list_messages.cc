@@ -15,7 +15,6 @@ constexpr size_t kMessagesReadAtOnce = 32;
 
 absl::StatusOr<queue::MessageQuery> ToQuery(const Context& context,
                                             const wire::ListMessagesRequest& request) {
-  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   queue::MessageQuery query;
   query.queue = request.queue();

@@ -17,7 +17,6 @@ constexpr size_t kSchedulesReadAtOnce = 8;
 
 absl::Status ListSchedules(const Context& context, const wire::ListSchedulesRequest& request,
                            wire::ListSchedulesResponse& response) {
-  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
   ASSIGN_OR_RETURN(const int page_size, ToPageSize(request.page_size()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   std::string after_name;

@@ -6,8 +6,6 @@ namespace strata::rpc::queue_service {
 namespace {
 
 absl::StatusOr<queue::MoveRequest> ToMove(const wire::MoveRequest& request) {
-  RETURN_IF_ERROR(queue::Token::FromText("token", request.token()).status());
-  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
   RETURN_IF_ERROR(CheckEncoding(request.encoding()));
   queue::MoveRequest move;
   move.token = request.token();
@@ -16,10 +14,10 @@ absl::StatusOr<queue::MoveRequest> ToMove(const wire::MoveRequest& request) {
     ASSIGN_OR_RETURN(move.payload, ToPayload("payload", request.payload()));
   }
   if (!request.headers().empty()) {
-    ASSIGN_OR_RETURN(move.headers, ToHeaders("headers", request.headers()));
+    move.headers.emplace(request.headers().begin(), request.headers().end());
   }
   if (request.has_delay()) {
-    ASSIGN_OR_RETURN(move.delay, ToDelay("delay", request.delay()));
+    ASSIGN_OR_RETURN(move.delay, ToDuration("delay", request.delay()));
   }
   return move;
 }

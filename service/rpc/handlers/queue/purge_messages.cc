@@ -6,12 +6,10 @@ namespace strata::rpc::queue_service {
 
 absl::Status PurgeMessages(const Context& context, const wire::PurgeMessagesRequest& request,
                            Reply<wire::PurgeMessagesResponse> reply) {
-  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
   queue::PurgeRequest purge;
   purge.queue = request.queue();
   ASSIGN_OR_RETURN(purge.message_ids, ToMessageIds("message_ids", request.message_ids()));
   ASSIGN_OR_RETURN(purge.states, ToStates(request.states()));
-  RETURN_IF_ERROR(CheckEither(purge.message_ids, purge.states));
   purge.deadline = context.call.deadline();
   purge.stopped = OnceClosed(context.call);
   context.services.queues.Purge(std::move(purge), AnswerSwept(std::move(reply)));

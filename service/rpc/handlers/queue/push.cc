@@ -7,19 +7,17 @@ namespace {
 
 absl::StatusOr<queue::PushRequest> ToPush(const wire::PushRequest& request,
                                           const std::string& principal) {
-  RETURN_IF_ERROR(ValidateName("queue", request.queue()));
   if (request.messages().empty()) {
     return FieldError("messages", "is required: 1 to 100 messages");
   }
-  if (request.messages_size() > static_cast<int>(queue::kBatchMax)) {
-    return TooManyElements("messages", request.messages_size(), queue::kBatchMax);
-  }
+  RETURN_IF_ERROR(CheckLength("messages", request.messages(), queue::kBatchMax));
   queue::PushRequest push;
   push.queue = request.queue();
   push.messages.reserve(static_cast<size_t>(request.messages_size()));
   for (int i = 0; i < request.messages_size(); ++i) {
-    ASSIGN_OR_RETURN(queue::PushedMessage message,
-                     ToPushedMessage("messages[" + std::to_string(i) + "]", request.messages(i)));
+    ASSIGN_OR_RETURN(
+        queue::PushedMessage message,
+        ToPushedMessage(Element("messages", static_cast<size_t>(i)), request.messages(i)));
     message.pusher = principal;
     push.messages.push_back(std::move(message));
   }

@@ -270,15 +270,11 @@ class Receive final : public HandlerOf<ReceiveRequest> {
                          ToRollback("rollback", request.rollback()));
         RETURN_IF_ERROR(messages_->Expect(rollback.tokens.size()));
         rollback.deadline = std::chrono::steady_clock::now() + services_.deadline;
-        receiver_->Rollback(std::move(rollback));
-        return absl::OkStatus();
+        return receiver_->Rollback(std::move(rollback));
       }
       case ReceiveRequest::kExtend:
         return Extend(request.extend());
       case ReceiveRequest::kCredits:
-        if (request.credits().count() < 1) {
-          return FieldOutOfRange("credits.count", request.credits().count(), 1, queue::kCreditsMax);
-        }
         return receiver_->AddCredits(request.credits().count());
       default:
         return InvalidMessage("a message without acknowledge, rollback, extend or credits came");
@@ -289,25 +285,20 @@ class Receive final : public HandlerOf<ReceiveRequest> {
     ASSIGN_OR_RETURN(std::vector<std::string> tokens, ToTokens("extend.tokens", extend.tokens()));
     std::optional<std::chrono::microseconds> timeout;
     if (extend.has_timeout()) {
-      ASSIGN_OR_RETURN(timeout, ToTimeout("extend.timeout", extend.timeout()));
+      ASSIGN_OR_RETURN(timeout, ToDuration("extend.timeout", extend.timeout()));
     }
     RETURN_IF_ERROR(messages_->Expect(tokens.size()));
-    receiver_->Extend(std::move(tokens), timeout);
-    return absl::OkStatus();
+    return receiver_->Extend(std::move(tokens), timeout);
   }
 
   absl::Status Open(const ReceiveRequest::Open& open) {
     if (receiver_ != nullptr) return InvalidMessage("a second open came");
-    RETURN_IF_ERROR(ValidateName("open.queue", open.queue()));
     RETURN_IF_ERROR(InField(CheckEncoding(open.encoding()), "open"));
-    if (open.credits() < 1 || open.credits() > queue::kCreditsMax) {
-      return FieldOutOfRange("open.credits", open.credits(), 1, queue::kCreditsMax);
-    }
     queue::ReceiveRequest receive;
     receive.queue = open.queue();
     receive.credits = open.credits();
     if (open.has_timeout()) {
-      ASSIGN_OR_RETURN(receive.timeout, ToTimeout("open.timeout", open.timeout()));
+      ASSIGN_OR_RETURN(receive.timeout, ToDuration("open.timeout", open.timeout()));
     }
     messages_ = std::make_shared<Messages>(
         open, stream_, ReceiveAccess(services_.access, stream_.info(), open.queue()));

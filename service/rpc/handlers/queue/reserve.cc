@@ -13,7 +13,8 @@ void GiveBack(const std::vector<queue::MessageView>& messages, size_t first,
   if (rollback.tokens.empty()) return;
   rollback.delay = std::chrono::microseconds(0);
   rollback.not_counted = true;
-  queues.Rollback(std::move(rollback), [](const std::vector<absl::StatusOr<bool>>&) {});
+  queues.Rollback(std::move(rollback), [](const std::vector<absl::StatusOr<bool>>&) {})
+      .IgnoreError();
 }
 
 }  // namespace

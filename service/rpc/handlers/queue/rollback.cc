@@ -7,8 +7,7 @@ absl::Status Rollback(const Context& context, const wire::RollbackRequest& reque
                       Reply<wire::RollbackResponse> reply) {
   ASSIGN_OR_RETURN(queue::RollbackRequest rollback, ToRollback("", request));
   rollback.deadline = context.call.deadline();
-  context.services.queues.Rollback(std::move(rollback), AnswerTokens(std::move(reply)));
-  return absl::OkStatus();
+  return context.services.queues.Rollback(std::move(rollback), AnswerTokens(std::move(reply)));
 }
 
 }  // namespace strata::rpc::queue_service

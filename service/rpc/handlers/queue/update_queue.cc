@@ -26,15 +26,14 @@ security::Demands DemandsOf(const queue::QueueSettings& settings) {
 
 absl::Status UpdateQueue(const Context& context, const wire::UpdateQueueRequest& request,
                          Reply<wire::UpdateQueueResponse> reply) {
-  RETURN_IF_ERROR(ValidateName("name", request.name()));
   ASSIGN_OR_RETURN(SettingsChange change,
-                   ToSettingsChange(request.name(), request.settings(), request.update_mask()));
+                   ToSettingsChange(request.settings(), request.update_mask()));
   // Whoever changes a queue answers for all that it does from then on, also by what others have set
   // before: who may not write there must not send it more, or something else, than they meant to.
   auto permitted = [change = std::move(change), &access = context.services.access,
                     identity = context.call.info().identity,
                     peer = std::string(context.call.info().peer)](queue::QueueSettings& settings) {
-    RETURN_IF_ERROR(change(settings));
+    change(settings);
     settings.owner = identity->principal;
     return access.Authorize(*identity, DemandsOf(settings), peer);
   };

@@ -36,19 +36,10 @@ absl::Status CheckSizes(const wire::CommitRequest& request) {
     return FieldError("writes",
                       "is required: 1 to 100 writes, unless there are acknowledgements or pushes");
   }
-  if (request.writes_size() > static_cast<int>(transaction::kWritesMax)) {
-    return TooManyElements("writes", request.writes_size(), transaction::kWritesMax);
-  }
-  if (request.reads_size() > static_cast<int>(transaction::kReadsMax)) {
-    return TooManyElements("reads", request.reads_size(), transaction::kReadsMax);
-  }
-  constexpr auto kStepsMax = static_cast<int>(queue::kBatchMax);
-  if (request.acknowledge_size() > kStepsMax) {
-    return TooManyElements("acknowledge", request.acknowledge_size(), kStepsMax);
-  }
-  if (request.pushes_size() > kStepsMax) {
-    return TooManyElements("pushes", request.pushes_size(), kStepsMax);
-  }
+  RETURN_IF_ERROR(CheckLength("writes", request.writes(), transaction::kWritesMax));
+  RETURN_IF_ERROR(CheckLength("reads", request.reads(), transaction::kReadsMax));
+  RETURN_IF_ERROR(CheckLength("acknowledge", request.acknowledge(), queue::kBatchMax));
+  RETURN_IF_ERROR(CheckLength("pushes", request.pushes(), queue::kBatchMax));
   size_t bytes = 0;
   for (const wire::Write& write : request.writes()) bytes += write.ByteSizeLong();
   for (const wire::QueuePush& push : request.pushes()) bytes += push.ByteSizeLong();
@@ -81,7 +72,7 @@ absl::StatusOr<std::vector<versioning::ReadCheck>> ToReads(const wire::CommitReq
   for (int i = 0; i < request.reads_size(); ++i) {
     const wire::DocumentVersion& read = request.reads(i);
     if (read.version() < 0) {
-      return FieldError("reads[" + std::to_string(i) + "].version",
+      return FieldError(Element("reads", static_cast<size_t>(i)) + ".version",
                         "is negative; 0 says that the document was never written");
     }
     made.push_back({{read.collection(), read.id()}, read.version()});
@@ -174,8 +165,7 @@ absl::StatusOr<std::vector<queue::Queues::UnitPush>> ToPushes(const wire::Commit
   std::vector<queue::Queues::UnitPush> made;
   made.reserve(static_cast<size_t>(request.pushes_size()));
   for (int i = 0; i < request.pushes_size(); ++i) {
-    const std::string field = "pushes[" + std::to_string(i) + "]";
-    RETURN_IF_ERROR(ValidateName(field + ".queue", request.pushes(i).queue()));
+    const std::string field = Element("pushes", static_cast<size_t>(i));
     ASSIGN_OR_RETURN(queue::PushedMessage message,
                      ToPushedMessage(field + ".message", request.pushes(i).message()));
     message.pusher = principal;

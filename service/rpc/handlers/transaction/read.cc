@@ -14,7 +14,7 @@ namespace {
 
 using Documents = google::protobuf::RepeatedPtrField<wire::DocumentName>;
 
-std::string Field(size_t index) { return "documents[" + std::to_string(index) + "]"; }
+std::string Field(size_t index) { return Element("documents", index); }
 
 absl::Status CheckNoneTwice(const Documents& documents) {
   const auto key = [&](size_t index) {
@@ -34,9 +34,7 @@ absl::Status CheckNoneTwice(const Documents& documents) {
 
 absl::Status CheckDocuments(const Documents& documents) {
   if (documents.empty()) return FieldError("documents", "is required: 1 to 1000 documents");
-  if (documents.size() > kReadDocumentsMax) {
-    return TooManyElements("documents", documents.size(), kReadDocumentsMax);
-  }
+  RETURN_IF_ERROR(CheckLength("documents", documents, kReadDocumentsMax));
   return CheckNoneTwice(documents);
 }
 
