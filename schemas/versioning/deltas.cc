@@ -11,7 +11,7 @@
 //   versions (id, v) = keyframe | delta
 //     keyframe       = version                  (of a deletion: without content)
 //     delta          = version without content, with `delta` and `chain_length`, 0 too (absent:
-//                      stored by format 2)
+//                      an early build wrote it)
 //
 // When the head is superseded it is stored as a keyframe if it has no delta, if keyframe_interval-1
 // deltas stand below it, or if the deltas since the last keyframe would outgrow its content; else

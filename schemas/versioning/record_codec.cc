@@ -34,33 +34,6 @@ void ReadLabels(std::string_view bytes, ChangeInfo& change, bool& corrupt) {
   corrupt |= reader.corrupt();
 }
 
-// Reads a member that version records and format 2's ledger entries share; false for any other.
-bool ReadCommonMember(BsonReader& reader, VersionHeader& header, bool& corrupt) {
-  const std::string_view name = reader.name();
-  if (name == "version") {
-    header.version = reader.Int64();
-  } else if (name == "kind") {
-    const int64_t kind = reader.Int64();
-    header.kind = static_cast<VersionKind>(kind);
-    corrupt |= static_cast<int64_t>(header.kind) != kind;  // 257 is no creation
-  } else if (name == "time") {
-    header.commit_time = reader.Int64();
-  } else if (name == "actor") {
-    header.change.actor = reader.String();
-  } else if (name == "for") {
-    header.change.on_behalf_of = reader.String();
-  } else if (name == "reason") {
-    header.change.reason = reader.String();
-  } else if (name == "labels") {
-    ReadLabels(reader.Document(), header.change, corrupt);
-  } else if (name == "request") {
-    header.request_id = reader.String();
-  } else {
-    return false;
-  }
-  return true;
-}
-
 // One member for three: they are random bytes, which nothing compresses, side by side.
 constexpr size_t kHashSize = std::tuple_size_v<document::Hash>;
 constexpr size_t kProofSize = kSaltSize + 2 * kHashSize;
@@ -129,7 +102,25 @@ bool Decode(std::string_view bytes, store::CommitPosition record_position, Part 
   BsonReader reader(bytes);
   while (reader.Next()) {
     const std::string_view name = reader.name();
-    if (name == "content") {
+    if (name == "version") {
+      header.version = reader.Int64();
+    } else if (name == "kind") {
+      const int64_t kind = reader.Int64();
+      header.kind = static_cast<VersionKind>(kind);
+      corrupt |= static_cast<int64_t>(header.kind) != kind;  // 257 is no creation
+    } else if (name == "time") {
+      header.commit_time = reader.Int64();
+    } else if (name == "actor") {
+      header.change.actor = reader.String();
+    } else if (name == "for") {
+      header.change.on_behalf_of = reader.String();
+    } else if (name == "reason") {
+      header.change.reason = reader.String();
+    } else if (name == "labels") {
+      ReadLabels(reader.Document(), header.change, corrupt);
+    } else if (name == "request") {
+      header.request_id = reader.String();
+    } else if (name == "content") {
       const std::string_view content = reader.Document();
       if (part == Part::kContent && !reader.corrupt()) version.content = make_content(content);
     } else if (name == "created") {
@@ -155,7 +146,7 @@ bool Decode(std::string_view bytes, store::CommitPosition record_position, Part 
       layout.chain_length = reader.Int64();
     } else if (name == "chain_bytes") {
       layout.chain_bytes = reader.Int64();
-    } else if (!ReadCommonMember(reader, header, corrupt)) {
+    } else {
       corrupt = true;
     }
   }
@@ -232,37 +223,6 @@ absl::StatusOr<int64_t> DecodeRequest(std::string_view bytes) {
   }
   if (reader.corrupt() || version < 1) return Corrupt("request record");
   return version;
-}
-
-absl::StatusOr<store::LedgerEntry> DecodeLedgerRecord(std::string_view bytes) {
-  store::LedgerEntry entry;
-  VersionHeader header;
-  bool corrupt = false;
-  BsonReader reader(bytes);
-  while (reader.Next()) {
-    if (reader.name() == "collection") {
-      entry.collection = reader.String();
-    } else if (reader.name() == "incarnation") {
-      entry.incarnation = reader.Int64();
-    } else if (reader.name() == "id") {
-      entry.id = reader.String();
-    } else if (!ReadCommonMember(reader, header, corrupt)) {
-      corrupt = true;
-    }
-  }
-  if (corrupt || reader.corrupt() || entry.incarnation < 1 || header.version < 1 ||
-      header.commit_time < 0 || !ValidKind(header.kind)) {
-    return Corrupt("ledger entry");
-  }
-  entry.kind = static_cast<uint8_t>(header.kind);
-  entry.version = header.version;
-  entry.time = header.commit_time;
-  entry.actor = std::move(header.change.actor);
-  entry.on_behalf_of = std::move(header.change.on_behalf_of);
-  entry.reason = std::move(header.change.reason);
-  entry.labels = std::move(header.change.labels);
-  entry.request_id = std::move(header.request_id);
-  return entry;
 }
 
 }  // namespace strata::versioning

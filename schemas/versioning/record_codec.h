@@ -5,21 +5,16 @@
 //   as time),
 //                actor, for, reason: string, labels: { name: string … },
 //                request: string, request_fingerprint: binary(8) (in the chain hash; `fingerprint`
-//                as format 2 wrote it is not), transaction: string, mark: int32, proof: binary(80:
-//                salt 16, content hash 32, chain hash 32), position: int64 (absent: the position of
-//                the commit that wrote the record), … what the strategy adds …, content: document
-//                (absent: deletion, or coded otherwise) }
+//                as early builds wrote it is not), transaction: string, mark: int32, proof:
+//                binary(80: salt 16, content hash 32, chain hash 32), position: int64 (absent: the
+//                position of the commit that wrote the record), … what the strategy adds …,
+//                content: document (absent: deletion, or coded otherwise) }
 //   request  = { version: int64 }    what the request was stands in that version
 //
 // A name that is kept for what is to come, with a feature of the format (format.h of the engine):
 // `stub` (how and when content,
 // salt and fingerprint were forgotten; with it `proof` is binary(64), without the salt, and
 // `request_fingerprint` binary(32), the hash that the chain holds).
-//
-// Format 2 had a record for each entry of the ledger, which only its migration reads:
-//
-//   ledger   = { collection, incarnation: int64, id, version: int64, kind: int32, time: int64,
-//                actor, for, reason, labels, request }
 #pragma once
 
 #include <optional>
@@ -28,7 +23,6 @@
 
 #include "absl/status/statusor.h"
 #include "schemas/document/bson_builder.h"
-#include "schemas/store/ledger_block.h"
 #include "schemas/store/record.h"
 #include "schemas/versioning/version.h"
 
@@ -39,7 +33,7 @@ struct LayoutMembers {
   bool current = false;    // CURRENT_FLAG
   std::string_view delta;  // DELTAS: a view into the record's bytes; empty: none
   // DELTAS: deltas since the last keyframe, this one not counted. A head without is right above a
-  // keyframe, an older version's delta without was stored by format 2 and does not say.
+  // keyframe, an older version's delta without is of an early build and does not say.
   std::optional<int64_t> chain_length;
   int64_t chain_bytes = 0;  // … and their size; of the head only
 };
@@ -91,8 +85,5 @@ absl::StatusOr<RecordBody> DecodeBody(std::string_view bytes);
 // Of the version that the request made.
 std::string EncodeRequest(int64_t version);
 absl::StatusOr<int64_t> DecodeRequest(std::string_view bytes);
-
-// Of format 2; without chain.
-absl::StatusOr<store::LedgerEntry> DecodeLedgerRecord(std::string_view bytes);
 
 }  // namespace strata::versioning

@@ -21,7 +21,6 @@
 #include "schemas/store/single_record_store.h"
 #include "schemas/versioning/documents.h"
 #include "schemas/versioning/ledger_floor.h"
-#include "schemas/versioning/ledger_migration.h"
 #include "schemas/versioning/ledger_trimming.h"
 #include "service/app/build_commit.h"
 #include "service/app/executor.h"
@@ -500,7 +499,6 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
   engines::OpenOptions open;
-  open.convert_ledger_entry = versioning::LedgerConverter();
   open.directory = options.data;
   open.clock = options.clock;
   open.values = options.engine_options;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -17,11 +16,6 @@
 #include "schemas/store/store.h"
 
 namespace strata::engines {
-
-// Reads one ledger record of format 2, which had one for each entry: BSON, in the words of the code
-// above the port. `reader` shows all other records.
-using LedgerEntryConverter = std::function<absl::StatusOr<store::LedgerEntry>(
-    const store::Reader& reader, std::string_view bytes)>;
 
 // An option of an engine. It becomes a flag of stratad like all others (so also a variable of the
 // environment and a name in the configuration file), shown under the engine's name. Several engines
@@ -61,8 +55,6 @@ struct OpenOptions {
   OptionValues values{};                  // of the engine's own options
   // Forms of records that may be written; a directory with one is refused by builds without it.
   std::set<std::string, std::less<>> features{};
-  // For directories of an older format; none: they are refused.
-  LedgerEntryConverter convert_ledger_entry{};
 };
 
 struct Engine {

@@ -127,7 +127,6 @@ void CheckHostileRecords(Input& input) {
       Require(kind >= 1 && kind <= 4, "a version is of one of the kinds");
     }
     (void)versioning::DecodeRequest(hostile);
-    (void)versioning::DecodeLedgerRecord(hostile);
   }
 }
 

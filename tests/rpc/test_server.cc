@@ -13,7 +13,6 @@
 #include "schemas/base/strings.h"
 #include "schemas/document/struct_codec.h"
 #include "schemas/store/single_record_store.h"
-#include "schemas/versioning/ledger_migration.h"
 #include "service/engines/engines.h"
 #include "tests/rpc/deadline_check.h"
 
@@ -39,7 +38,6 @@ std::unique_ptr<app::Server> Start(const app::ServerOptions& options,
 std::unique_ptr<app::Server> Start(const app::ServerOptions& options) {
   if (options.engine != "memory") return Take(app::Server::Start(options));
   engines::OpenOptions open;
-  open.convert_ledger_entry = versioning::LedgerConverter();
   open.clock = options.clock;
   open.values = options.engine_options;
   std::unique_ptr<store::Store> store = Take(engines::OpenEngine(options.engine, open));

@@ -1,14 +1,10 @@
-// Data directories of earlier formats: each is opened, migrated and found whole, however often the
-// migration is killed; what this build does not know is refused by name.
+// Data directories that earlier builds have written: each is opened and found whole; what this
+// build does not know is refused by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -17,12 +13,9 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "schemas/versioning/ledger_migration.h"
 #include "schemas/versioning/transaction_record.h"
 #include "service/engines/engines.h"
-#include "service/engines/rocksdb/record_format.h"
 #include "tests/support/await_commit.h"
-#include "tests/support/ledger_entries.h"
 #include "tests/support/places.h"
 #include "tests/versioning/verify_world.h"
 
@@ -41,7 +34,6 @@ const std::string kFolder = test_support::SourcePath("tests/data/formats");
 engines::OpenOptions OptionsFor(const std::string& directory) {
   engines::OpenOptions options;
   options.directory = directory;
-  options.convert_ledger_entry = LedgerConverter();
   return options;
 }
 
@@ -169,7 +161,7 @@ TEST_P(FormatsTest, IsWholeAndGoesOn) {
       if (!documents_->collections().Get(strategy.name).ok()) continue;
       WriteRequest request;
       request.name = {std::string(strategy.name), "css/selectors/highlight"};
-      request.request_id = "after-migration";
+      request.request_id = "after-opening";
       Answer answer;
       documents_->Update(request, Number(1), false, answer.Callback());
       EXPECT_THAT(answer.Wait(), IsOk());
@@ -229,144 +221,17 @@ TEST_P(FormatsTest, GetsNoKeyspaceThatOlderBuildsDoNotKnow) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, FormatsTest,
-                         ::testing::Values(OldDirectory{"2", 8, 0}, OldDirectory{"3", 8, 0},
+                         ::testing::Values(OldDirectory{"3", 8, 0},
                                            OldDirectory{"3-without-transactions", 5, 0},
                                            OldDirectory{"3-without-leases", 5, 60}));
 
-// A database of format 2 whose ledger makes several blocks.
-class MigrationTest : public ::testing::Test {
- protected:
-  static constexpr int64_t kCommits = 5'000;
-
-  static void SetUpTestSuite() {
-    template_ = new test_support::TemporaryDirectory();
-    // What the ledger does not hold is as this build writes it.
-    ASSERT_THAT(engines::OpenEngine("rocksdb", OptionsFor(Template())), IsOk());
-    std::vector<std::string> names;
-    ASSERT_TRUE(rocksdb::DB::ListColumnFamilies({}, Template(), &names).ok());
-    std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    for (const std::string& name : names)
-      families.emplace_back(name, rocksdb::ColumnFamilyOptions());
-    std::vector<rocksdb::ColumnFamilyHandle*> handles;
-    rocksdb::DB* db = nullptr;
-    ASSERT_TRUE(rocksdb::DB::Open({}, Template(), families, &handles, &db).ok());
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (names[i] == "ledger") WriteEntries(*db, handles[i]);
-    }
-    ASSERT_TRUE(db->Put({}, "format", "2").ok());
-    for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
-    ASSERT_TRUE(db->Close().ok());
-    delete db;
-  }
-  static void TearDownTestSuite() { delete template_; }
-
-  static std::string Template() { return std::string(template_->path()) + "/data"; }
-
-  static void WriteEntries(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* ledger) {
-    for (int64_t position = 1; position <= kCommits; ++position) {
-      for (int64_t index = 0; index < position % 3; ++index) {
-        const std::string entry = document::BsonBuilder()
-                                      .String("collection", "gone")
-                                      .Int64("incarnation", 1)
-                                      .String("id", "document " + std::to_string(position))
-                                      .Int64("version", index + 1)
-                                      .Int32("kind", 2)
-                                      .Int64("time", position * 1000)
-                                      .String("reason", Said(position, index))
-                                      .Take();
-        const std::string key =
-            store::LedgerKey(position) + std::string(3, '\0') + static_cast<char>(index);
-        ASSERT_TRUE(
-            db.Put({}, ledger, key, engines::rocks::RecordHeader(position, 0) + entry).ok());
-      }
-    }
-  }
-  static std::string Said(int64_t position, int64_t index) {
-    return std::string(40, 'x') + std::to_string(position) + "/" + std::to_string(index);
-  }
-
-  static std::map<std::string, std::string> Blocks(const store::Store& store) {
-    std::map<std::string, std::string> blocks;
-    for (auto cursor = store.Scan(Keyspace::kLedger, {}); cursor->Valid(); cursor->Next()) {
-      blocks.emplace(cursor->key(), cursor->value());
-    }
-    return blocks;
-  }
-
-  static test_support::TemporaryDirectory* template_;
-  test_support::TemporaryDirectory directory_;
-};
-
-test_support::TemporaryDirectory* MigrationTest::template_ = nullptr;
-
-// Run by the test below, in a process that is to die.
-constexpr char kVictim[] = "STRATA_MIGRATION_VICTIM";
-constexpr char kDiesAfter[] = "STRATA_MIGRATION_DIES_AFTER";
-
-TEST_F(MigrationTest, Victim) {
-  const char* const directory = std::getenv(kVictim);
-  if (directory == nullptr) GTEST_SKIP() << "has nothing to migrate";
-  engines::OpenOptions options = OptionsFor(directory);
-  options.convert_ledger_entry = [left = std::atoll(std::getenv(kDiesAfter))](
-                                     const store::Reader& reader, std::string_view record) mutable {
-    if (--left == 0) kill(getpid(), SIGKILL);
-    return LedgerMigration().Convert(reader, record);
-  };
-  EXPECT_THAT(engines::OpenEngine("rocksdb", options), IsOk());
-}
-
-TEST_F(MigrationTest, KilledAtAnyMomentItGoesOn) {
-  const std::string straight = directory_.Join("straight");
-  fs::copy(Template(), straight);
-  const auto expected = engines::OpenEngine("rocksdb", OptionsFor(straight));
-  ASSERT_THAT(expected, IsOk());
-  const auto blocks = Blocks(**expected);
-  ASSERT_GE(blocks.size(), 3u) << "so that it is killed between blocks, too";
-
-  const std::string killed = directory_.Join("killed");
-  fs::copy(Template(), killed);
-  int deaths = 0;
-  for (int64_t after = 100;; after = after * 5 / 4) {
-    const pid_t child = fork();
-    if (child == 0) {
-      // A process of its own: this one's threads are not in a copy.
-      setenv(kVictim, killed.c_str(), 1);
-      unsetenv("GTEST_TOTAL_SHARDS");
-      unsetenv("GTEST_SHARD_INDEX");
-      setenv(kDiesAfter, std::to_string(after).c_str(), 1);
-      execl("/proc/self/exe", "formats_test", "--gtest_filter=MigrationTest.Victim", nullptr);
-      _exit(127);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    if (WIFEXITED(status)) {
-      ASSERT_EQ(WEXITSTATUS(status), 0);
-      break;
-    }
-    ++deaths;
-    ASSERT_LT(deaths, 30);
-  }
-  EXPECT_GE(deaths, 3);
-  const auto migrated = engines::OpenEngine("rocksdb", OptionsFor(killed));
-  ASSERT_THAT(migrated, IsOk());
-  EXPECT_EQ(Blocks(**migrated), blocks);
-  EXPECT_EQ((*migrated)->LastPosition(), kCommits);
-  std::vector<test_support::SaidAt> said;
-  for (int64_t position = 1; position <= kCommits; ++position) {
-    for (int64_t index = 0; index < position % 3; ++index) {
-      said.emplace_back(position, static_cast<uint32_t>(index), Said(position, index));
-    }
-  }
-  EXPECT_EQ(test_support::LedgerOf(**migrated), said);
-}
-
-// Opens the template's database with another format record, or with one keyspace more.
-class UnknownFormatTest : public MigrationTest {
+// Opens a database with another format record, or with one keyspace more.
+class UnknownFormatTest : public ::testing::Test {
  protected:
   absl::Status OpenWith(const std::string& format, const std::string& keyspace = "") {
     const std::string data = directory_.Join("data");
     fs::remove_all(data);
-    fs::copy(Template(), data);
+    EXPECT_THAT(engines::OpenEngine("rocksdb", OptionsFor(data)), IsOk());
     std::vector<std::string> names;
     EXPECT_TRUE(rocksdb::DB::ListColumnFamilies({}, data, &names).ok());
     std::vector<rocksdb::ColumnFamilyDescriptor> families;
@@ -383,12 +248,15 @@ class UnknownFormatTest : public MigrationTest {
     delete db;
     return engines::OpenEngine("rocksdb", OptionsFor(data)).status();
   }
+
+  test_support::TemporaryDirectory directory_;
 };
 
 TEST_F(UnknownFormatTest, IsRefusedByName) {
-  EXPECT_THAT(OpenWith("2"), IsOk());
+  EXPECT_THAT(OpenWith("3"), IsOk());
   for (const auto& [format, name] : std::map<std::string, std::string>{
            {"1", "format 1"},
+           {"2", "format 2, and this one reads format 3"},
            {"4", "format 4"},
            {"3 stubs", "the feature stubs"},
            {"three", "cannot be read"},
@@ -401,14 +269,6 @@ TEST_F(UnknownFormatTest, IsRefusedByName) {
   const absl::Status refused = OpenWith("3", "views");
   EXPECT_THAT(refused, HasReason(ErrorReason::kStoreUnavailable));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("the keyspace views"));
-}
-
-TEST_F(UnknownFormatTest, AnOlderOneIsRefusedWhereNothingReadsItsLedger) {
-  engines::OpenOptions options = OptionsFor(Template());
-  options.convert_ledger_entry = nullptr;
-  const absl::Status refused = engines::OpenEngine("rocksdb", options).status();
-  EXPECT_THAT(refused, HasReason(ErrorReason::kStoreUnavailable));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("format 2"));
 }
 
 }  // namespace

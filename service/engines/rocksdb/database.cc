@@ -73,16 +73,10 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const RocksDbOptions& o
   // A log file that is gone leaves nothing to stumble over.
   RETURN_IF_ERROR(database->CheckReached(database->recovered_position_));
   RETURN_IF_ERROR(database->ReplaceLostBeacon(options));
-  if (format.number != kFormatNumber) {
-    RETURN_IF_ERROR(
-        Migrate(database->db(), database->keyspaces(), format, options.convert_ledger_entry));
-    format.number = kFormatNumber;
-  }
-  const size_t features = format.features.size();
+  const Format found = format;
+  format.number = kFormatNumber;
   format.features.insert(options.features.begin(), options.features.end());
-  if (format.features.size() != features) {
-    RETURN_IF_ERROR(WriteFormat(database->db(), format));
-  }
+  if (format != found) RETURN_IF_ERROR(WriteFormat(database->db(), format));
   ASSIGN_OR_RETURN(database->recovered_ledger_,
                    ReadLedgerTail(database->db(), database->keyspace(Keyspace::kLedger)));
   return database;

@@ -66,7 +66,6 @@ absl::StatusOr<std::unique_ptr<store::Store>> Open(const OpenOptions& options) {
   }
   engine_options.ballast_bytes = MibOf(options, kBallastMib);
   engine_options.features = options.features;
-  engine_options.convert_ledger_entry = options.convert_ledger_entry;
   return rocks::RocksDbStore::Open(engine_options);
 }
 

@@ -1,4 +1,4 @@
-// Which stored form a database has, and the way from an older one to this build's.
+// Which stored form a database has.
 //
 //   "format" = number (" " feature)*     in the column family "default"
 //
@@ -7,8 +7,8 @@
 // record that came later and that a database may have or not; it is set when it is first used, so
 // that going back to an older build stays possible until then. A keyspace that came later is a
 // feature by itself: its column family is made, durably, before its first record (made_when_used in
-// keyspace.h), and stays. A number that is higher and a feature or a keyspace that is unknown are
-// refused by name.
+// keyspace.h), and stays. Another number, and a feature or a keyspace that is unknown, are refused
+// by name.
 //
 //   principals                 records of queues, schedules and messages may say whose they are
 //   transactions (keyspace)    units and transactions that are remembered; where there is none, no
@@ -26,8 +26,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "schemas/store/ledger_block.h"
-#include "service/engines/engines.h"
-#include "service/engines/rocksdb/commit_group.h"
 
 namespace strata::engines::rocks {
 
@@ -40,27 +38,21 @@ struct Format {
 
   static absl::StatusOr<Format> Parse(std::string_view text);
   std::string ToText() const;
+
+  friend bool operator==(const Format&, const Format&) = default;
 };
 
 // STORE_UNAVAILABLE: `what` of a database is nothing that this build knows.
 absl::Status UnknownFormat(std::string_view what);
 
-// OK if this build reads databases of that format, perhaps after migrating them.
-// STORE_UNAVAILABLE, naming what it does not know.
+// OK if this build reads databases of that format. STORE_UNAVAILABLE, naming what it does not know.
 absl::Status CheckReadable(const Format& format);
-
-// Brings a database of an older format to this one, in steps of which each is durable with those
-// before it: killed at any moment and started again, it goes on. The log must be whole.
-//
-// From 2 to 3: the ledger's records, one an entry and BSON, become blocks; `convert` reads them.
-absl::Status Migrate(rocksdb::DB& database, const KeyspaceHandles& keyspaces, const Format& from,
-                     const LedgerEntryConverter& convert);
 
 // Durably. STORE_UNAVAILABLE.
 absl::Status WriteFormat(rocksdb::DB& database, const Format& format);
 
-// The newest position that the ledger vouches for, whatever the format, and where the next block
-// goes on. RECORD_CORRUPT.
+// The newest position that the ledger vouches for, and where the next block goes on.
+// RECORD_CORRUPT.
 absl::StatusOr<store::LedgerTail> ReadLedgerTail(rocksdb::DB& database,
                                                  rocksdb::ColumnFamilyHandle* ledger);
 

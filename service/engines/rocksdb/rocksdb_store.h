@@ -28,7 +28,6 @@
 #include "absl/status/statusor.h"
 #include "schemas/base/clock.h"
 #include "schemas/store/store.h"
-#include "service/engines/engines.h"
 #include "service/engines/rocksdb/disk_guard.h"
 
 namespace rocksdb {
@@ -71,7 +70,6 @@ struct RocksDbOptions {
   DiskSpaceSource disk_space;
 
   std::set<std::string, std::less<>> features{};  // as OpenOptions'
-  LedgerEntryConverter convert_ledger_entry;      // engines.h
 };
 
 // Has every capability of the port but blocking reads. Its records' stamps are their positions. Not
@@ -80,10 +78,10 @@ struct RocksDbOptions {
 // librocksdb, where it is built with assertions as Debian's is, may abort when it is closed then.
 class RocksDbStore : public store::Store {
  public:
-  // Makes the directory and the database if they are missing, and migrates one of an older format
-  // (format.h). STORE_UNAVAILABLE, naming the directory: it cannot be used, or is in use, or has a
-  // form that this build does not know; RECORD_CORRUPT: the database, its log included, is damaged;
-  // nothing is repaired or dropped.
+  // Makes the directory and the database if they are missing. STORE_UNAVAILABLE, naming the
+  // directory: it cannot be used, or is in use, or has a form that this build does not know
+  // (format.h); RECORD_CORRUPT: the database, its log included, is damaged; nothing is repaired or
+  // dropped.
   static absl::StatusOr<std::unique_ptr<RocksDbStore>> Open(const RocksDbOptions& options);
 
   // Compacts everything now, and so drops what has expired. Takes as long as rewriting all data.
