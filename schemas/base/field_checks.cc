@@ -46,6 +46,14 @@ std::string Inside(std::string_view field, std::string_view name) {
   return absl::StrCat(ToAbsl(field), field.empty() ? "" : ".", ToAbsl(name));
 }
 
+absl::Status InElement(const absl::Status& refusal, std::string_view list, size_t index,
+                       std::string_view field) {
+  if (!ReasonOf(refusal)) return refusal;
+  std::string whole = Element(list, index);
+  if (!field.empty()) whole = Inside(whole, field);
+  return Error::Of(InField(refusal, whole)).With("index", static_cast<int64_t>(index));
+}
+
 absl::Status FieldError(std::string_view field, std::string_view problem) {
   return Error(ErrorReason::kInvalidField, absl::StrCat(ToAbsl(field), " ", ToAbsl(problem)))
       .With("field", field);

@@ -17,6 +17,11 @@ std::string Element(std::string_view list, size_t index);
 // "message.delay"; inside an empty field, which is the request itself, "delay".
 std::string Inside(std::string_view field, std::string_view name);
 
+// The same refusal of an element of `list`, or of `field` inside it: so "field" names it, and
+// "index" too.
+absl::Status InElement(const absl::Status& refusal, std::string_view list, size_t index,
+                       std::string_view field = {});
+
 absl::Status FieldError(std::string_view field, std::string_view problem);
 
 // Both bounds are allowed.

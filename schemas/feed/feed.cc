@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 
 namespace strata::feed {
@@ -30,9 +31,7 @@ absl::StatusOr<std::unique_ptr<Watch>> Feed::Open(WatchQuery query, std::shared_
   }
   if (const auto* start = std::get_if<FromTime>(&query.start);
       start && start->time > clock_.Now()) {
-    return Error(ErrorReason::kInvalidField,
-                 "start_time lies in the future; leave the start out to begin now")
-        .With("field", "start_time");
+    return FieldError("start_time", "lies in the future; leave the start out to begin now");
   }
   if (watchers_.fetch_add(1) >= options_.watchers_max) {
     --watchers_;

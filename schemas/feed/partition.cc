@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/feed/subscription_requests.h"
 
@@ -589,10 +590,9 @@ void Partition::FailIfLate() {
 
 absl::Status Partition::NotDelivered(std::string_view field, const lease::Place& place,
                                      const std::string& problem) {
-  return Error(ErrorReason::kInvalidField,
-               std::string(field) + " names event " + std::to_string(place.index.value_or(0)) +
-                   " of position " + std::to_string(place.position) + ", which " + problem)
-      .With("field", field);
+  return FieldError(field, "names event " + std::to_string(place.index.value_or(0)) +
+                               " of position " + std::to_string(place.position) + ", which " +
+                               problem);
 }
 
 absl::Status Partition::Ack(const lease::Place& place) {

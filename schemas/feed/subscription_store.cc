@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/document/bson_builder.h"
@@ -108,9 +109,7 @@ absl::StatusOr<CommitPosition> SubscriptionStore::PositionOf(const Start& start)
   }
   if (const auto* time = std::get_if<FromTime>(&start)) {
     if (time->time > workshop_->clock.Now()) {
-      return Error(ErrorReason::kInvalidField,
-                   "start_time lies in the future; leave the start out to begin now")
-          .With("field", "start_time");
+      return FieldError("start_time", "lies in the future; leave the start out to begin now");
     }
     return PositionBefore(workshop_->store, time->time, {});
   }

@@ -286,12 +286,6 @@ class Evaluator {
 
 }  // namespace
 
-absl::Status InElement(const absl::Status& refusal, std::string_view list, size_t index) {
-  if (!ReasonOf(refusal)) return refusal;
-  return Error::Of(InField(refusal, Element(list, index)))
-      .With("index", static_cast<int64_t>(index));
-}
-
 absl::StatusOr<Evaluation> Evaluate(store::Store& store, versioning::Documents& documents,
                                     const Clock& clock, const std::vector<Operation>& operations,
                                     const std::vector<versioning::ReadCheck>& reads,

@@ -49,7 +49,4 @@ absl::StatusOr<Evaluation> Evaluate(store::Store& store, versioning::Documents& 
                                     const versioning::ChangeInfo& change,
                                     const EvaluationLimits& limits);
 
-// The refusal as that of the write or the read of that index: "writes[2].precondition".
-absl::Status InElement(const absl::Status& refusal, std::string_view list, size_t index);
-
 }  // namespace strata::transaction

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/versioning/audit.h"
 #include "schemas/versioning/document_errors.h"
@@ -15,17 +16,14 @@ constexpr std::string_view kPositionField = "at_position";
 
 absl::Status CheckTime(UnixMicros time, const Clock& clock) {
   if (time <= clock.Now()) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidField,
-               "at_time lies in the future; leave it out to read the current state")
-      .With("field", kTimeField);
+  return FieldError(kTimeField, "lies in the future; leave it out to read the current state");
 }
 
 absl::Status CheckPosition(store::CommitPosition position, const store::Store& store) {
   if (!store.capabilities().commit_positions) return NoLedger("name a time instead of a position");
   if (position < 0) {
-    return Error(ErrorReason::kInvalidField, "at_position is " + std::to_string(position) +
-                                                 ", but positions of commits count from 1")
-        .With("field", kPositionField);
+    return FieldError(kPositionField,
+                      "is " + std::to_string(position) + ", but positions of commits count from 1");
   }
   const store::CommitPosition last = store.LastPosition();
   if (position > last) return PositionUnknown(kPositionField, position, last);

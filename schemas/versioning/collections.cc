@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/base/status_macros.h"
 #include "schemas/document/bson_builder.h"
@@ -36,9 +37,8 @@ absl::Status Validate(const CollectionDeletion& deletion) {
   RETURN_IF_ERROR(ValidateName("name", deletion.name));
   RETURN_IF_ERROR(ValidateRequestId(deletion.request_id));
   if (deletion.incarnation >= 0) return absl::OkStatus();
-  return Error(ErrorReason::kInvalidField,
-               "incarnation is " + std::to_string(deletion.incarnation) + ", but counts from 1")
-      .With("field", "incarnation");
+  return FieldError("incarnation",
+                    "is " + std::to_string(deletion.incarnation) + ", but counts from 1");
 }
 
 // Why the collection must not be deleted; `live` is null if there is none.

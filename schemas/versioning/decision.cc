@@ -59,14 +59,6 @@ absl::StatusOr<WriteResult> Replayed(const PendingWrite& write, StoredVersion ve
 
 }  // namespace
 
-absl::Status InPart(const absl::Status& status, std::string_view parts, size_t index,
-                    std::string_view field) {
-  if (!ReasonOf(status)) return status;
-  std::string whole = Element(parts, index);
-  if (!field.empty()) whole = Inside(whole, field);
-  return Error::Of(InField(status, whole)).With("index", static_cast<int64_t>(index));
-}
-
 absl::Status DeadlineExceeded(int attempts) {
   return Error(ErrorReason::kDeadlineExceeded,
                "deadline exceeded after " + std::to_string(attempts) + " attempts")
@@ -284,7 +276,7 @@ absl::StatusOr<UnitResult> Decider::DecideParts(Round& round, PendingUnit& unit)
   size_t bytes = 0;
   for (size_t i = 0; i < unit.request.reads.size(); ++i) {
     if (absl::Status refusal = CheckRead(round, unit, i); !refusal.ok()) {
-      return InPart(refusal, "reads", i, "version");
+      return InElement(refusal, "reads", i, "version");
     }
   }
   for (size_t i = 0; i < unit.writes.size(); ++i) {
@@ -297,11 +289,11 @@ absl::StatusOr<UnitResult> Decider::DecideParts(Round& round, PendingUnit& unit)
     } else {
       write.answer = document.read;
     }
-    if (!write.answer->ok()) return InPart(write.answer->status(), "writes", i, "");
+    if (!write.answer->ok()) return InElement(write.answer->status(), "writes", i);
     const std::optional<document::Content>& content = (*write.answer)->version.content;
     bytes += content ? content->size() : 0;
     if (bytes > options_.unit_bytes_max) {
-      return InPart(UnitTooLarge(options_.unit_bytes_max), "writes", i, "");
+      return InElement(UnitTooLarge(options_.unit_bytes_max), "writes", i);
     }
   }
   // Why it cannot be done says more than that it was tried too often.

@@ -101,10 +101,6 @@ struct Round {
   }
 };
 
-// What a part of a unit is refused with: which part it was.
-absl::Status InPart(const absl::Status& status, std::string_view parts, size_t index,
-                    std::string_view field);
-
 // DEADLINE_EXCEEDED, for a write that tried `attempts` commits.
 absl::Status DeadlineExceeded(int attempts);
 

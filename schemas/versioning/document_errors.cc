@@ -4,6 +4,7 @@
 
 #include "absl/time/time.h"
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/base/names.h"
 #include "schemas/versioning/version.h"
 
@@ -142,9 +143,7 @@ absl::Status NumberExpected(const DocumentName& name, std::string_view path,
 }
 
 absl::Status NewerRefused() {
-  return Error(ErrorReason::kInvalidField,
-               "precondition.newer is allowed only in Update and Delete")
-      .With("field", "precondition.newer");
+  return FieldError("precondition.newer", "is allowed only in Update and Delete");
 }
 
 absl::Status UnitTooLarge(size_t limit) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "schemas/base/error.h"
+#include "schemas/base/field_checks.h"
 #include "schemas/versioning/commit_plan.h"
 #include "schemas/versioning/decision.h"
 #include "schemas/versioning/write_queue.h"
@@ -117,10 +118,10 @@ void RefuseFor(size_t document, Waiting& entry, const absl::Status& failure) {
   if (!entry.unit) return entry.Refuse(failure);
   const PendingUnit& unit = *entry.unit;
   for (size_t i = 0; i < unit.writes.size(); ++i) {
-    if (unit.writes[i].document == document) return entry.Refuse(InPart(failure, "writes", i, ""));
+    if (unit.writes[i].document == document) return entry.Refuse(InElement(failure, "writes", i));
   }
   for (size_t i = 0; i < unit.read_documents.size(); ++i) {
-    if (unit.read_documents[i] == document) return entry.Refuse(InPart(failure, "reads", i, ""));
+    if (unit.read_documents[i] == document) return entry.Refuse(InElement(failure, "reads", i));
   }
   entry.Refuse(failure);
 }
