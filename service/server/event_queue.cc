@@ -9,7 +9,6 @@
 #include "service/server/introduction.h"
 #include "service/server/send_coalescer.h"
 #include "service/server/standby.h"
-#include "service/server/stream_call.h"
 #include "service/server/unary_call.h"
 
 namespace strata::server {
@@ -59,11 +58,8 @@ int RawService::Add(const char* path, bool stream) {
   return methods_++;
 }
 
-Recognized EventQueue::Describe(const Endpoint& endpoint, const grpc::ServerContext& context,
-                                CallInfo& info) {
-  info.method = endpoint.log_name;
-  info.deadline = ToSteady(context.raw_deadline());
-  info.peer = context.peer();
+Arrival EventQueue::Describe(const grpc::ServerContext& context) {
+  Arrival arrival{.peer = context.peer(), .deadline = ToSteady(context.raw_deadline())};
   security::Credentials credentials;
   // Each costs something with every call.
   if (state_->parts.access.reads_tokens()) {
@@ -72,9 +68,9 @@ Recognized EventQueue::Describe(const Endpoint& endpoint, const grpc::ServerCont
   }
   std::shared_ptr<const grpc::AuthContext> connection;
   if (std::optional<Introduced> introduced =
-          IntroducedBy(context, info.peer, state_->introduction_key)) {
-    info.peer = introduced->peer;
-    info.reads_only = introduced->reads_only;
+          IntroducedBy(context, arrival.peer, state_->introduction_key)) {
+    arrival.peer = introduced->peer;
+    arrival.reads_only = introduced->reads_only;
     credentials.uris = std::move(introduced->uris);
     credentials.dns_names = std::move(introduced->dns_names);
   } else if (state_->options.credentials != nullptr) {
@@ -88,22 +84,8 @@ Recognized EventQueue::Describe(const Endpoint& endpoint, const grpc::ServerCont
       credentials.dns_names.push_back(ToView(dns));
     }
   }
-  Recognized recognized = callers_seen_.Of(info.peer, credentials);
-  info.caller = recognized.caller;
-  info.identity = recognized.identity;
-  return recognized;
-}
-
-void LoopState::UnaryEnds() {
-  if (unary_in_progress.fetch_sub(1) != 1 || !admission.draining()) return;
-  // Under the lock, so that the waiter is either before its look at the number or asleep.
-  const std::lock_guard lock(mutex);
-  changed.notify_all();
-}
-
-void LoopState::AwaitUnaryCalls(std::chrono::milliseconds at_most) {
-  std::unique_lock lock(mutex);
-  changed.wait_for(lock, at_most, [this] { return unary_in_progress == 0; });
+  arrival.recognized = callers_seen_.Of(arrival.peer, credentials);
+  return arrival;
 }
 
 EventQueue::EventQueue(std::shared_ptr<LoopState> state, grpc::AsyncGenericService& unknown_methods,
@@ -193,7 +175,7 @@ Call::Time EventQueue::NextSweep() const {
   if (!late_.empty()) {
     next = std::min(next, late_.front()->expiry() + state_->options.late_answer_max);
   }
-  if (streams_open_.load(std::memory_order_relaxed) > 0) next = std::min(next, next_look_);
+  if (state_->has_streams()) next = std::min(next, next_look_);
   return next;
 }
 
@@ -206,40 +188,11 @@ void EventQueue::Sweep() {
   if (now < next) return;
   while (!waiting_.empty() && waiting_.front()->expiry() <= now) waiting_.front()->Expire();
   while (!late_.empty() && late_.front()->expiry() + state_->options.late_answer_max <= now) {
-    late_.front()->GiveUp();
+    late_.front()->Cancel();
   }
-  if (next_look_ <= now) LookAtStreams(now);
-}
-
-void EventQueue::LookAtStreams(Call::Time now) {
+  if (next_look_ > now) return;
   next_look_ = now + kStreamsLookInterval;
-  state_->admission.room_line().OfferAll();
-  const std::lock_guard lock(streams_mutex_);
-  for (StreamCall* const stream : streams_) {
-    stream->GiveUpIfStuck(now);
-    stream->FinishIfOld(now);
-  }
-}
-
-// Not at the same time for all that began at the same time, as after a restart.
-Call::Time EventQueue::OldAt(Call::Time arrival) {
-  const std::chrono::milliseconds age = state_->options.connection_age_max;
-  if (age.count() == 0) return Call::Time::max();
-  return arrival + age +
-         std::chrono::milliseconds(
-             std::uniform_int_distribution<int64_t>(0, age.count() / 10)(spread_));
-}
-
-void EventQueue::AddStream(StreamCall& stream) {
-  const std::lock_guard lock(streams_mutex_);
-  streams_.push_back(&stream);
-  ++streams_open_;
-}
-
-void EventQueue::RemoveStream(StreamCall& stream) {
-  const std::lock_guard lock(streams_mutex_);
-  streams_.remove(&stream);
-  --streams_open_;
+  state_->LookAtStreams(now);
 }
 
 // On the queue's thread, which alone knows them.
@@ -251,11 +204,6 @@ void EventQueue::EndUnaryCalls() {
 void EventQueue::OnEndUnaryCalls(bool /*ok*/) {
   while (!waiting_.empty()) waiting_.front()->Drain();
   CallEnds();
-}
-
-void EventQueue::EndStreams(const absl::Status& status) {
-  const std::lock_guard lock(streams_mutex_);
-  for (StreamCall* const stream : streams_) stream->Finish(status);
 }
 
 void EventQueue::CallEnds() {

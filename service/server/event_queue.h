@@ -1,5 +1,4 @@
-// One completion queue with its thread, and what all calls of a server share. Private to the event
-// loop.
+// One completion queue with its thread. Private to the event loop.
 #pragma once
 
 #include <grpcpp/alarm.h>
@@ -11,26 +10,16 @@
 #include <grpcpp/support/async_unary_call.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <list>
 #include <memory>
-#include <mutex>
-#include <random>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "schemas/base/clock.h"
-#include "service/server/admission.h"
-#include "service/server/method.h"
-#include "service/server/server_loop.h"
-#include "service/server/turns.h"
+#include "service/server/call_life.h"
+#include "service/server/loop_state.h"
 
 namespace strata::server {
 
 class SendCoalescer;
-class UnaryCall;
-class StreamCall;
 
 // What gRPC hands back when an operation is over: a tag.
 class Event {
@@ -74,56 +63,6 @@ class RawService final : public grpc::Service {
   int methods_ = 0;
 };
 
-// A method and where gRPC finds it.
-struct Endpoint {
-  Method method;
-  std::string path;
-  std::string log_name;  // the path without its first slash
-  RawService* service = nullptr;
-  int index = 0;
-};
-
-// What all calls of one server share. Calls keep it alive.
-struct LoopState {
-  LoopState(const LoopOptions& loop_options, const LoopParts& loop_parts)
-      : options(loop_options),
-        parts(loop_parts),
-        turns(std::make_shared<Turns>(parts.executor, parts.executor_threads)),
-        admission(loop_options.request_bytes_max, loop_options.bytes_in_flight_max, parts.access),
-        callers(parts.access),
-        introduction_key(Entropy::System().Bytes(kIntroductionKeyBytes)) {}
-
-  static constexpr size_t kIntroductionKeyBytes = 32;
-
-  const LoopOptions options;
-  const LoopParts parts;
-  const std::shared_ptr<Turns> turns;
-  std::vector<std::unique_ptr<Endpoint>> endpoints;
-  Admission admission;
-  Callers callers;
-  const std::string introduction_key;  // of the ports that the process has besides
-
-  // What handles the method unless it waits for its caller's turn; null: the loop's own threads.
-  Executor* HandledOn(const Method& method) const {
-    return method.operational ? nullptr : parts.readers;
-  }
-
-  // Tells the observers.
-  void Report(const observability::CallEnd& end) const {
-    for (observability::CallObserver* const observer : parts.observers) observer->OnEnd(end);
-  }
-
-  // Calls that a handler works on or whose answer is being sent, streams aside.
-  void UnaryBegins() { unary_in_progress.fetch_add(1); }
-  void UnaryEnds();
-  // Until no unary call is in progress, at most so long.
-  void AwaitUnaryCalls(std::chrono::milliseconds at_most);
-
-  std::atomic<int64_t> unary_in_progress = 0;
-  std::mutex mutex;
-  std::condition_variable changed;
-};
-
 class EventQueue {
  public:
   EventQueue(std::shared_ptr<LoopState> state, grpc::AsyncGenericService& unknown_methods,
@@ -133,12 +72,11 @@ class EventQueue {
   void Start();
   // Ends the calls that wait for their answer, soon.
   void EndUnaryCalls();
-  void EndStreams(const absl::Status& status);
   // Waits for all calls to be over and ends the thread; once the server is shut down.
   void Stop();
 
-  // What the caller's side tells, and whether its credentials are good. Only on the queue's thread.
-  Recognized Describe(const Endpoint& endpoint, const grpc::ServerContext& context, CallInfo& info);
+  // What the caller's side says. Only on the queue's thread.
+  Arrival Describe(const grpc::ServerContext& context);
 
   const std::shared_ptr<LoopState>& state() const { return state_; }
   grpc::ServerCompletionQueue& queue() { return *queue_; }
@@ -160,11 +98,6 @@ class EventQueue {
     (late ? late_ : waiting_).erase(place);
   }
 
-  void AddStream(StreamCall& stream);
-  void RemoveStream(StreamCall& stream);
-  // When a stream that came at `arrival` is to end. Only on the queue's thread.
-  Call::Time OldAt(Call::Time arrival);
-
  private:
   void Run();
   void ServeAll();
@@ -172,7 +105,6 @@ class EventQueue {
   void OnEndUnaryCalls(bool ok);
   Call::Time NextSweep() const;
   void Sweep();
-  void LookAtStreams(Call::Time now);
 
   const std::shared_ptr<LoopState> state_;
   grpc::AsyncGenericService& unknown_methods_;
@@ -184,12 +116,7 @@ class EventQueue {
   EventOf<EventQueue, &EventQueue::OnEndUnaryCalls> end_unary_event_{*this};
   grpc::Alarm end_unary_alarm_;
 
-  std::mutex streams_mutex_;
-  std::list<StreamCall*> streams_;
-  std::atomic<int64_t> streams_open_ = 0;
   Call::Time next_look_{};  // at the streams; only on the queue's thread
-  std::minstd_rand spread_{std::random_device{}()};
-
   std::thread thread_;
 };
 

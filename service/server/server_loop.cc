@@ -178,9 +178,8 @@ std::shared_ptr<grpc::Channel> LoopServer::InProcessChannel() {
 
 Welcome LoopServer::Admit(const std::string& path, const Introduction& introduction,
                           const std::vector<std::string>& authorization) {
-  const auto endpoint = std::find_if(state_->endpoints.begin(), state_->endpoints.end(),
-                                     [&](const auto& each) { return each->path == path; });
-  if (endpoint == state_->endpoints.end()) {
+  const Endpoint* const endpoint = state_->Find(path);
+  if (endpoint == nullptr) {
     return {Error(ErrorReason::kUnknownMethod, "no method " + path).With("method", path)};
   }
   security::Credentials credentials;
@@ -189,24 +188,13 @@ Welcome LoopServer::Admit(const std::string& path, const Introduction& introduct
   if (state_->parts.access.reads_tokens()) {
     credentials.authorization.assign(authorization.begin(), authorization.end());
   }
-  const auto recognized = [&] {
-    const std::lock_guard lock(seen_mutex_);
-    return seen_.Of(introduction.peer, credentials);
-  }();
-  Welcome welcome;
-  welcome.caller = recognized.caller->name();
-  welcome.is_principal = !recognized.identity->principal.empty();
-  const Method& method = (*endpoint)->method;
-  welcome.refusal = state_->admission.Admit(method, recognized, introduction.reads_only);
-  security::Quota* const quota = recognized.caller->quota();
-  if (welcome.refusal.ok() && quota != nullptr && !method.operational) {
-    welcome.refusal = quota->Check(std::chrono::steady_clock::now());
-  }
-  if (!welcome.refusal.ok()) {
-    const auto now = std::chrono::steady_clock::now();
-    state_->Report({(*endpoint)->log_name, welcome.refusal, now, now});
-  }
-  return welcome;
+  CallInfo info;
+  CallLife life(state_, *endpoint, info);
+  life.Begin({.peer = introduction.peer, .reads_only = introduction.reads_only, .recognized = [&] {
+                const std::lock_guard lock(seen_mutex_);
+                return seen_.Of(introduction.peer, credentials);
+              }()});
+  return {life.Check(), info.caller->name(), !info.identity->principal.empty()};
 }
 
 // In steps: calls in progress get their answers; whatever is left hears why it ends, and is
@@ -216,10 +204,8 @@ void LoopServer::Shutdown(std::chrono::milliseconds grace,
   stopped_ = true;
   state_->admission.Drain();
   state_->AwaitUnaryCalls(grace);
-  for (const auto& queue : queues_) {
-    queue->EndUnaryCalls();
-    queue->EndStreams(Draining());
-  }
+  for (const auto& queue : queues_) queue->EndUnaryCalls();
+  state_->EndCalls();
   listener_->Stop();
   if (before_cutting != nullptr) before_cutting();
   server_->Shutdown(std::chrono::system_clock::now() + kStreamGrace);

@@ -3,16 +3,12 @@
 #include <utility>
 
 #include "schemas/base/error.h"
-#include "service/server/status_mapping.h"
 
 namespace strata::server {
 namespace {
 
 // What a stream costs besides its messages, gRPC's part included.
 constexpr size_t kStreamBytes = size_t{16} << 10;
-
-// For it to be found that a caller is gone.
-constexpr std::chrono::milliseconds kGoneMoment{20};
 
 // A message of more bytes is not kept for the next one to be decoded into.
 constexpr size_t kToldBytesMax = size_t{8} << 10;
@@ -27,44 +23,25 @@ grpc::ByteBuffer Serialize(const google::protobuf::MessageLite& message) {
 
 }  // namespace
 
-void RegisterStreamCall(EventQueue& queue, const Endpoint& endpoint) {
-  new StreamCall(queue, endpoint);  // owns itself
-}
-
-StreamCall::StreamCall(EventQueue& queue, const Endpoint& endpoint)
-    : queue_(queue),
-      endpoint_(endpoint),
+StreamCall::StreamCall(std::shared_ptr<LoopState> state, const Endpoint& endpoint)
+    : life_(std::move(state), endpoint, info_),
       takes_turns_(endpoint.method.kind == Method::Kind::kScan),
-      handled_on_(queue.state()->HandledOn(endpoint.method)),
-      in_flight_(queue.state()->admission) {
-  queue_.CallBegins();
-  context_.AsyncNotifyWhenDone(&done_event_);
-  endpoint_.service->RequestStream(endpoint_.index, context_, stream_, queue_.queue(),
-                                   start_event_);
+      handled_on_(life_.state().HandledOn(endpoint.method)) {}
+
+void StreamCall::Arrive(Arrival arrival) {
+  life_.Begin(std::move(arrival));
+  old_at_ = state().OldAt(life_.arrival());
 }
 
-void StreamCall::OnStart(bool ok) {
-  EventQueue& queue = queue_;
-  if (!ok) {  // the server stops; the done event never comes
-    delete this;
-    return queue.CallEnds();
-  }
-  RegisterStreamCall(queue_, endpoint_);
-  arrival_ = std::chrono::steady_clock::now();
-  old_at_ = queue_.OldAt(arrival_);
-  const LoopState& state = *queue_.state();
-  const Recognized recognized = queue_.Describe(endpoint_, context_, info_);
+void StreamCall::Begin() {
   // First, so that a drain that begins now either is seen by admission or ends this stream.
-  queue_.AddStream(*this);
-  absl::Status admitted = state.admission.Admit(endpoint_.method, recognized, info_.reads_only);
-  if (admitted.ok()) {
+  state().Add(*this);
+  const absl::Status admitted = [this] {
     const Lock lock(mutex_);  // a drain may end the stream meanwhile
-    admitted = quota_.Begin(info_.caller, endpoint_.method, 0);
-  }
-  in_flight_.BelongTo(info_.caller, endpoint_.method);
-  if (admitted.ok()) admitted = in_flight_.Take(kStreamBytes);
+    return life_.Admit(kStreamBytes, 0);
+  }();
   if (!admitted.ok()) return Finish(admitted);
-  handler_ = endpoint_.method.open(*this);
+  handler_ = endpoint().method.open(*this);
   unanswered_max_ = handler_->unanswered_max();
   answers_each_ = handler_->answers_each();
   const Lock lock(mutex_);
@@ -75,9 +52,8 @@ void StreamCall::Send(const google::protobuf::MessageLite& message) {
   const Lock lock(mutex_);
   if (end_ || done_) return;
   outbox_.push_back(Serialize(message));
-  response_bytes_ += outbox_.back().Length();
-  quota_.Charge(outbox_.back().Length());
-  in_flight_.SetTo(in_flight_.bytes() + outbox_.back().Length());
+  life_.Charge(outbox_.back().Length());
+  life_.held().SetTo(life_.held().bytes() + outbox_.back().Length());
   WriteNext();
 }
 
@@ -90,7 +66,7 @@ bool StreamCall::TakeRoom(size_t bytes) {
   const Lock lock(mutex_);
   if (end_ || done_) return false;
   if (bytes <= room_ || FindRoom(bytes)) return true;
-  RoomLine& line = queue_.state()->admission.room_line();
+  RoomLine& line = state().admission.room_line();
   asks_room_ = true;
   line.Enter(*this, *info_.caller, bytes - room_);
   // Once more: what was given back before it was in the line has woken others only.
@@ -101,25 +77,20 @@ bool StreamCall::TakeRoom(size_t bytes) {
 }
 
 bool StreamCall::FindRoom(size_t bytes) {
-  if (!in_flight_.Take(bytes - room_).ok()) return false;
+  if (!life_.held().Take(bytes - room_).ok()) return false;
   room_ = bytes;
   return true;
 }
 
 void StreamCall::KeepRoom(size_t bytes) {
   const Lock lock(mutex_);
-  in_flight_.SetTo(in_flight_.bytes() - room_ + bytes);
+  life_.held().SetTo(life_.held().bytes() - room_ + bytes);
   room_ = bytes;
-}
-
-// On any thread, with the line's lock held; the loop tells the handler.
-void StreamCall::Wake() {
-  room_alarm_.emplace().Set(&queue_.queue(), std::chrono::system_clock::now(), &room_event_);
 }
 
 void StreamCall::OnRoom(bool /*ok*/) {
   Lock lock(mutex_);
-  queue_.state()->admission.room_line().Woken(*this);
+  state().admission.room_line().Woken(*this);
   if (!std::exchange(asks_room_, false) || end_ || done_) return EndIfOver(std::move(lock));
   Tell(std::move(lock), [this] { handler_->OnRoom(); });
 }
@@ -134,8 +105,8 @@ void StreamCall::Finish(const absl::Status& status) {
 void StreamCall::GiveUpIfStuck(std::chrono::steady_clock::time_point now) {
   const Lock lock(mutex_);
   const bool leaving = writing_ || (finishing_ && !finished_);
-  if (leaving && !done_ && now - writing_since_ >= queue_.state()->options.stream_message_max) {
-    context_.TryCancel();
+  if (leaving && !done_ && now - writing_since_ >= state().options.stream_message_max) {
+    Cancel();
   }
 }
 
@@ -149,7 +120,7 @@ void StreamCall::ReadNext() {
   if (unanswered_ >= unanswered_max_) return;
   if (!answers_each_ && static_cast<int64_t>(outbox_.size()) >= unanswered_max_) return;
   reading_ = true;
-  stream_.Read(&message_, &read_event_);
+  Read(message_);
 }
 
 void StreamCall::WriteNext() {
@@ -157,13 +128,13 @@ void StreamCall::WriteNext() {
   if (!outbox_.empty()) {
     writing_ = true;
     writing_since_ = std::chrono::steady_clock::now();
-    stream_.Write(outbox_.front(), &written_event_);
+    Write(outbox_.front());
   } else if (end_) {
     finishing_ = true;
     writing_since_ = std::chrono::steady_clock::now();
-    quota_.End();  // its caller may begin another before it is told that this one has ended
-    Report(*end_);
-    stream_.Finish(ToGrpc(*end_), &finished_event_);
+    life_.LeaveQuota();  // its caller may begin another before it is told that this one has ended
+    life_.Report(*end_);
+    WriteEnd(*end_);
   }
 }
 
@@ -177,11 +148,7 @@ void StreamCall::OnRead(bool ok) {
   }
   ++unanswered_;
   const size_t size = message_.Length();
-  request_bytes_ += size;
-  absl::Status admitted =
-      queue_.state()->admission.AdmitMessage(size, handler_->message_bytes_max());
-  if (admitted.ok()) admitted = quota_.Take(size);
-  if (admitted.ok()) admitted = in_flight_.Take(size);
+  absl::Status admitted = life_.AdmitMessage(size, handler_->message_bytes_max());
   unanswered_sizes_.push_back(admitted.ok() ? size : 0);
   if (!admitted.ok()) {
     message_.Clear();
@@ -196,8 +163,7 @@ void StreamCall::OnRead(bool ok) {
 // another event, at about the same time.
 void StreamCall::TellLastLater() {
   telling_last_ = true;
-  const auto due = std::chrono::system_clock::now() + kGoneMoment;
-  last_read_alarm_.emplace().Set(&queue_.queue(), due, &last_read_event_);
+  AskForLastRead();
 }
 
 void StreamCall::OnLastRead(bool /*ok*/) {
@@ -225,7 +191,7 @@ void StreamCall::TellRefusal(const absl::Status& refusal) {
 void StreamCall::CountTold() {
   if (answers_each_) return;
   const Lock lock(mutex_);
-  in_flight_.SetTo(in_flight_.bytes() - TakeAnswered());
+  life_.held().SetTo(life_.held().bytes() - TakeAnswered());
 }
 
 size_t StreamCall::TakeAnswered() {
@@ -237,11 +203,11 @@ size_t StreamCall::TakeAnswered() {
 }
 
 absl::Status StreamCall::Understand(const grpc::Slice& bytes) {
-  if (told_ == nullptr) told_.reset(endpoint_.method.make_request(/*arena=*/nullptr));
+  if (told_ == nullptr) told_.reset(endpoint().method.make_request(/*arena=*/nullptr));
   if (!told_->ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
-    return NotARequest(endpoint_.method);
+    return NotARequest(endpoint().method);
   }
-  return queue_.state()->admission.Authorize(endpoint_.method, info_, *told_);
+  return life_.Authorize(*told_);
 }
 
 void StreamCall::OnWritten(bool ok) {
@@ -250,7 +216,7 @@ void StreamCall::OnWritten(bool ok) {
   size_t left = outbox_.front().Length();
   outbox_.pop_front();
   if (answers_each_) left += TakeAnswered();
-  in_flight_.SetTo(in_flight_.bytes() - left);
+  life_.held().SetTo(life_.held().bytes() - left);
   if (!ok) outbox_.clear();
   WriteNext();
   ReadNext();
@@ -268,7 +234,7 @@ void StreamCall::OnFinished(bool /*ok*/) {
 void StreamCall::OnDone(bool /*ok*/) {
   Lock lock(mutex_);
   done_ = true;
-  if (!finishing_) Report(Error(ErrorReason::kCancelled, "the caller gave up"));
+  if (!finishing_) life_.Report(Error(ErrorReason::kCancelled, "the caller gave up"));
   EndIfOver(std::move(lock));
 }
 
@@ -296,7 +262,7 @@ void StreamCall::ScheduleTelling() {
 }
 
 absl::Status StreamCall::ScheduleNext() {
-  if (takes_turns_) return queue_.state()->turns->Schedule(info_.caller, [this] { TellNext(); });
+  if (takes_turns_) return state().turns->Schedule(info_.caller, [this] { TellNext(); });
   handled_on_->Schedule([this] { TellNext(); });
   return absl::OkStatus();
 }
@@ -325,7 +291,7 @@ void StreamCall::TellNext() {
 bool StreamCall::Over() {
   const bool over =
       done_ && !reading_ && !writing_ && !telling_ && !telling_last_ && (finished_ || !finishing_);
-  return over && queue_.state()->admission.room_line().Leave(*this, *info_.caller);
+  return over && state().admission.room_line().Leave(*this, *info_.caller);
 }
 
 // Only one event finds the stream over: those that could be the last change its state and look
@@ -333,17 +299,9 @@ bool StreamCall::Over() {
 void StreamCall::EndIfOver(Lock lock) {
   if (!Over()) return;
   lock.unlock();
-  const std::shared_ptr<LoopState> state = queue_.state();
-  queue_.RemoveStream(*this);
+  state().Remove(*this);
   if (handler_ != nullptr) handler_->OnClosed();  // after this, nobody else knows the stream
-  EventQueue& queue = queue_;
-  delete this;
-  queue.CallEnds();
-}
-
-void StreamCall::Report(const absl::Status& status) const {
-  queue_.state()->Report({info_.method, status, arrival_, std::chrono::steady_clock::now(),
-                          request_bytes_, response_bytes_});
+  EndTransport();
 }
 
 }  // namespace strata::server

@@ -1,23 +1,26 @@
-// One stream from its registration to its end. Private to the event loop.
+// One stream from its arrival to its end, whichever port it came through. Private to the ports.
 #pragma once
 
-#include <grpcpp/alarm.h>
+#include <grpcpp/support/byte_buffer.h>
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 
-#include "service/server/event_queue.h"
+#include "service/server/call.h"
+#include "service/server/call_life.h"
 
 namespace strata::server {
 
-// Owns itself until its last event has come.
-class StreamCall final : public Stream, private RoomLine::Waiter {
+// A port derives from it: what the stream asks for is over when the port says so by an event. At
+// most one read and one write are under way.
+class StreamCall : public Stream, private RoomLine::Waiter {
  public:
-  StreamCall(EventQueue& queue, const Endpoint& endpoint);
-
   void Send(const google::protobuf::MessageLite& message) override;
   size_t waiting() const override;
   bool TakeRoom(size_t bytes) override;
@@ -29,19 +32,37 @@ class StreamCall final : public Stream, private RoomLine::Waiter {
   // Ends the stream if it has lasted for as long as one may.
   void FinishIfOld(std::chrono::steady_clock::time_point now);
 
- private:
-  using Lock = std::unique_lock<std::mutex>;
-
-  ~StreamCall() override = default;
-
-  void OnStart(bool ok);
-  void OnRead(bool ok);
+  // The events, each on a thread of the port. After the last one the stream may be gone.
+  void OnRead(bool ok);  // what message_ holds; false: the caller sends no more
   void OnWritten(bool ok);
   void OnFinished(bool ok);
-  void OnDone(bool ok);
-  void OnLastRead(bool ok);
-  void OnRoom(bool ok);
-  void Wake() override;
+  void OnDone(bool ok);      // the caller is served or gone: nothing more can reach it
+  void OnLastRead(bool ok);  // a moment after the last read
+  void OnRoom(bool ok);      // Wake was called
+
+ protected:
+  StreamCall(std::shared_ptr<LoopState> state, const Endpoint& endpoint);
+  ~StreamCall() override = default;
+
+  // First of all.
+  void Arrive(Arrival arrival);
+  // Admits the stream and opens its handler; from now on events may come.
+  void Begin();
+
+  const Endpoint& endpoint() const { return life_.endpoint(); }
+  LoopState& state() const { return life_.state(); }
+
+  // What the stream asks its port for, with the lock held.
+  virtual void Read(grpc::ByteBuffer& message) = 0;
+  virtual void Write(const grpc::ByteBuffer& message) = 0;
+  virtual void WriteEnd(const absl::Status& status) = 0;
+  virtual void Cancel() = 0;
+  virtual void AskForLastRead() = 0;
+  // The last that the stream does: without the lock, on any thread.
+  virtual void EndTransport() = 0;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
 
   // With the lock held.
   bool FindRoom(size_t bytes);
@@ -69,17 +90,12 @@ class StreamCall final : public Stream, private RoomLine::Waiter {
 
   // The last that an event does: the stream may be gone then, or another thread may end it.
   void EndIfOver(Lock lock);
-  void Report(const absl::Status& status) const;
 
-  EventQueue& queue_;
-  const Endpoint& endpoint_;
-  grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
+  CallLife life_;  // what of it changes: guarded by mutex_
   grpc::ByteBuffer message_;
-  std::chrono::steady_clock::time_point arrival_;
   std::chrono::steady_clock::time_point old_at_;
   const bool takes_turns_;                  // it is told things in its caller's turns
-  Executor* const handled_on_;              // else; null: the loop's own threads
+  Executor* const handled_on_;              // else; null: the port's own threads
   std::unique_ptr<StreamHandler> handler_;  // null: was not admitted
   // What the handler is told of, one after the other; made with the first.
   std::unique_ptr<google::protobuf::MessageLite> told_;
@@ -89,14 +105,10 @@ class StreamCall final : public Stream, private RoomLine::Waiter {
   mutable std::mutex mutex_;  // guards what follows
   std::deque<grpc::ByteBuffer> outbox_;
   std::deque<size_t> unanswered_sizes_;  // of messages taken in, oldest first
-  InFlight in_flight_;
-  size_t room_ = 0;         // of it, for what is not made yet
-  bool asks_room_ = false;  // and waits for it in the line
-  QuotaUse quota_;
-  size_t request_bytes_ = 0;
-  size_t response_bytes_ = 0;
-  int64_t unanswered_ = 0;           // messages taken in, less those answered
-  std::optional<absl::Status> end_;  // how the stream is to end
+  size_t room_ = 0;                      // of what it holds, for what is not made yet
+  bool asks_room_ = false;               // and waits for it in the line
+  int64_t unanswered_ = 0;               // messages taken in, less those answered
+  std::optional<absl::Status> end_;      // how the stream is to end
   bool reading_ = false;
   bool read_all_ = false;
   bool telling_last_ = false;  // a moment later
@@ -107,16 +119,6 @@ class StreamCall final : public Stream, private RoomLine::Waiter {
   bool done_ = false;
   std::deque<std::function<void()>> untold_;  // what the handler is still to hear, elsewhere
   bool telling_ = false;                      // until it has heard all of it, or the stream ends
-
-  EventOf<StreamCall, &StreamCall::OnStart> start_event_{*this};
-  EventOf<StreamCall, &StreamCall::OnRead> read_event_{*this};
-  EventOf<StreamCall, &StreamCall::OnWritten> written_event_{*this};
-  EventOf<StreamCall, &StreamCall::OnFinished> finished_event_{*this};
-  EventOf<StreamCall, &StreamCall::OnDone> done_event_{*this};
-  EventOf<StreamCall, &StreamCall::OnLastRead> last_read_event_{*this};
-  EventOf<StreamCall, &StreamCall::OnRoom> room_event_{*this};
-  std::optional<grpc::Alarm> last_read_alarm_;
-  std::optional<grpc::Alarm> room_alarm_;
 };
 
 }  // namespace strata::server

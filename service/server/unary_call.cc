@@ -3,10 +3,11 @@
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <algorithm>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "schemas/base/error.h"
-#include "service/server/status_mapping.h"
 
 namespace strata::server {
 namespace {
@@ -27,74 +28,38 @@ google::protobuf::ArenaOptions ArenaIn(char* block, size_t size) {
 
 }  // namespace
 
-void RegisterUnaryCall(EventQueue& queue, const Endpoint& endpoint) {
-  new UnaryCall(queue, endpoint);  // owns itself
-}
-
-UnaryCall::UnaryCall(EventQueue& queue, const Endpoint& endpoint)
-    : queue_(queue),
-      state_(queue.state()),
-      endpoint_(endpoint),
-      in_flight_(state_->admission),
-      arena_(ArenaIn(first_block_, sizeof(first_block_))) {
-  queue_.CallBegins();
-  context_.emplace();
-  responder_.emplace(&*context_);
-  if (WantsDoneEvent()) {
-    context_->AsyncNotifyWhenDone(&done_event_);
-  } else {
-    done_ = true;
-  }
-  endpoint_.service->RequestUnary(endpoint_.index, *context_, request_bytes_, *responder_,
-                                  queue_.queue(), start_event_);
-}
+UnaryCall::UnaryCall(std::shared_ptr<LoopState> state, const Endpoint& endpoint)
+    : life_(std::move(state), endpoint, info_), arena_(ArenaIn(first_block_, kFirstBlockBytes)) {}
 
 UnaryCall::~UnaryCall() = default;
 
-// To hear that the caller gave up costs an event. It is worth it only where that ends long work, or
-// a long wait.
-bool UnaryCall::WantsDoneEvent() const {
-  return endpoint_.method.kind == Method::Kind::kScan || endpoint_.method.waits ||
-         state_->HandledOn(endpoint_.method) != nullptr;
-}
-
-void UnaryCall::OnStart(bool ok) {
-  if (!ok) {  // the server stops; the done event never comes
-    responder_.reset();
-    context_.reset();
-    queue_.CallEnds();
-    return Unref();
-  }
-  RegisterUnaryCall(queue_, endpoint_);
-  Begin();
-}
-
-void UnaryCall::Begin() {
-  arrival_ = std::chrono::steady_clock::now();
-  expiry_ = arrival_ + state_->options.unary_deadline;
-  const Recognized recognized = queue_.Describe(endpoint_, *context_, info_);
+void UnaryCall::Arrive(Arrival arrival) {
+  life_.Begin(std::move(arrival));
+  expiry_ = life_.arrival() + state().options.unary_deadline;
   info_.deadline = std::min(info_.deadline, expiry_);
-  in_flight_.BelongTo(info_.caller, endpoint_.method);
-  request_size_ = request_bytes_.Length();
-  state_->UnaryBegins();
-  waiting_ = queue_.AddWaiting(*this);
+  state().UnaryBegins();
+}
 
-  references_.store(2, std::memory_order_relaxed);  // gRPC's events, the handles
+void UnaryCall::Handle() {
+  references_.store(2, std::memory_order_relaxed);  // the port, the handles
   CallHandle handle(*this);
-  if (absl::Status status = Admit(recognized); !status.ok()) return Answer(status);
-  HandleElsewhere(std::move(handle));
+  const absl::Status admitted = life_.Admit(kCallBytes, request_bytes_.Length());
+  if (admitted.ok()) return HandleElsewhere(std::move(handle));
+  request_bytes_.Clear();
+  Answer(admitted);
 }
 
 // Or here, where that does not take long.
 void UnaryCall::HandleElsewhere(CallHandle&& handle) {
+  const Method& method = endpoint().method;
   const bool takes_long =
-      endpoint_.method.kind == Method::Kind::kScan || request_size_ > kLoopRequestBytesMax;
-  Executor* const readers = state_->HandledOn(endpoint_.method);
-  if (!takes_long && readers == nullptr) return Handle(std::move(handle));
+      method.kind == Method::Kind::kScan || life_.request_bytes() > kLoopRequestBytesMax;
+  Executor* const readers = state().HandledOn(method);
+  if (!takes_long && readers == nullptr) return HandleHere(std::move(handle));
   // `handle` stays, so that a call which is refused is not taken for one without an answer.
   auto work = [own = handle, this, takes_long]() mutable {
     at_length_ = takes_long;
-    if (!closed()) Handle(std::move(own));
+    if (!closed()) HandleHere(std::move(own));
   };
   if (!takes_long) return readers->Schedule(std::move(work));
   const absl::Status taken = Defer(std::move(work));
@@ -104,51 +69,38 @@ void UnaryCall::HandleElsewhere(CallHandle&& handle) {
 // A read in the line needs no room for its answer yet; those at work are few, so it gets it without
 // being asked again. (A write's is small, and others of its document may have come with it.)
 absl::Status UnaryCall::Defer(std::function<void()> work) const {
-  if (endpoint_.method.kind == Method::Kind::kWrite || reserved_ == 0) {
-    return state_->turns->Schedule(info_.caller, std::move(work));
+  if (endpoint().method.kind == Method::Kind::kWrite || reserved_ == 0) {
+    return state().turns->Schedule(info_.caller, std::move(work));
   }
+  InFlight& held = life_.held();
   const size_t room = std::exchange(reserved_, 0);
-  in_flight_.SetTo(in_flight_.bytes() - room);
-  return state_->turns->Schedule(info_.caller, [this, room, work = std::move(work)] {
-    in_flight_.SetTo(in_flight_.bytes() + room);
+  held.SetTo(held.bytes() - room);
+  return state().turns->Schedule(info_.caller, [this, &held, room, work = std::move(work)] {
+    held.SetTo(held.bytes() + room);
     reserved_ = room;
     work();
   });
 }
 
-absl::Status UnaryCall::Admit(const Recognized& recognized) {
-  absl::Status admitted = state_->admission.AdmitMessage(request_size_);
-  if (admitted.ok())
-    admitted = state_->admission.Admit(endpoint_.method, recognized, info_.reads_only);
-  if (admitted.ok()) admitted = quota_.Begin(info_.caller, endpoint_.method, request_size_);
-  if (admitted.ok()) admitted = in_flight_.Take(kCallBytes + request_size_);
-  if (!admitted.ok()) request_bytes_.Clear();
-  return admitted;
-}
-
 absl::Status UnaryCall::Reserve(size_t bytes) const {
   if (bytes <= reserved_) return absl::OkStatus();
-  absl::Status taken = in_flight_.Take(bytes - reserved_);
+  absl::Status taken = life_.held().Take(bytes - reserved_);
   if (taken.ok()) reserved_ = bytes;
   return taken;
 }
 
-void UnaryCall::Handle(CallHandle handle) {
-  reserved_ = endpoint_.method.answer_bytes;
-  if (absl::Status taken = in_flight_.Take(reserved_); !taken.ok()) return Answer(taken);
-  request_ = endpoint_.method.make_request(&arena_);
-  response_ = endpoint_.method.make_response(&arena_);
-  if (!Parse()) {
-    return Answer(NotARequest(endpoint_.method));
-  }
-  if (absl::Status refused = state_->admission.Authorize(endpoint_.method, info_, *request_);
-      !refused.ok()) {
-    return Answer(refused);
-  }
+void UnaryCall::HandleHere(CallHandle handle) {
+  const Method& method = endpoint().method;
+  reserved_ = method.answer_bytes;
+  if (absl::Status taken = life_.held().Take(reserved_); !taken.ok()) return Answer(taken);
+  request_ = method.make_request(&arena_);
+  response_ = method.make_response(&arena_);
+  if (!Parse()) return Answer(NotARequest(method));
+  if (absl::Status refused = life_.Authorize(*request_); !refused.ok()) return Answer(refused);
   // What was decoded may be many times what came.
   const size_t decoded = arena_.SpaceAllocated();
-  if (decoded > kFirstBlockBytes) in_flight_.SetTo(in_flight_.bytes() + decoded);
-  endpoint_.method.handle(std::move(handle));
+  if (decoded > kFirstBlockBytes) life_.held().SetTo(life_.held().bytes() + decoded);
+  method.handle(std::move(handle));
 }
 
 bool UnaryCall::Parse() {
@@ -164,34 +116,23 @@ bool UnaryCall::Parse() {
   return parsed;
 }
 
-// After Finish only its completion event may touch the call. The call leaves its caller's quota
-// before Finish: a caller with the answer may call again at once, before that event is handled.
+// The call leaves its caller's quota before the answer does: a caller with the answer may call
+// again at once, before the port knows that it has left.
 void UnaryCall::Answer(const absl::Status& status) {
   if (!TakeAnswer()) return;
-  if (status.ok()) {
-    const grpc::ByteBuffer response = SerializeResponse();
-    quota_.End();
-    Report(status);
-    responder_->Finish(response, grpc::Status::OK, &sent_event_);
-  } else {
-    quota_.End();
-    Report(status);
-    responder_->FinishWithError(ToGrpc(status), &sent_event_);
-  }
+  const grpc::ByteBuffer response = status.ok() ? SerializeResponse() : grpc::ByteBuffer();
+  life_.LeaveQuota();
+  life_.Report(status);
+  Send(status, response);
 }
 
 grpc::ByteBuffer UnaryCall::SerializeResponse() {
-  response_size_ = response_->ByteSizeLong();
-  grpc_slice bytes = grpc_slice_malloc(response_size_);
+  const size_t size = response_->ByteSizeLong();
+  grpc_slice bytes = grpc_slice_malloc(size);
   response_->SerializeWithCachedSizesToArray(GRPC_SLICE_START_PTR(bytes));
-  quota_.Charge(response_size_);
+  life_.Charge(size);
   const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
   return grpc::ByteBuffer(&slice, 1);
-}
-
-void UnaryCall::Report(const absl::Status& status) const {
-  state_->Report({info_.method, status, arrival_, std::chrono::steady_clock::now(), request_size_,
-                  response_size_});
 }
 
 // Only the bytes of the answer are left; of what was not admitted, nothing that would take room
@@ -201,29 +142,27 @@ void UnaryCall::Release() {
     Answer(Error(ErrorReason::kInternal, "a handler gave no answer"));
   }
   arena_.Reset();
-  if (in_flight_.bytes() > 0) in_flight_.SetTo(kCallBytes + response_size_);
+  InFlight& held = life_.held();
+  if (held.bytes() > 0) held.SetTo(kCallBytes + life_.response_bytes());
   Unref();
 }
 
 // The answer first: whoever finds the call closed may answer, too, with what it has by then.
 void UnaryCall::End(const absl::Status& status) {
-  queue_.MoveToLate(*waiting_);
-  late_ = true;
   Answer(status);
   closed_ = true;
 }
 
 void UnaryCall::Expire() {
-  End(Error(
-      ErrorReason::kDeadlineExceeded,
-      "the server's deadline of " +
-          std::to_string(
-              std::chrono::duration_cast<std::chrono::milliseconds>(expiry_ - arrival_).count()) +
-          " ms passed"));
+  const auto deadline =
+      std::chrono::duration_cast<std::chrono::milliseconds>(expiry_ - life_.arrival());
+  End(Error(ErrorReason::kDeadlineExceeded,
+            "the server's deadline of " + std::to_string(deadline.count()) + " ms passed"));
 }
 
 void UnaryCall::Drain() {
-  if (endpoint_.method.kind == Method::Kind::kWrite || endpoint_.method.writes) {
+  const Method& method = endpoint().method;
+  if (method.kind == Method::Kind::kWrite || method.writes) {
     return End(Error(ErrorReason::kOutcomeUnknown,
                      "the server ends; the write may or may not be stored; repeat it, "
                      "with the same request_id if it has one"));
@@ -231,46 +170,17 @@ void UnaryCall::Drain() {
   End(Draining());
 }
 
-// Its caller takes nothing in.
-void UnaryCall::GiveUp() {
-  StopWaiting();
-  context_->TryCancel();
-}
-
-void UnaryCall::OnSent(bool /*ok*/) {
-  sent_ = true;
-  EndIfOver();
-}
-
-void UnaryCall::OnDone(bool /*ok*/) {
-  done_ = true;
-  if (context_->IsCancelled()) {
-    if (TakeAnswer()) {  // so that nothing is sent any more
-      sent_ = true;
-      Report(Error(ErrorReason::kCancelled, "the caller gave up"));
-    }
-    closed_ = true;
-  }
-  EndIfOver();
-}
-
-// gRPC's part ends here, on the queue's thread, whoever still holds the call.
-void UnaryCall::EndIfOver() {
-  StopWaiting();
-  if (!sent_ || !done_) return;
+bool UnaryCall::Abandon() {
+  const bool abandons = TakeAnswer();
+  if (abandons) life_.Report(Error(ErrorReason::kCancelled, "the caller gave up"));
   closed_ = true;
-  responder_.reset();
-  context_.reset();
-  quota_.End();
-  state_->UnaryEnds();
-  queue_.CallEnds();
-  Unref();
+  return abandons;
 }
 
-void UnaryCall::StopWaiting() {
-  if (!waiting_) return;
-  queue_.RemoveWaiting(*waiting_, late_);
-  waiting_.reset();
+void UnaryCall::Leave() {
+  closed_ = true;
+  life_.LeaveQuota();
+  state().UnaryEnds();
 }
 
 void UnaryCall::Unref() {
