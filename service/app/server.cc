@@ -438,13 +438,7 @@ absl::Status Server::Parts::ServeHttp() {
       .hosts = options.http.hosts,
       .limits = options.http.limits};
   http::PortParts parts;
-  parts.channel = loop->InProcessChannel();
-  parts.introduction_key = loop->introduction_key();
-  parts.admit = [this](const std::string& path, const server::Introduction& introduction,
-                       const std::vector<std::string>& authorization) {
-    return loop->Admit(path, introduction, authorization);
-  };
-  parts.services = rpc::ServiceNames(options.reflection);
+  parts.calls = loop->calls();
   parts.version = info.version;
   parts.commit = info.commit;
   if (options.security.encrypted()) {

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "absl/strings/escaping.h"
+#include "schemas/base/error.h"
 #include "schemas/base/strings.h"
 
 namespace strata::http {
@@ -76,6 +77,32 @@ std::string Envelope(uint8_t flags, std::string_view message) {
   for (int shift = 24; shift >= 0; shift -= 8) envelope += static_cast<char>(size >> shift);
   envelope += message;
   return envelope;
+}
+
+absl::StatusOr<std::string> OnlyMessage(std::string body) {
+  const auto refuse = [](const std::string& problem) {
+    return Error(ErrorReason::kInvalidMessage, "the body " + problem);
+  };
+  if (body.size() < kEnvelopeHeadBytes) {
+    return refuse("has no message: send one, after a byte of flags and four of its length");
+  }
+  uint32_t size = 0;
+  for (size_t i = 1; i < kEnvelopeHeadBytes; ++i) {
+    size = size << 8 | static_cast<unsigned char>(body[i]);
+  }
+  if (static_cast<uint8_t>(body[0]) == kCompressedFlag) {
+    return refuse("has a compressed message; send it as it is");
+  }
+  if (body[0] != 0) {
+    return refuse(
+        "does not begin with a byte of flags that is 0; four of the message's length "
+        "and the message follow it");
+  }
+  if (size != body.size() - kEnvelopeHeadBytes) {
+    return refuse("has " + std::to_string(body.size() - kEnvelopeHeadBytes) +
+                  " bytes after a length of " + std::to_string(size) + "; send one message, whole");
+  }
+  return body.substr(kEnvelopeHeadBytes);
 }
 
 std::string_view CodeName(grpc::StatusCode code) { return CodeOf(code).name; }

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "service/http/json.h"
 
 namespace strata::http {
@@ -20,6 +20,8 @@ inline constexpr uint8_t kCompressedFlag = 1;
 inline constexpr uint8_t kEndOfStreamFlag = 2;
 
 std::string Envelope(uint8_t flags, std::string_view message);
+// The message of a body that holds one in its envelope. INVALID_MESSAGE: it does not.
+absl::StatusOr<std::string> OnlyMessage(std::string body);
 
 // "not_found".
 std::string_view CodeName(grpc::StatusCode code);

@@ -1,6 +1,5 @@
 #include "service/http/connection.h"
 
-#include <httplib.h>
 #include <strata/v1/server_service.pb.h>
 
 #include <algorithm>
@@ -12,8 +11,9 @@
 #include "absl/strings/ascii.h"
 #include "schemas/base/error.h"
 #include "schemas/base/strings.h"
+#include "service/http/answer.h"
+#include "service/http/calls.h"
 #include "service/http/connect_protocol.h"
-#include "service/http/own_calls.h"
 #include "service/http/request_reader.h"
 #include "service/observability/log.h"
 #include "service/server/status_mapping.h"
@@ -27,23 +27,9 @@ constexpr char kHealthWatch[] = "grpc.health.v1.Health.Watch";
 constexpr int kHealthWatchesMax = 4;
 // For an idle connection to give way to one at the door.
 constexpr std::chrono::milliseconds kDoorTime{500};
-constexpr size_t kOutBytesMax = size_t{64} << 10;
 // What is taken in and dropped of a request that was refused, so that its sender reads why.
 constexpr size_t kLingerBytesMax = size_t{16} << 20;
 constexpr std::chrono::milliseconds kLingerTime{2'000};
-
-// With every answer. No Strict-Transport-Security: it would hold for the whole host, all other
-// ports on it, and the port is often on "localhost".
-constexpr std::pair<const char*, const char*> kSecurityHeaders[] = {
-    {"Content-Security-Policy",
-     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
-    {"X-Content-Type-Options", "nosniff"},
-    {"X-Frame-Options", "DENY"},
-    {"Referrer-Policy", "no-referrer"},
-    {"Cross-Origin-Resource-Policy", "same-origin"},
-    {"Cross-Origin-Opener-Policy", "same-origin"},
-};
 
 // How a call's messages are written.
 struct Encoding {
@@ -54,15 +40,6 @@ struct Encoding {
     if (stream) return json ? "application/connect+json" : "application/connect+proto";
     return json ? kJson : "application/proto";
   }
-};
-
-// What is said to one request. A stream's body is said while it comes about.
-struct Answer {
-  int status = 200;
-  std::string_view content_type = kJson;
-  std::string body{};
-  httplib::Headers headers{};
-  std::function<bool(const OwnCalls::Take& send)> stream{};
 };
 
 Answer Refuse(const Refusal& refusal) {
@@ -95,58 +72,7 @@ bool HasCopy(const RequestHead& head, std::string_view entity_tag) {
   return false;
 }
 
-// What httplib reads and writes. It is given a head of our own making, so that it neither
-// understands a request in another way than RequestReader nor does anything for headers that nobody
-// here has looked at: ranges, compression, encoded values.
-class Wire final : public httplib::Stream {
- public:
-  Wire(Socket& socket, const Limits& limits) : socket_(socket), limits_(limits) {}
-
-  void Offer(const std::string& method) {
-    head_ = method + " / HTTP/1.1\r\n\r\n";
-    StartWaiting();
-  }
-  // From now on what is written has its time.
-  void StartWaiting() { deadline_ = Clock::now() + limits_.answer; }
-  // Whether everything has been taken by the other end, or at least by the kernel for it.
-  bool Flush() {
-    if (!broken_ && !out_.empty()) {
-      broken_ = socket_.Write(out_, deadline_) != Socket::Ended::kNo;
-    }
-    out_.clear();
-    return !broken_;
-  }
-  bool broken() const { return broken_; }
-
-  bool is_readable() const override { return !head_.empty(); }
-  bool is_writable() const override { return !broken_; }
-  ssize_t read(char* to, size_t size) override {
-    size = std::min(size, head_.size());
-    std::copy_n(head_.begin(), size, to);
-    head_.erase(0, size);
-    return static_cast<ssize_t>(size);
-  }
-  // Small pieces go together, as each would be a packet, or a record of TLS, of its own.
-  ssize_t write(const char* bytes, size_t size) override {
-    out_.append(bytes, size);
-    if (out_.size() >= kOutBytesMax && !Flush()) return -1;
-    return broken_ ? -1 : static_cast<ssize_t>(size);
-  }
-  void get_remote_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
-  void get_local_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
-  // Which httplib only holds against what select() could wait for.
-  socket_t socket() const override { return 0; }
-
- private:
-  Socket& socket_;
-  const Limits& limits_;
-  std::string head_;
-  std::string out_;
-  Clock::time_point deadline_;
-  bool broken_ = false;
-};
-
-class Connection final : private httplib::Server {
+class Connection {
  public:
   Connection(PortState& state, Socket& socket, const Limits& limits, Slots::Slot& slot,
              std::atomic<bool>& idle)
@@ -157,22 +83,11 @@ class Connection final : private httplib::Server {
         idle_(idle),
         names_(socket.peer_names()),
         reader_(socket, limits_),
-        wire_(socket, limits_),
-        calls_(state.parts.channel, state.parts.introduction_key,
-               [&socket] { return socket.IsGone(); }),
-        share_(state.budget) {
-    svr_sock_ = 0;  // the state of httplib's own listener, without which it writes no stream
-    set_pre_routing_handler([this](const httplib::Request&, httplib::Response& response) {
-      Fill(answer_, response);
-      return HandlerResponse::Handled;
-    });
-    set_post_routing_handler(
-        [this](const httplib::Request&, httplib::Response& response) { Finish(response); });
-  }
+        share_(state.budget) {}
 
   void Serve() {
     while (ServeOne()) continue;
-    if (!reader_.at_request_end() && !wire_.broken()) {
+    if (!reader_.at_request_end() && !broken_) {
       socket_.Linger(kLingerBytesMax, Clock::now() + kLingerTime);
     }
   }
@@ -185,20 +100,20 @@ class Connection final : private httplib::Server {
     idle_ = false;
     if (std::holds_alternative<RequestReader::Nothing>(read)) return false;
     const Counted counted(state_);
-    std::string method = "GET";
+    Answer answer;
+    bool with_body = true;
     closes_ = false;
     if (const Refusal* const refusal = std::get_if<Refusal>(&read)) {
       closes_ = true;
-      answer_ = Refuse(*refusal);
+      answer = Refuse(*refusal);
     } else {
       head_ = std::get<RequestHead>(std::move(read));
-      if (head_.method == "HEAD") method = head_.method;
-      answer_ = HasSlot() ? Guarded() : Full();
+      with_body = head_.method != "HEAD";
+      answer = HasSlot() ? Guarded() : Full();
     }
-    Write(method);
-    answer_ = Answer();
+    if (!caller_gone_) Write(answer, with_body);
     share_.SetTo(0);
-    return !closes_ && !wire_.broken();
+    return !closes_ && !caller_gone_ && !broken_;
   }
 
   // One more request under way, which whoever ends the server waits for.
@@ -219,26 +134,29 @@ class Connection final : private httplib::Server {
     PortState& state_;
   };
 
-  void Write(const std::string& method) {
-    if (caller_gone_) {
-      closes_ = true;
+  void Write(Answer& answer, bool with_body) {
+    if (!reader_.at_request_end() || state_.draining || ClosesAfter(head_)) closes_ = true;
+    Clock::time_point deadline = Clock::now() + limits_.answer;
+    const auto write = [&](std::string_view bytes) {
+      broken_ = broken_ || socket_.Write(bytes, deadline) != Socket::Ended::kNo;
+      return !broken_;
+    };
+    // HTTP/1.0 has no chunks: the end of the connection ends the answer there.
+    const bool chunked = answer.stream != nullptr && !head_.http_1_0;
+    std::string head = HeadOf(answer, chunked, closes_);
+    if (answer.stream == nullptr) {
+      // Together, as each would be a packet, or a record of TLS, of its own.
+      if (with_body) head += std::exchange(answer.body, {});
+      write(head);
       return;
     }
-    wire_.Offer(method);
-    bool closed = false;
-    const bool written = ProcessRequest(*this, wire_, closed);
-    if (!wire_.Flush() || !written) closes_ = true;
-  }
-
-  // Reads what was offered and writes the answer. From 0.14 on httplib takes addresses too, for
-  // headers that this port does not use.
-  template <typename Self>
-  static bool ProcessRequest(Self& self, Wire& wire, bool& closed) {
-    if constexpr (requires { self.process_request(wire, false, closed, nullptr); }) {
-      return self.process_request(wire, false, closed, nullptr);
-    } else {
-      return self.process_request(wire, "", 0, "", 0, false, closed, nullptr);
-    }
+    const auto send = [&](std::string_view bytes) {
+      deadline = Clock::now() + limits_.answer;
+      return chunked ? write(Chunk(bytes)) : write(bytes);
+    };
+    // The head first: it may be long before there is a message.
+    const bool whole = write(head) && answer.stream(send) && (!chunked || write(kLastChunk));
+    if (!whole) closes_ = true;
   }
 
   // Memory may run out, for one.
@@ -259,12 +177,10 @@ class Connection final : private httplib::Server {
   bool HasSlot() {
     if (!slot_.at_door()) return true;
     const Route* const route = state_.routes.Find(head_.path);
-    CallMetadata metadata;
     bool has = false;
     const Clock::time_point until = Clock::now() + kDoorTime;
-    if (route != nullptr && route->is_call() && !FillMetadata(metadata)) {
-      const server::Welcome welcome = Welcome(*route, metadata);
-      has = slot_.Introduce(welcome.caller, welcome.is_principal, until);
+    if (route != nullptr && route->is_call() && !BadAuthorization()) {
+      has = IntroduceCaller(Arrive().recognized, until);
     } else {
       has = slot_.Introduce(std::string(slot_.caller()), false, until);
     }
@@ -272,8 +188,10 @@ class Connection final : private httplib::Server {
     return has;
   }
 
-  server::Welcome Welcome(const Route& route, const CallMetadata& metadata) const {
-    return state_.parts.admit(PathOf(*route.method), metadata.introduction, metadata.authorization);
+  bool IntroduceCaller(const server::Recognized& recognized,
+                       Clock::time_point until = Clock::time_point::min()) {
+    return slot_.Introduce(recognized.caller->name(), !recognized.identity->principal.empty(),
+                           until);
   }
 
   Answer Full() {
@@ -283,7 +201,7 @@ class Connection final : private httplib::Server {
         .body = ErrorJson("unavailable",
                           "the port has as many connections as it serves, or as it serves of one "
                           "caller, and a Watch keeps one; repeat it a little later")};
-    answer.headers.emplace("Retry-After", "1");
+    answer.headers.emplace_back("Retry-After", "1");
     return answer;
   }
 
@@ -321,8 +239,8 @@ class Connection final : private httplib::Server {
                             route == nullptr || !route->is_call()
                                 ? "pages are read by GET and methods are called by POST"
                                 : "methods are called by POST"});
-    answer.headers.emplace("Allow",
-                           std::string(route == nullptr ? "GET, HEAD, POST" : route->allow));
+    answer.headers.emplace_back("Allow",
+                                std::string(route == nullptr ? "GET, HEAD, POST" : route->allow));
     return answer;
   }
 
@@ -336,8 +254,8 @@ class Connection final : private httplib::Server {
 
   static Answer File(const RequestHead& head, const Route& route) {
     Answer answer{.content_type = route.content_type};
-    answer.headers.emplace("ETag", route.entity_tag);
-    answer.headers.emplace("Cache-Control", "no-cache");
+    answer.headers.emplace_back("ETag", route.entity_tag);
+    answer.headers.emplace_back("Cache-Control", "no-cache");
     if (HasCopy(head, route.entity_tag)) {
       answer.status = 304;
     } else {
@@ -350,23 +268,26 @@ class Connection final : private httplib::Server {
   Answer Version() {
     strata::v1::GetServerInfoResponse info;
     std::string bytes;
-    CallMetadata metadata;
-    if (!FillMetadata(metadata) && calls_.Unary(kServerInfo, metadata, "", bytes).ok() &&
+    const Route* const route = state_.routes.Find(kServerInfo);
+    if (route != nullptr && !BadAuthorization() &&
+        CallUnary(state_.parts.calls, *route->endpoint, Arrive(), "", is_gone_, bytes).ok() &&
         info.ParseFromString(bytes)) {
-      Answer answer{.body = R"({"version":)"};
-      AppendJsonText(info.version(), answer.body);
-      answer.body += R"(,"commit":)";
-      AppendJsonText(info.commit(), answer.body);
+      Answer answer = VersionAnswer(info.version(), info.commit());
+      answer.body.pop_back();
       answer.body += R"(,"storageFormat":)" + std::to_string(info.storage_format());
       answer.body += R"(,"engine":)";
       AppendJsonText(info.engine(), answer.body);
       answer.body += '}';
       return answer;
     }
+    return VersionAnswer(state_.parts.version, state_.parts.commit);
+  }
+
+  static Answer VersionAnswer(const std::string& version, const std::string& commit) {
     Answer answer{.body = R"({"version":)"};
-    AppendJsonText(state_.parts.version, answer.body);
+    AppendJsonText(version, answer.body);
     answer.body += R"(,"commit":)";
-    AppendJsonText(state_.parts.commit, answer.body);
+    AppendJsonText(commit, answer.body);
     answer.body += '}';
     return answer;
   }
@@ -392,64 +313,68 @@ class Connection final : private httplib::Server {
              "requests are taken as they are, not compressed (" + std::string(name) + ")"});
       }
     }
-    CallMetadata metadata;
-    if (auto refusal = FillMetadata(metadata)) return Refuse(*refusal);
+    if (auto refusal = BadAuthorization()) return Refuse(*refusal);
     if (const auto version = head.headers.Find("connect-protocol-version");
         version && *version != "1") {
       return Refuse({400, "invalid_argument", "Connect-Protocol-Version may only be 1"});
     }
+    std::optional<int64_t> millis;
     if (const auto timeout = head.headers.Find("connect-timeout-ms")) {
-      const std::optional<int64_t> millis = ParseTimeoutMillis(*timeout);
+      millis = ParseTimeoutMillis(*timeout);
       if (!millis) {
         return Refuse({400, "invalid_argument",
                        "Connect-Timeout-Ms is no number of milliseconds of up to 10 digits"});
       }
-      metadata.timeout = std::chrono::milliseconds(*millis);
     }
-    const server::Welcome welcome = Welcome(route, metadata);
-    if (!slot_.Introduce(welcome.caller, welcome.is_principal)) return Full();
-    if (!welcome.refusal.ok()) return Refused(welcome.refusal, *encoding);
-    share_.BelongTo(welcome.caller);
+    const server::Arrival ahead = Arrive();
+    if (!IntroduceCaller(ahead.recognized)) return Full();
+    const absl::Status admitted = CheckAhead(*state_.parts.calls, *route.endpoint, ahead);
+    if (!admitted.ok()) return Refused(admitted, *encoding);
+    share_.BelongTo(ahead.recognized.caller->name());
     auto body = reader_.ReadBody(head, share_);
     if (const Refusal* const refusal = std::get_if<Refusal>(&body)) return Refuse(*refusal);
     auto& request = std::get<std::string>(body);
-    return stream ? ServerStream(*route.method, *encoding, metadata, std::move(request))
-                  : Unary(*route.method, *encoding, metadata, std::move(request));
+    return stream ? ServerStream(route, *encoding, millis, std::move(request))
+                  : Unary(route, *encoding, millis, std::move(request));
   }
 
   static Answer WrongType(bool stream) {
     const std::string types = stream ? "application/connect+json, application/connect+proto"
                                      : "application/json, application/proto";
     Answer answer = Refuse({415, "invalid_argument", "the Content-Type may be " + types});
-    answer.headers.emplace("Accept-Post", types);
+    answer.headers.emplace_back("Accept-Post", types);
     return answer;
   }
 
-  std::optional<Refusal> FillMetadata(CallMetadata& metadata) const {
-    metadata.introduction = {.peer = socket_.peer(),
-                             .uris = names_.uris,
-                             .dns_names = names_.dns_names,
-                             .reads_only = state_.options.reads_only};
+  std::optional<Refusal> BadAuthorization() const {
     for (const std::string_view value : head_.headers.All("authorization")) {
       if (!IsPrintable(value)) {
         return Refusal{400, "invalid_argument",
                        "the Authorization header has other bytes than printable ASCII"};
       }
-      metadata.authorization.emplace_back(value);
     }
-    const auto trace = head_.headers.Find("traceparent");
-    if (trace && IsPrintable(*trace)) metadata.traceparent = *trace;
     return std::nullopt;
   }
 
-  static std::string PathOf(const google::protobuf::MethodDescriptor& method) {
-    return "/" + method.service()->full_name() + "/" + method.name();
+  // A call by the request that was read last, which is to end after so many milliseconds.
+  server::Arrival Arrive(std::optional<int64_t> millis = std::nullopt) const {
+    server::LoopState& calls = *state_.parts.calls;
+    server::Arrival arrival{.peer = socket_.peer(), .reads_only = state_.options.reads_only};
+    if (millis) arrival.deadline = Clock::now() + std::chrono::milliseconds(*millis);
+    security::Credentials credentials;
+    if (calls.parts.access.reads_tokens()) {
+      credentials.authorization = head_.headers.All("authorization");
+    }
+    credentials.uris.assign(names_.uris.begin(), names_.uris.end());
+    credentials.dns_names.assign(names_.dns_names.begin(), names_.dns_names.end());
+    arrival.recognized = calls.Recognize(arrival.peer, credentials);
+    return arrival;
   }
 
   Answer Failed(const grpc::Status& status) const {
     Answer answer{.status = HttpStatusOf(status.error_code()),
                   .body = ErrorJson(status, state_.codec)};
-    if (answer.status == 401) answer.headers.emplace("WWW-Authenticate", "Bearer");
+    if (answer.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
     return answer;
   }
 
@@ -458,7 +383,7 @@ class Connection final : private httplib::Server {
     const grpc::Status status = server::ToGrpc(refusal);
     if (!encoding.stream) return Failed(status);
     Answer answer{.content_type = encoding.content_type()};
-    answer.stream = [this, status](const OwnCalls::Take& send) { return SendEnd(status, send); };
+    answer.stream = [this, status](const Answer::Send& send) { return SendEnd(status, send); };
     return answer;
   }
 
@@ -484,12 +409,14 @@ class Connection final : private httplib::Server {
     return {generic.error_code(), std::string(ToStd(status.message())), generic.error_details()};
   }
 
-  Answer Unary(const google::protobuf::MethodDescriptor& method, const Encoding& encoding,
-               const CallMetadata& metadata, std::string text) {
+  Answer Unary(const Route& route, const Encoding& encoding, std::optional<int64_t> millis,
+               std::string text) {
+    const google::protobuf::MethodDescriptor& method = *route.method;
     const absl::StatusOr<std::string> request = ToBytes(method, encoding, std::move(text));
     if (!request.ok()) return Failed(server::ToGrpc(request.status()));
     std::string response;
-    const grpc::Status status = calls_.Unary(PathOf(method), metadata, *request, response);
+    const grpc::Status status = CallUnary(state_.parts.calls, *route.endpoint, Arrive(millis),
+                                          *request, is_gone_, response);
     if (!status.ok()) {
       caller_gone_ = status.error_code() == grpc::StatusCode::CANCELLED && socket_.IsGone();
       return Failed(status);
@@ -500,8 +427,9 @@ class Connection final : private httplib::Server {
     return {.content_type = encoding.content_type(), .body = *std::move(said)};
   }
 
-  Answer ServerStream(const google::protobuf::MethodDescriptor& method, const Encoding& encoding,
-                      const CallMetadata& metadata, std::string body) {
+  Answer ServerStream(const Route& route, const Encoding& encoding, std::optional<int64_t> millis,
+                      std::string body) {
+    const google::protobuf::MethodDescriptor& method = *route.method;
     // It needs no right and lasts for as long as it likes.
     std::shared_ptr<void> health_watch;
     if (method.full_name() == kHealthWatch) {
@@ -517,93 +445,25 @@ class Connection final : private httplib::Server {
     Answer answer{.content_type = encoding.content_type()};
     absl::StatusOr<std::string> request = OnlyMessage(std::move(body));
     if (request.ok()) request = ToBytes(method, encoding, *std::move(request));
-    answer.stream = [this, &method, encoding, metadata, health_watch,
-                     request = std::move(request)](const OwnCalls::Take& send) {
+    answer.stream = [this, &route, encoding, millis, health_watch,
+                     request = std::move(request)](const Answer::Send& send) {
       if (!request.ok()) return SendEnd(server::ToGrpc(request.status()), send);
       std::optional<grpc::Status> unsayable;
-      const grpc::Status status =
-          calls_.ServerStream(PathOf(method), metadata, *request, [&](std::string message) {
-            const absl::StatusOr<std::string> said = ToText(method, encoding, std::move(message));
-            if (!said.ok()) unsayable = Unsayable(said.status());
-            return said.ok() && send(Envelope(0, *said));
-          });
-      if (wire_.broken() || socket_.IsGone()) return false;
+      const grpc::Status status = CallStream(state_.parts.calls, *route.endpoint, Arrive(millis),
+                                             *request, is_gone_, [&](std::string message) {
+                                               const absl::StatusOr<std::string> said = ToText(
+                                                   *route.method, encoding, std::move(message));
+                                               if (!said.ok()) unsayable = Unsayable(said.status());
+                                               return said.ok() && send(Envelope(0, *said));
+                                             });
+      if (broken_ || socket_.IsGone()) return false;
       return SendEnd(unsayable.value_or(status), send);
     };
     return answer;
   }
 
-  bool SendEnd(const grpc::Status& status, const OwnCalls::Take& send) const {
+  bool SendEnd(const grpc::Status& status, const Answer::Send& send) const {
     return send(Envelope(kEndOfStreamFlag, EndOfStreamJson(status, state_.codec)));
-  }
-
-  // Of a body that holds one message in its envelope.
-  static absl::StatusOr<std::string> OnlyMessage(std::string body) {
-    const auto refuse = [](const std::string& problem) {
-      return Error(ErrorReason::kInvalidMessage, "the body " + problem);
-    };
-    if (body.size() < kEnvelopeHeadBytes) {
-      return refuse("has no message: send one, after a byte of flags and four of its length");
-    }
-    uint32_t size = 0;
-    for (size_t i = 1; i < kEnvelopeHeadBytes; ++i) {
-      size = size << 8 | static_cast<unsigned char>(body[i]);
-    }
-    if (static_cast<uint8_t>(body[0]) == kCompressedFlag) {
-      return refuse("has a compressed message; send it as it is");
-    }
-    if (body[0] != 0) {
-      return refuse(
-          "does not begin with a byte of flags that is 0; four of the message's length "
-          "and the message follow it");
-    }
-    if (size != body.size() - kEnvelopeHeadBytes) {
-      return refuse("has " + std::to_string(body.size() - kEnvelopeHeadBytes) +
-                    " bytes after a length of " + std::to_string(size) +
-                    "; send one message, whole");
-    }
-    return body.substr(kEnvelopeHeadBytes);
-  }
-
-  // Hands the answer to httplib.
-  void Fill(Answer& answer, httplib::Response& response) {
-    response.status = answer.status;
-    for (const auto& [name, value] : answer.headers) response.set_header(name, value);
-    if (answer.stream == nullptr) {
-      response.body = std::move(answer.body);
-      if (answer.status != 304) {
-        response.set_header("Content-Type", std::string(answer.content_type));
-      }
-      return;
-    }
-    const std::string type(answer.content_type);
-    auto write = [this, stream = std::move(answer.stream)](size_t /*offset*/,
-                                                           httplib::DataSink& sink) {
-      const auto send = [&](const std::string& bytes) {
-        wire_.StartWaiting();
-        return sink.write(bytes.data(), bytes.size()) && wire_.Flush();
-      };
-      // The head first: it may be long before there is a message.
-      if (!wire_.Flush() || !stream(send)) return false;
-      sink.done();
-      return true;
-    };
-    // HTTP/1.0 has no chunks: the end of the connection ends the answer there.
-    if (head_.http_1_0) {
-      response.set_content_provider(type, std::move(write));
-    } else {
-      response.set_chunked_content_provider(type, std::move(write));
-    }
-  }
-
-  // The headers that every answer has, and whether another request may follow it.
-  void Finish(httplib::Response& response) {
-    for (const auto& [name, value] : kSecurityHeaders) response.set_header(name, value);
-    if (!response.has_header("Cache-Control")) response.set_header("Cache-Control", "no-store");
-    for (const char* const name : {"Keep-Alive", "Accept-Ranges"}) response.headers.erase(name);
-    if (response.status == 304) response.headers.erase("Content-Length");
-    if (!reader_.at_request_end() || state_.draining || ClosesAfter(head_)) closes_ = true;
-    if (closes_) response.set_header("Connection", "close");
   }
 
   static bool ClosesAfter(const RequestHead& head) {
@@ -621,13 +481,12 @@ class Connection final : private httplib::Server {
   std::atomic<bool>& idle_;
   const PeerNames names_;
   RequestReader reader_;
-  Wire wire_;
-  OwnCalls calls_;
   Budget::Share share_;
+  const IsGone is_gone_ = [this] { return socket_.IsGone(); };
   RequestHead head_;
-  Answer answer_;
   bool closes_ = false;
-  bool caller_gone_ = false;
+  bool broken_ = false;       // the other end does not take answers in
+  bool caller_gone_ = false;  // before its answer was there
 };
 
 }  // namespace

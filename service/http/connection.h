@@ -2,8 +2,6 @@
 // Private to the port.
 #pragma once
 
-#include <grpcpp/channel.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -27,7 +25,7 @@ struct PortState {
       : options(port_options),
         parts(std::move(port_parts)),
         hosts(options.listen, options.loopback, options.hosts),
-        routes(parts.services),
+        routes(*parts.calls),
         budget(options.limits.bytes_held_max) {}
 
   const PortOptions options;

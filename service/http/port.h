@@ -1,8 +1,8 @@
 // The HTTP port, for people and their browsers: HTTP/1.1, with the explorer's pages and all methods
 // by Connect's protocol in JSON.
 //
-// It decides nothing of its own about calls: each goes over the event loop's channel with itself,
-// and so through the same admission, quotas and handlers as one over gRPC, as the same principal.
+// It decides nothing of its own about calls: each goes through the same admission, quotas and
+// handlers as one over gRPC, as the same principal (calls.h).
 // What it does decide is what comes before a call: whether a request is one that everybody reads
 // alike, is meant for this host, comes from no other site's page, and arrives in time.
 //
@@ -19,11 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "service/http/tls_context.h"
-#include "service/server/introduction.h"
-
-namespace grpc {
-class Channel;
-}
+#include "service/server/loop_state.h"
 
 namespace strata::http {
 
@@ -51,13 +47,7 @@ struct PortOptions {
 
 // What it works with.
 struct PortParts {
-  // The loop's (server_loop.h).
-  std::shared_ptr<grpc::Channel> channel;
-  std::string introduction_key;
-  std::function<server::Welcome(const std::string& path, const server::Introduction& introduction,
-                                const std::vector<std::string>& authorization)>
-      admit;
-  std::vector<std::string> services;  // whose methods are served
+  std::shared_ptr<server::LoopState> calls;  // the loop's (server_loop.h)
   // What anybody may know of the program.
   std::string version;
   std::string commit;

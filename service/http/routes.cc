@@ -18,7 +18,7 @@ Route::Kind KindOf(const google::protobuf::MethodDescriptor& method) {
 
 }  // namespace
 
-Routes::Routes(const std::vector<std::string>& services) {
+Routes::Routes(const server::LoopState& calls) {
   for (const ExplorerFile& file : ExplorerFiles()) {
     Route route{.kind = Route::Kind::kFile,
                 .allow = kPageMethods,
@@ -29,14 +29,15 @@ Routes::Routes(const std::vector<std::string>& services) {
     routes_.emplace(file.path, std::move(route));
   }
   routes_.emplace("/version", Route{.kind = Route::Kind::kVersion, .allow = kPageMethods});
-  const auto& pool = *google::protobuf::DescriptorPool::generated_pool();
-  for (const std::string& name : services) {
-    const auto* const service = pool.FindServiceByName(name);
-    for (int i = 0; service != nullptr && i < service->method_count(); ++i) {
-      const auto* const method = service->method(i);
-      routes_.emplace("/" + name + "/" + method->name(),
-                      Route{.kind = KindOf(*method), .allow = kCallMethods, .method = method});
-    }
+  for (const auto& endpoint : calls.endpoints) {
+    const server::Method& row = endpoint->method;
+    const auto* const method = google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
+        row.service + "." + row.name);
+    if (method == nullptr) continue;
+    routes_.emplace(endpoint->path, Route{.kind = KindOf(*method),
+                                          .allow = kCallMethods,
+                                          .method = method,
+                                          .endpoint = endpoint.get()});
   }
 }
 

@@ -7,7 +7,8 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
+
+#include "service/server/loop_state.h"
 
 namespace strata::http {
 
@@ -28,8 +29,9 @@ struct Route {
   std::string_view content_type{};
   std::string entity_tag{};
 
-  // A method of gRPC.
+  // A method of a service, and how the server knows it.
   const google::protobuf::MethodDescriptor* method = nullptr;
+  const server::Endpoint* endpoint = nullptr;
 
   bool is_call() const { return method != nullptr; }
 };
@@ -37,8 +39,8 @@ struct Route {
 // Immutable.
 class Routes {
  public:
-  // All methods of these services, whose descriptors are linked.
-  explicit Routes(const std::vector<std::string>& services);
+  // All methods that are served and whose descriptors are linked.
+  explicit Routes(const server::LoopState& calls);
 
   // Null: there is nothing under this path.
   const Route* Find(std::string_view path) const;

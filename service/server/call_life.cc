@@ -4,6 +4,16 @@
 
 namespace strata::server {
 
+absl::Status CheckAhead(const LoopState& state, const Endpoint& endpoint, const Arrival& arrival) {
+  const auto now = std::chrono::steady_clock::now();
+  const Method& method = endpoint.method;
+  absl::Status refusal = state.admission.Admit(method, arrival.recognized, arrival.reads_only);
+  security::Quota* const quota = arrival.recognized.caller->quota();
+  if (refusal.ok() && quota != nullptr && !method.operational) refusal = quota->Check(now);
+  if (!refusal.ok()) state.Report({endpoint.log_name, refusal, now, now});
+  return refusal;
+}
+
 void CallLife::Begin(Arrival arrival) {
   arrival_ = std::chrono::steady_clock::now();
   recognized_ = std::move(arrival.recognized);
@@ -22,14 +32,6 @@ absl::Status CallLife::Admit(size_t own_bytes, size_t request_bytes) {
   RETURN_IF_ERROR(state_->admission.Admit(method(), recognized_, info_.reads_only));
   RETURN_IF_ERROR(quota_.Begin(info_.caller, method(), request_bytes));
   return held_.Take(own_bytes + request_bytes);
-}
-
-absl::Status CallLife::Check() const {
-  absl::Status refusal = state_->admission.Admit(method(), recognized_, info_.reads_only);
-  security::Quota* const quota = info_.caller->quota();
-  if (refusal.ok() && quota != nullptr && !method().operational) refusal = quota->Check(arrival_);
-  if (!refusal.ok()) Report(refusal);
-  return refusal;
 }
 
 absl::Status CallLife::AdmitMessage(size_t bytes, size_t most) {

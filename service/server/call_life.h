@@ -1,6 +1,6 @@
-// The life of a call, unary or stream, whichever port it came through: its caller is recognised, it
-// is admitted, the caller's quota and share of memory are asked, each message is admitted and
-// authorised, and its end is reported. Private to the ports.
+// The life of a call of any port, unary or stream: its caller is recognised, it is admitted, the
+// caller's quota and share of memory are asked, each message is admitted and authorised, and its
+// end is reported. Private to the ports.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,10 @@ struct Arrival {
   Recognized recognized{};
 };
 
+// Before the message of a call has come: OK, or the refusal that the call would have for any
+// message, which is reported. Takes nothing; the call is asked again when it comes.
+absl::Status CheckAhead(const LoopState& state, const Endpoint& endpoint, const Arrival& arrival);
+
 // The owner serialises its calls; `info` is the owner's and outlives it.
 class CallLife {
  public:
@@ -34,21 +38,18 @@ class CallLife {
 
   // First of all: fills the call's info.
   void Begin(Arrival arrival);
-  // OK, or why the call, whose request has so many bytes, is not handled: INVALID_MESSAGE by its
-  // size, what Admission::Admit and QuotaUse::Begin say, and OVERLOADED: no room for the request
-  // and `own_bytes` of the call itself.
+  // OK, or why the call is not handled: INVALID_MESSAGE by the size of its request, what
+  // Admission::Admit and QuotaUse::Begin say, and OVERLOADED: no room for the request and
+  // `own_bytes` of the call itself.
   absl::Status Admit(size_t own_bytes, size_t request_bytes);
   // The same for one more message of a stream, of at most `most` bytes.
   absl::Status AdmitMessage(size_t bytes, size_t most);
-  // Before a call's message has come: OK, or the refusal that Admit would have for any message,
-  // which is reported. Takes nothing.
-  absl::Status Check() const;
   // OK, or why the request, or one message of a stream, is not handled (Admission::Authorize).
   absl::Status Authorize(const google::protobuf::MessageLite& request) const {
     return state_->admission.Authorize(method(), info_, request);
   }
 
-  // So many bytes are answered.
+  // Counts bytes of an answer.
   void Charge(size_t bytes);
   // The call leaves its caller's quota: before its caller has the answer, and may call again.
   void LeaveQuota() { quota_.End(); }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "schemas/base/error.h"
-#include "service/server/introduction.h"
 #include "service/server/send_coalescer.h"
 #include "service/server/standby.h"
 #include "service/server/unary_call.h"
@@ -26,7 +25,7 @@ constexpr int kEventsBeforeCommit = 64;
 // How soon the owner gets its queue back.
 constexpr std::chrono::milliseconds kStandbyWait{1};
 
-constexpr std::chrono::seconds kStreamsLookInterval{1};
+constexpr std::chrono::seconds kCallsLookInterval{1};
 
 gpr_timespec ToGpr(Call::Time time) {
   if (time == Call::Time::max()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
@@ -40,6 +39,9 @@ gpr_timespec ToGpr(Call::Time time) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(since_start - seconds).count());
   return result;
 }
+
+// Of what a call's context holds, as long as it lives.
+std::string_view ToView(grpc::string_ref text) { return {text.data(), text.size()}; }
 
 CallInfo::Time ToSteady(gpr_timespec deadline) {
   if (deadline.tv_sec == gpr_inf_future(deadline.clock_type).tv_sec) return CallInfo::Time::max();
@@ -67,13 +69,7 @@ Arrival EventQueue::Describe(const grpc::ServerContext& context) {
     for (auto it = first; it != last; ++it) credentials.authorization.push_back(ToView(it->second));
   }
   std::shared_ptr<const grpc::AuthContext> connection;
-  if (std::optional<Introduced> introduced =
-          IntroducedBy(context, arrival.peer, state_->introduction_key)) {
-    arrival.peer = introduced->peer;
-    arrival.reads_only = introduced->reads_only;
-    credentials.uris = std::move(introduced->uris);
-    credentials.dns_names = std::move(introduced->dns_names);
-  } else if (state_->options.credentials != nullptr) {
+  if (state_->options.credentials != nullptr) {
     connection = context.auth_context();
     for (const grpc::string_ref& uri :
          connection->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
@@ -175,7 +171,7 @@ Call::Time EventQueue::NextSweep() const {
   if (!late_.empty()) {
     next = std::min(next, late_.front()->expiry() + state_->options.late_answer_max);
   }
-  if (state_->has_streams()) next = std::min(next, next_look_);
+  if (state_->live_calls() > 0) next = std::min(next, next_look_);
   return next;
 }
 
@@ -191,8 +187,8 @@ void EventQueue::Sweep() {
     late_.front()->Cancel();
   }
   if (next_look_ > now) return;
-  next_look_ = now + kStreamsLookInterval;
-  state_->LookAtStreams(now);
+  next_look_ = now + kCallsLookInterval;
+  state_->LookAtCalls(now);
 }
 
 // On the queue's thread, which alone knows them.

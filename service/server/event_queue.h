@@ -20,6 +20,7 @@
 namespace strata::server {
 
 class SendCoalescer;
+class UnaryCall;
 
 // What gRPC hands back when an operation is over: a tag.
 class Event {
@@ -116,7 +117,7 @@ class EventQueue {
   EventOf<EventQueue, &EventQueue::OnEndUnaryCalls> end_unary_event_{*this};
   grpc::Alarm end_unary_alarm_;
 
-  Call::Time next_look_{};  // at the streams; only on the queue's thread
+  Call::Time next_look_{};  // at live calls; only on the queue's thread
   std::thread thread_;
 };
 

@@ -1,6 +1,5 @@
 // Unary calls of the gRPC port.
 #include <optional>
-#include <utility>
 
 #include "service/server/event_queue.h"
 #include "service/server/status_mapping.h"
@@ -12,20 +11,79 @@ namespace {
 // Registered ahead of its arrival; ends when its events from gRPC have come.
 class GrpcUnaryCall final : public UnaryCall {
  public:
-  GrpcUnaryCall(EventQueue& queue, const Endpoint& endpoint);
+  GrpcUnaryCall(EventQueue& queue, const Endpoint& endpoint)
+      : UnaryCall(queue.state(), endpoint), queue_(queue) {
+    queue_.CallBegins();
+    context_.emplace();
+    responder_.emplace(&*context_);
+    done_ = !WantsDoneEvent();
+    if (!done_) context_->AsyncNotifyWhenDone(&done_event_);
+    endpoint.service->RequestUnary(endpoint.index, *context_, request_bytes_, *responder_,
+                                   queue_.queue(), start_event_);
+  }
 
  private:
-  void OnStart(bool ok);
-  void OnSent(bool ok);
-  void OnDone(bool ok);
+  void OnStart(bool ok) {
+    if (!ok) return EndTransport();  // the server stops; the done event never comes
+    RegisterUnaryCall(queue_, endpoint());
+    Arrive(queue_.Describe(*context_));
+    waiting_ = queue_.AddWaiting(*this);
+    Handle();
+  }
+  void OnSent(bool /*ok*/) {
+    sent_ = true;
+    EndIfOver();
+  }
+  void OnDone(bool /*ok*/) {
+    done_ = true;
+    if (context_->IsCancelled() && Abandon()) sent_ = true;
+    EndIfOver();
+  }
 
-  bool WantsDoneEvent() const;
-  void Cancel() override;
-  void Send(const absl::Status& status, const grpc::ByteBuffer& response) override;
-  void End(const absl::Status& status) override;
-  void StopWaiting();
-  void EndIfOver();
-  void EndTransport();
+  // To hear that the caller gave up costs an event. It is worth it only where that ends long work,
+  // or a long wait.
+  bool WantsDoneEvent() const {
+    const Method& method = endpoint().method;
+    return method.kind == Method::Kind::kScan || method.waits ||
+           state().HandledOn(method) != nullptr;
+  }
+
+  // After Finish only its completion event may touch the call.
+  void Send(const absl::Status& status, const grpc::ByteBuffer& response) override {
+    if (status.ok()) {
+      responder_->Finish(response, grpc::Status::OK, &sent_event_);
+    } else {
+      responder_->FinishWithError(ToGrpc(status), &sent_event_);
+    }
+  }
+  void End(const absl::Status& status) override {
+    queue_.MoveToLate(*waiting_);
+    late_ = true;
+    UnaryCall::End(status);
+  }
+  void Cancel() override {
+    StopWaiting();
+    context_->TryCancel();
+  }
+
+  void StopWaiting() {
+    if (!waiting_) return;
+    queue_.RemoveWaiting(*waiting_, late_);
+    waiting_.reset();
+  }
+  // gRPC's part ends here, on the queue's thread, whoever still holds the call.
+  void EndIfOver() {
+    StopWaiting();
+    if (!sent_ || !done_) return;
+    Leave();
+    EndTransport();
+  }
+  void EndTransport() {
+    responder_.reset();
+    context_.reset();
+    queue_.CallEnds();
+    Unref();
+  }
 
   EventQueue& queue_;
   std::optional<grpc::ServerContext> context_;
@@ -41,87 +99,6 @@ class GrpcUnaryCall final : public UnaryCall {
   EventOf<GrpcUnaryCall, &GrpcUnaryCall::OnSent> sent_event_{*this};
   EventOf<GrpcUnaryCall, &GrpcUnaryCall::OnDone> done_event_{*this};
 };
-
-GrpcUnaryCall::GrpcUnaryCall(EventQueue& queue, const Endpoint& endpoint)
-    : UnaryCall(queue.state(), endpoint), queue_(queue) {
-  queue_.CallBegins();
-  context_.emplace();
-  responder_.emplace(&*context_);
-  if (WantsDoneEvent()) {
-    context_->AsyncNotifyWhenDone(&done_event_);
-  } else {
-    done_ = true;
-  }
-  endpoint.service->RequestUnary(endpoint.index, *context_, request_bytes_, *responder_,
-                                 queue_.queue(), start_event_);
-}
-
-// To hear that the caller gave up costs an event. It is worth it only where that ends long work, or
-// a long wait.
-bool GrpcUnaryCall::WantsDoneEvent() const {
-  const Method& method = endpoint().method;
-  return method.kind == Method::Kind::kScan || method.waits || state().HandledOn(method) != nullptr;
-}
-
-void GrpcUnaryCall::OnStart(bool ok) {
-  if (!ok) return EndTransport();  // the server stops; the done event never comes
-  RegisterUnaryCall(queue_, endpoint());
-  Arrive(queue_.Describe(*context_));
-  waiting_ = queue_.AddWaiting(*this);
-  Handle();
-}
-
-// After Finish only its completion event may touch the call.
-void GrpcUnaryCall::Send(const absl::Status& status, const grpc::ByteBuffer& response) {
-  if (status.ok()) {
-    responder_->Finish(response, grpc::Status::OK, &sent_event_);
-  } else {
-    responder_->FinishWithError(ToGrpc(status), &sent_event_);
-  }
-}
-
-void GrpcUnaryCall::End(const absl::Status& status) {
-  queue_.MoveToLate(*waiting_);
-  late_ = true;
-  UnaryCall::End(status);
-}
-
-void GrpcUnaryCall::Cancel() {
-  StopWaiting();
-  context_->TryCancel();
-}
-
-void GrpcUnaryCall::OnSent(bool /*ok*/) {
-  sent_ = true;
-  EndIfOver();
-}
-
-void GrpcUnaryCall::OnDone(bool /*ok*/) {
-  done_ = true;
-  if (context_->IsCancelled() && Abandon()) sent_ = true;
-  EndIfOver();
-}
-
-// gRPC's part ends here, on the queue's thread, whoever still holds the call.
-void GrpcUnaryCall::EndIfOver() {
-  StopWaiting();
-  if (!sent_ || !done_) return;
-  Leave();
-  EndTransport();
-}
-
-void GrpcUnaryCall::EndTransport() {
-  responder_.reset();
-  context_.reset();
-  queue_.CallEnds();
-  Unref();
-}
-
-void GrpcUnaryCall::StopWaiting() {
-  if (!waiting_) return;
-  queue_.RemoveWaiting(*waiting_, late_);
-  waiting_.reset();
-}
 
 }  // namespace
 

@@ -1,18 +1,12 @@
 #include "service/server/loop_state.h"
 
-#include <algorithm>
 #include <random>
-
-#include "schemas/base/error.h"
-#include "service/server/stream_call.h"
-#include "service/server/unary_call.h"
 
 namespace strata::server {
 
-const Endpoint* LoopState::Find(std::string_view path) const {
-  const auto found = std::find_if(endpoints.begin(), endpoints.end(),
-                                  [&](const auto& endpoint) { return endpoint->path == path; });
-  return found == endpoints.end() ? nullptr : found->get();
+Recognized LoopState::Recognize(std::string_view peer, const security::Credentials& credentials) {
+  const std::lock_guard lock(seen_mutex_);
+  return seen_.Of(peer, credentials);
 }
 
 CallInfo::Time LoopState::OldAt(CallInfo::Time arrival) const {
@@ -36,41 +30,27 @@ void LoopState::AwaitUnaryCalls(std::chrono::milliseconds at_most) {
   changed.wait_for(lock, at_most, [this] { return unary_in_progress_ == 0; });
 }
 
-void LoopState::Add(StreamCall& stream) {
-  const std::lock_guard lock(calls_mutex_);
-  streams_.push_back(&stream);
-  ++streams_open_;
+void LoopState::Add(LiveCall& call) {
+  const std::lock_guard lock(live_mutex_);
+  live_.push_back(&call);
+  ++live_count_;
 }
 
-void LoopState::Remove(StreamCall& stream) {
-  const std::lock_guard lock(calls_mutex_);
-  streams_.remove(&stream);
-  --streams_open_;
-}
-
-void LoopState::Add(UnaryCall& call) {
-  const std::lock_guard lock(calls_mutex_);
-  unary_.push_back(&call);
-}
-
-void LoopState::Remove(UnaryCall& call) {
-  const std::lock_guard lock(calls_mutex_);
-  unary_.remove(&call);
+void LoopState::Remove(LiveCall& call) {
+  const std::lock_guard lock(live_mutex_);
+  live_.remove(&call);
+  --live_count_;
 }
 
 void LoopState::EndCalls() {
-  const std::lock_guard lock(calls_mutex_);
-  for (UnaryCall* const call : unary_) call->Drain();
-  for (StreamCall* const stream : streams_) stream->Finish(Draining());
+  const std::lock_guard lock(live_mutex_);
+  for (LiveCall* const call : live_) call->Drain();
 }
 
-void LoopState::LookAtStreams(CallInfo::Time now) {
+void LoopState::LookAtCalls(CallInfo::Time now) {
   admission.room_line().OfferAll();
-  const std::lock_guard lock(calls_mutex_);
-  for (StreamCall* const stream : streams_) {
-    stream->GiveUpIfStuck(now);
-    stream->FinishIfOld(now);
-  }
+  const std::lock_guard lock(live_mutex_);
+  for (LiveCall* const call : live_) call->Look(now);
 }
 
 }  // namespace strata::server

@@ -1,4 +1,4 @@
-// What all calls of one server share, whichever port they come through. Private to the ports.
+// What all calls of one server share, over all its ports. Private to the ports.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "schemas/base/clock.h"
 #include "service/server/admission.h"
 #include "service/server/caller.h"
 #include "service/server/method.h"
@@ -22,8 +21,18 @@
 namespace strata::server {
 
 class RawService;
-class StreamCall;
-class UnaryCall;
+
+// A call of any port, which the server looks at and ends.
+class LiveCall {
+ public:
+  // The server ends.
+  virtual void Drain() = 0;
+  // Ends it if it is stuck or too old.
+  virtual void Look(CallInfo::Time /*now*/) {}
+
+ protected:
+  ~LiveCall() = default;
+};
 
 // A method and where gRPC finds it.
 struct Endpoint {
@@ -42,8 +51,7 @@ class LoopState {
         parts(loop_parts),
         turns(std::make_shared<Turns>(parts.executor, parts.executor_threads)),
         admission(loop_options.request_bytes_max, loop_options.bytes_in_flight_max, parts.access),
-        callers(parts.access),
-        introduction_key(Entropy::System().Bytes(32)) {}
+        callers(parts.access) {}
 
   const LoopOptions options;
   const LoopParts parts;
@@ -51,10 +59,9 @@ class LoopState {
   std::vector<std::unique_ptr<Endpoint>> endpoints;  // the same from the start
   Admission admission;
   Callers callers;
-  const std::string introduction_key;  // of the ports that the process has besides
 
-  // Of the method "/strata.v1.DocumentService/Get"; null: it is not served.
-  const Endpoint* Find(std::string_view path) const;
+  // Whom the credentials stand for, for threads that have no CallersSeen.
+  Recognized Recognize(std::string_view peer, const security::Credentials& credentials);
 
   // What handles the method unless it waits for its caller's turn; null: the port's own threads.
   Executor* HandledOn(const Method& method) const {
@@ -70,22 +77,20 @@ class LoopState {
   // a restart, end at different times.
   CallInfo::Time OldAt(CallInfo::Time arrival) const;
 
-  // Calls that a handler works on or whose answer is being sent, streams aside.
+  // The unary calls that a handler works on or whose answer is being sent.
   void UnaryBegins() { unary_in_progress_.fetch_add(1); }
   void UnaryEnds();
-  // Until no unary call is in progress, at most so long.
+  // Until none is in progress.
   void AwaitUnaryCalls(std::chrono::milliseconds at_most);
 
-  // The streams of all ports, and the unary calls of ports that have no event queue.
-  void Add(StreamCall& stream);
-  void Remove(StreamCall& stream);
-  void Add(UnaryCall& call);
-  void Remove(UnaryCall& call);
-  // Ends them: the server ends.
+  // The streams of all ports, and the unary calls of a port that has no event queue.
+  void Add(LiveCall& call);
+  void Remove(LiveCall& call);
+  int64_t live_calls() const { return live_count_.load(std::memory_order_relaxed); }
+  // Ends all of them: the server ends.
   void EndCalls();
-  bool has_streams() const { return streams_open_.load(std::memory_order_relaxed) > 0; }
-  // Ends streams that are stuck or too old.
-  void LookAtStreams(CallInfo::Time now);
+  // Ends those that are stuck or too old. Each second or so, while there are any.
+  void LookAtCalls(CallInfo::Time now);
 
   // An event queue waits here until its calls are over.
   std::mutex mutex;
@@ -93,10 +98,11 @@ class LoopState {
 
  private:
   std::atomic<int64_t> unary_in_progress_ = 0;
-  std::mutex calls_mutex_;  // guards the two lists
-  std::list<StreamCall*> streams_;
-  std::list<UnaryCall*> unary_;
-  std::atomic<int64_t> streams_open_ = 0;
+  std::mutex live_mutex_;  // guards the list
+  std::list<LiveCall*> live_;
+  std::atomic<int64_t> live_count_ = 0;
+  std::mutex seen_mutex_;  // guards what follows
+  CallersSeen seen_{callers};
 };
 
 }  // namespace strata::server

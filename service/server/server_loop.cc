@@ -3,11 +3,9 @@
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
-#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
@@ -45,7 +43,7 @@ constexpr std::chrono::milliseconds kPingIntervalMin{2'000};
 class LoopServer final : public ServerLoop {
  public:
   LoopServer(const LoopOptions& options, std::vector<Method> methods, const LoopParts& parts)
-      : state_(std::make_shared<LoopState>(options, parts)), seen_(state_->callers) {
+      : state_(std::make_shared<LoopState>(options, parts)) {
     for (Method& method : methods) AddEndpoint(std::move(method));
   }
   ~LoopServer() override {
@@ -56,10 +54,7 @@ class LoopServer final : public ServerLoop {
   int port() const override { return listener_->port(); }
   void Shutdown(std::chrono::milliseconds grace,
                 const std::function<void()>& before_cutting) override;
-  std::shared_ptr<grpc::Channel> InProcessChannel() override;
-  const std::string& introduction_key() const override { return state_->introduction_key; }
-  Welcome Admit(const std::string& path, const Introduction& introduction,
-                const std::vector<std::string>& authorization) override;
+  const std::shared_ptr<LoopState>& calls() const override { return state_; }
 
  private:
   void AddEndpoint(Method method);
@@ -74,8 +69,6 @@ class LoopServer final : public ServerLoop {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
   bool stopped_ = false;
-  std::mutex seen_mutex_;  // guards what follows
-  CallersSeen seen_;
 };
 
 void LoopServer::AddEndpoint(Method method) {
@@ -165,36 +158,6 @@ absl::Status LoopServer::Listen() {
         return Listener::FloodLook{std::move(peers), watch->interval()};
       });
   return absl::OkStatus();
-}
-
-// Messages have been counted and bounded by whoever sends them, and metadata by whoever introduces
-// callers.
-std::shared_ptr<grpc::Channel> LoopServer::InProcessChannel() {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetMaxSendMessageSize(-1);
-  return server_->InProcessChannel(arguments);
-}
-
-Welcome LoopServer::Admit(const std::string& path, const Introduction& introduction,
-                          const std::vector<std::string>& authorization) {
-  const Endpoint* const endpoint = state_->Find(path);
-  if (endpoint == nullptr) {
-    return {Error(ErrorReason::kUnknownMethod, "no method " + path).With("method", path)};
-  }
-  security::Credentials credentials;
-  credentials.uris.assign(introduction.uris.begin(), introduction.uris.end());
-  credentials.dns_names.assign(introduction.dns_names.begin(), introduction.dns_names.end());
-  if (state_->parts.access.reads_tokens()) {
-    credentials.authorization.assign(authorization.begin(), authorization.end());
-  }
-  CallInfo info;
-  CallLife life(state_, *endpoint, info);
-  life.Begin({.peer = introduction.peer, .reads_only = introduction.reads_only, .recognized = [&] {
-                const std::lock_guard lock(seen_mutex_);
-                return seen_.Of(introduction.peer, credentials);
-              }()});
-  return {life.Check(), info.caller->name(), !info.identity->principal.empty()};
 }
 
 // In steps: calls in progress get their answers; whatever is left hears why it ends, and is

@@ -26,16 +26,16 @@
 #include "schemas/base/executor.h"
 #include "schemas/store/cooperative.h"
 #include "service/observability/call_observer.h"
-#include "service/server/introduction.h"
 #include "service/server/listener.h"
 #include "service/server/method.h"
 
 namespace grpc {
-class Channel;
 class ServerCredentials;
 }  // namespace grpc
 
 namespace strata::server {
+
+class LoopState;
 
 struct LoopOptions {
   ListenerOptions listener{.listen = "127.0.0.1:50051"};
@@ -97,21 +97,13 @@ class ServerLoop {
   // When it returns, no handler is called any more and late answers are dropped. Once.
   //
   // `before_cutting` is called when all that is left has been told to end, before connections are
-  // cut. Over the channel below, gRPC cuts at once, and a call that begins after that would be one
-  // of nobody's, which ends the process: nobody begins one once `before_cutting` has returned.
+  // cut: what the process has of other ports ends there.
   virtual void Shutdown(std::chrono::milliseconds grace,
                         const std::function<void()>& before_cutting = nullptr) = 0;
 
-  // A connection of the server with itself, for another port of the process: its calls are
-  // admitted, counted, handled and logged as any others. It ends with the loop, which it does not
-  // outlive.
-  virtual std::shared_ptr<grpc::Channel> InProcessChannel() = 0;
-  // By which such a port introduces its callers (introduction.h).
-  virtual const std::string& introduction_key() const = 0;
-  // Asks for a call when such a port has its head and before it takes in the message: the refusal
-  // that the call would get for any message. The call is asked again when it comes. Thread-safe.
-  virtual Welcome Admit(const std::string& path, const Introduction& introduction,
-                        const std::vector<std::string>& authorization) = 0;
+  // For another port of the process, whose calls are admitted, counted, handled and logged as any
+  // others (unary_call.h, stream_call.h). They are over when `before_cutting` returns.
+  virtual const std::shared_ptr<LoopState>& calls() const = 0;
 
  protected:
   ServerLoop() = default;

@@ -102,17 +102,16 @@ void StreamCall::Finish(const absl::Status& status) {
   WriteNext();
 }
 
-void StreamCall::GiveUpIfStuck(std::chrono::steady_clock::time_point now) {
+void StreamCall::Drain() { Finish(Draining()); }
+
+// A stream whose caller does not take a message in is stuck.
+void StreamCall::Look(std::chrono::steady_clock::time_point now) {
+  if (now >= old_at_) {
+    Finish(Error(ErrorReason::kDraining, "the stream reached its maximum age; reconnect"));
+  }
   const Lock lock(mutex_);
   const bool leaving = writing_ || (finishing_ && !finished_);
-  if (leaving && !done_ && now - writing_since_ >= state().options.stream_message_max) {
-    Cancel();
-  }
-}
-
-void StreamCall::FinishIfOld(std::chrono::steady_clock::time_point now) {
-  if (now < old_at_) return;
-  Finish(Error(ErrorReason::kDraining, "the stream reached its maximum age; reconnect"));
+  if (leaving && !done_ && now - writing_since_ >= state().options.stream_message_max) Cancel();
 }
 
 void StreamCall::ReadNext() {

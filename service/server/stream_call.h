@@ -1,4 +1,4 @@
-// One stream from its arrival to its end, whichever port it came through. Private to the ports.
+// One stream of any port, from its arrival to its end. Private to the ports.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -19,7 +19,7 @@ namespace strata::server {
 
 // A port derives from it: what the stream asks for is over when the port says so by an event. At
 // most one read and one write are under way.
-class StreamCall : public Stream, private RoomLine::Waiter {
+class StreamCall : public Stream, public LiveCall, private RoomLine::Waiter {
  public:
   void Send(const google::protobuf::MessageLite& message) override;
   size_t waiting() const override;
@@ -27,10 +27,8 @@ class StreamCall : public Stream, private RoomLine::Waiter {
   void KeepRoom(size_t bytes) override;
   void Finish(const absl::Status& status) override;
 
-  // Cancels the call if its caller has not taken a message in for too long.
-  void GiveUpIfStuck(std::chrono::steady_clock::time_point now);
-  // Ends the stream if it has lasted for as long as one may.
-  void FinishIfOld(std::chrono::steady_clock::time_point now);
+  void Drain() override;
+  void Look(std::chrono::steady_clock::time_point now) override;
 
   // The events, each on a thread of the port. After the last one the stream may be gone.
   void OnRead(bool ok);  // what message_ holds; false: the caller sends no more

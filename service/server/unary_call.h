@@ -1,5 +1,4 @@
-// One unary call from its arrival to its answer, whichever port it came through. Private to the
-// ports.
+// One unary call of any port, from its arrival to its answer. Private to the ports.
 #pragma once
 
 #include <google/protobuf/arena.h>
@@ -16,14 +15,13 @@
 namespace strata::server {
 
 // Has two owners: its port, and the handles of its handler. A port derives from it.
-class UnaryCall : public Call {
+class UnaryCall : public Call, public LiveCall {
  public:
   // When the server's own deadline passes.
   Time expiry() const { return expiry_; }
   // Answers DEADLINE_EXCEEDED, unless another answer is on its way.
   void Expire();
-  // The same: the server ends.
-  void Drain();
+  void Drain() override;
   // The caller does not take the answer in: nothing is sent from now on.
   virtual void Cancel() = 0;
 

@@ -76,10 +76,10 @@ constexpr Rule kRules[] = {
 
     // HTTP ends here: the port knows calls and descriptors, no handler and no store.
     {"service/http",
-     ". absl/ google/protobuf/ google/rpc/ grpcpp/ httplib.h openssl/ posix strata/v1/ "
-     "schemas/base schemas/json "
-     "service/observability service/security service/server/introduction.h "
-     "service/server/listener.h service/server/status_mapping.h service/server/tls_credentials.h"},
+     ". absl/ google/protobuf/ google/rpc/ grpcpp/ openssl/ posix strata/v1/ "
+     "schemas/base schemas/json service/observability service/security service/server/call_life.h "
+     "service/server/listener.h service/server/loop_state.h service/server/status_mapping.h "
+     "service/server/stream_call.h service/server/tls_credentials.h service/server/unary_call.h"},
 
     {"service/observability", ". absl/ posix spdlog/ schemas/base"},
     {"service/app",
@@ -217,7 +217,7 @@ TEST(IncludeRules, WhatTheyPreventIsSeen) {
       {"service/http", "service/server/event_queue.h"},
       {"service/http", "service/rpc/registry.h"},
       {"service/http", "schemas/versioning/documents.h"},
-      {"service/server", "httplib.h"},
+      {"service/server", "service/http/calls.h"},
       {"service/observability", "strata/v1/document.pb.h"},
       {"service/app", "tests/support/manual_clock.h"},
       {"clients/cli", "schemas/document/content.h"},
