@@ -9,10 +9,15 @@
 
 #include "absl/strings/cord.h"
 #include "clients/cpp/error_status.h"
-#include "clients/cpp/reason_names.h"
 
 namespace strata::client {
 namespace {
+
+constexpr std::pair<Reason, std::string_view> kReasonNames[] = {
+#define REASON(enumerator, name, code, retry_delay_ms) {Reason::enumerator, name},
+#include "strata/error_reasons.def"
+#undef REASON
+};
 
 constexpr char kPayload[] = "strata.client.Error";
 constexpr std::string_view kReason = "reason";
@@ -113,15 +118,15 @@ Reason ReasonOf(const absl::Status& status) {
 }
 
 Reason ReasonFromName(std::string_view name) {
-  for (const NamedReason& each : kReasonNames) {
-    if (each.name == name) return each.reason;
+  for (const auto& [reason, its_name] : kReasonNames) {
+    if (its_name == name) return reason;
   }
   return Reason::kNone;
 }
 
 std::string ReasonName(Reason reason) {
-  for (const NamedReason& each : kReasonNames) {
-    if (each.reason == reason) return each.name;
+  for (const auto& [each, name] : kReasonNames) {
+    if (each == reason) return std::string(name);
   }
   return "";
 }

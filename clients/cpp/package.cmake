@@ -16,7 +16,7 @@ target_link_libraries(strata_client_package PUBLIC gRPC::grpc++ protobuf::libpro
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/strata)
 install(TARGETS strata_client_package EXPORT strata-targets COMPONENT client ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/strata DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT client FILES_MATCHING PATTERN "*.h")
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/include/strata/client/reason.h
+install(FILES ${PROJECT_BINARY_DIR}/proto/generated/strata/client/reason.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/strata/client COMPONENT client)
 install(EXPORT strata-targets NAMESPACE strata:: DESTINATION ${package_folder} COMPONENT client)
 configure_package_config_file(strata-config.cmake.in strata-config.cmake INSTALL_DESTINATION ${package_folder})

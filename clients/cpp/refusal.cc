@@ -1,5 +1,10 @@
-// Unpacks what the server puts into the details of a status, and knows an advice for each reason.
+// Unpacks what the server puts into the details of a status; the rest of what is known of a reason
+// is in error_reason.proto.
 #include "clients/cpp/refusal.h"
+
+#include <google/protobuf/descriptor.pb.h>
+#include <strata/v1/error_reason.pb.h>
+#include <strata/v1/options.pb.h>
 
 #include <algorithm>
 #include <array>
@@ -16,87 +21,11 @@ constexpr std::array<std::string_view, 17> kCodeNames = {
     "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
     "DATA_LOSS", "UNAUTHENTICATED"};
 
-struct ReasonAdvice {
-  std::string_view reason;
-  std::string_view advice;
-};
-
-constexpr ReasonAdvice kAdvice[] = {
-    {"VERSION_CONFLICT",
-     "Another writer was faster: read the document again (strata get, strata diff) and decide "
-     "anew."},
-    {"RETRIES_EXHAUSTED", "Many writers change this document: try again in a moment."},
-    {"DOCUMENT_EXISTS",
-     "To change it use strata update; to write it either way, strata update "
-     "--allow-missing."},
-    {"COLLECTION_EXISTS", "See its strategy with strata collections show."},
-    {"DOCUMENT_NOT_FOUND",
-     "strata list shows the documents; strata update "
-     "--allow-missing creates one."},
-    {"DOCUMENT_DELETED",
-     "Its history is kept (strata history). Bring it back with strata restore "
-     "--version N."},
-    {"VERSION_NOT_FOUND", "strata history shows its versions."},
-    {"TRANSACTION_NOT_FOUND",
-     "strata transactions shows all. A transaction is forgotten 24 hours after its end."},
-    {"TRANSACTION_APPLIED", "To undo it, write the reverse as a new transaction."},
-    {"TRANSACTION_CANCELLED", "It had no effect. Decide anew, with another request_id."},
-    {"COLLECTION_NOT_FOUND", "strata collections shows the collections."},
-    {"INVALID_PATH",
-     "Write a path as a JSON Pointer: /stock, /authors/0; ~1 stands for / and ~0 for ~ "
-     "in a name."},
-    {"INVALID_PAGE_TOKEN", "The listing changed meanwhile: start again."},
-    {"REQUEST_ID_REUSED", "Choose another --request-id: this one belongs to another change."},
-    {"LAYOUT_LIMIT", "Export the collection and import it with another --strategy."},
-    {"COLLECTION_LIMIT",
-     "Delete unused collections (strata collections), or ask the server's operator to raise "
-     "--collections-max."},
-    {"ENROLLMENT_SHAPE",
-     "The document's member has another shape than enrollments: read it with strata get. --set "
-     "names another member."},
-    {"OVERLOADED", "Try again in a moment."},
-    {"QUOTA_EXCEEDED",
-     "Try again in a moment, with fewer calls at a time, or ask the server's operator for a "
-     "larger quota."},
-    {"CREDENTIALS_MISSING",
-     "Give --token-file FILE, or --tls-certificate and --tls-key (with --tls-ca)."},
-    {"CREDENTIALS_INVALID",
-     "The token in --token-file may have expired or been withdrawn, or be another server's: ask "
-     "the server's operator for a new one."},
-    {"PERMISSION_DENIED",
-     "Ask the server's operator to grant it in the policy, or use another token (--token-file)."},
-    {"ACT_FOR_DENIED",
-     "Leave out --actor and --on-behalf-of: you are the actor. To write for others, the server's "
-     "policy has to name them in acts_for."},
-    {"DISK_FULL", "Nothing was written. Make room on the server's disk, or delete documents."},
-    {"COLLECTION_NOT_EMPTY", "--force deletes it with all its documents and their histories."},
-    {"INCARNATION_MISMATCH",
-     "The collection was deleted and created again: strata collections show gives its "
-     "incarnation."},
-    {"QUEUE_NOT_FOUND", "strata queue list shows the queues; strata queue create makes one."},
-    {"QUEUE_EXISTS", "See it with strata queue get; strata queue update changes it."},
-    {"QUEUE_NOT_EMPTY", "--force deletes it with all its messages; strata messages shows them."},
-    {"SUBSCRIPTION_LIMIT", "Delete unused subscriptions (strata subscriptions list)."},
-    {"QUEUE_LIMIT", "Delete unused queues (strata queue list)."},
-    {"MESSAGE_NOT_FOUND",
-     "It was acknowledged, popped or purged, or never pushed. strata messages shows the queue's "
-     "messages."},
-    {"MESSAGE_TOO_LARGE", "Store large data in a document and push its id."},
-    {"RESERVATION_LOST",
-     "The reservation expired, and another consumer has the message or had it: its effect may "
-     "happen twice. Reserve for longer (--timeout), or extend meanwhile (strata extend, strata "
-     "work)."},
-    {"INVALID_SCHEDULE", "Write five fields, in UTC: --cron '0 6 * * 1-5'; or --every 10m."},
-    {"SCHEDULE_NOT_FOUND", "strata schedule list shows the schedules."},
-    {"STORE_UNAVAILABLE", "Nothing was written. Try again, and read the server's log."},
-    {"DRAINING", "The server is shutting down; try again when it is back."},
-    {"OUTCOME_UNKNOWN",
-     "The write may or may not be stored: repeat the command with the same --request-id (enroll "
-     "and "
-     "unenroll need none), or look with strata history."},
-    {"UNKNOWN_METHOD", "The server is older than this command."},
-    {"INTERNAL", "That is a bug in the server: please report it."},
-};
+// The reason in error_reason.proto; null: this library does not know it.
+const google::protobuf::EnumValueOptions* OptionsOf(const std::string& reason) {
+  const auto* const value = v1::ErrorReason_descriptor()->FindValueByName("ERROR_REASON_" + reason);
+  return value == nullptr ? nullptr : &value->options();
+}
 
 // The details of a status are google.rpc.Status, ErrorInfo and RetryInfo, which are read by hand:
 // their generated code is part of many libraries, and a program that has it twice does not start.
@@ -214,9 +143,7 @@ std::string Refusal::ToString() const {
 }
 
 std::string Refusal::Advice() const {
-  for (const ReasonAdvice& row : kAdvice) {
-    if (row.reason == reason) return std::string(row.advice);
-  }
+  if (const auto* const options = OptionsOf(reason)) return options->GetExtension(v1::cli_advice);
   if (!reason.empty()) return "";
   if (code == grpc::StatusCode::UNAVAILABLE) {
     return "Is the server running? Name it with --server HOST:PORT or STRATA_SERVER. A server with "
@@ -252,8 +179,8 @@ bool Refusal::IsRetryableOnce() const {
 }
 
 bool Refusal::IsRetryablePart() const {
-  return IsRetryable() || reason == "OVERLOADED" || reason == "RETRIES_EXHAUSTED" ||
-         reason == "DISK_FULL" || reason == "QUOTA_EXCEEDED";
+  const auto* const options = OptionsOf(reason);
+  return IsRetryable() || (options != nullptr && options->GetExtension(v1::retry_delay_ms) > 0);
 }
 
 bool Refusal::LeavesOutcomeUnknown() const {

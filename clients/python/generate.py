@@ -61,6 +61,10 @@ def reasons(files):
                 names.append((reason, camel(reason)))
                 lines += ["", f"class {camel(reason)}(StrataError):",
                           f'    """{docstring(told.get((5, e, 2, v), reason))} """', ""]
+    # Those that come with RetryInfo. Not all of Python's protobufs read options of options.proto, so the text is looked at.
+    text = (PROTOS / "strata" / "v1" / "error_reason.proto").read_text(encoding="utf-8")
+    retried = re.findall(r"ERROR_REASON_(\w+) = \d+ \[[^]]*\(retry_delay_ms\)", text)
+    lines += ["", f"RETRIED = frozenset({retried})"]
     lines += ["", "BY_REASON = {"] + [f'    "{reason}": {name},' for reason, name in names] + ["}", ""]
     lines += ["__all__ = ["] + [f'    "{name}",' for _, name in names] + ["]", ""]
     return "\n".join(lines)

@@ -12,11 +12,13 @@ constexpr char kRetryAfterUrl[] = "strata/retry_after";  // microseconds, as a d
 struct ReasonRow {
   std::string_view name;
   absl::StatusCode code;
+  std::chrono::milliseconds retry_delay;
 };
 
 constexpr ReasonRow kReasons[] = {
-#define REASON(enumerator, name, code) {name, absl::StatusCode::code},
-#include "schemas/base/error_reasons.def"
+#define REASON(enumerator, name, code, retry_delay_ms) \
+  {name, absl::StatusCode::code, std::chrono::milliseconds(retry_delay_ms)},
+#include "strata/error_reasons.def"
 #undef REASON
 };
 
@@ -57,10 +59,16 @@ absl::StatusCode ReasonCode(ErrorReason reason) {
   return kReasons[static_cast<size_t>(reason)].code;
 }
 
+std::optional<std::chrono::microseconds> ReasonRetryDelay(ErrorReason reason) {
+  const std::chrono::milliseconds delay = kReasons[static_cast<size_t>(reason)].retry_delay;
+  if (delay.count() == 0) return std::nullopt;
+  return delay;
+}
+
 const std::vector<ErrorReason>& AllErrorReasons() {
   static const auto* const all = new std::vector<ErrorReason>{
-#define REASON(enumerator, name, code) ErrorReason::enumerator,
-#include "schemas/base/error_reasons.def"
+#define REASON(enumerator, name, code, retry_delay_ms) ErrorReason::enumerator,
+#include "strata/error_reasons.def"
 #undef REASON
   };
   return *all;

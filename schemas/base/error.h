@@ -14,11 +14,11 @@
 
 namespace strata {
 
-// What went wrong. The reason fixes the canonical code (but see Error::As); error_reasons.def lists
-// both.
+// What went wrong, as error_reason.proto lists it. The reason fixes the canonical code (but see
+// Error::As).
 enum class ErrorReason {
-#define REASON(enumerator, name, code) enumerator,
-#include "schemas/base/error_reasons.def"
+#define REASON(enumerator, name, code, retry_delay_ms) enumerator,
+#include "strata/error_reasons.def"
 #undef REASON
 };
 
@@ -27,7 +27,10 @@ std::string_view ReasonName(ErrorReason reason);
 
 absl::StatusCode ReasonCode(ErrorReason reason);
 
-// All reasons, in the order of error_reasons.def.
+// When the same call may succeed, as far as the reason alone says it. Unset: it does not.
+std::optional<std::chrono::microseconds> ReasonRetryDelay(ErrorReason reason);
+
+// All reasons, in the order of the proto.
 const std::vector<ErrorReason>& AllErrorReasons();
 
 // Facts that programs may read from an error, such as {"actual", "7"}: no document content, no

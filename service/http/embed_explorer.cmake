@@ -25,7 +25,7 @@ namespace {
 
 const std::vector<ExplorerFile>& ExplorerFiles() {
   static const auto& files = *new std::vector<ExplorerFile>{
-@rows@  };
+@rows@      AdviceFile()};
   return files;
 }
 

@@ -12,8 +12,11 @@ struct ExplorerFile {
   std::string_view content;
 };
 
-// As embed_explorer.cmake found them.
+// As embed_explorer.cmake found them, and advice.js.
 const std::vector<ExplorerFile>& ExplorerFiles();
+
+// advice.js, which is made of error_reason.proto: what a person does next, by the reason.
+ExplorerFile AdviceFile();
 
 // By the end of its name; "application/octet-stream" for what no page has.
 std::string_view ContentTypeOf(std::string_view path);

@@ -36,23 +36,6 @@ std::optional<std::string> Find(const ErrorMetadata& metadata, std::string_view 
   return std::nullopt;
 }
 
-std::optional<std::chrono::microseconds> RetryDelay(ErrorReason reason) {
-  switch (reason) {
-    case ErrorReason::kRetriesExhausted:
-    case ErrorReason::kOverloaded:
-    case ErrorReason::kQuotaExceeded:  // of calls in flight: nobody knows when one ends
-      return std::chrono::milliseconds(100);
-    case ErrorReason::kStoreUnavailable:
-    case ErrorReason::kDraining:
-    case ErrorReason::kOutcomeUnknown:
-      return std::chrono::milliseconds(1000);
-    case ErrorReason::kDiskFull:
-      return std::chrono::milliseconds(10'000);
-    default:
-      return std::nullopt;
-  }
-}
-
 void FillErrorInfo(ErrorReason reason, const ErrorMetadata& metadata,
                    google::rpc::ErrorInfo& info) {
   info.set_reason(std::string(ReasonName(reason)));
@@ -142,7 +125,7 @@ void AddDetails(ErrorReason reason, const ErrorMetadata& metadata,
     default:
       break;
   }
-  if (const auto delay = retry_after ? retry_after : RetryDelay(reason)) {
+  if (const auto delay = retry_after ? retry_after : ReasonRetryDelay(reason)) {
     google::rpc::RetryInfo retry;
     retry.mutable_retry_delay()->set_seconds(delay->count() / 1'000'000);
     retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>(delay->count() % 1'000'000) * 1000);

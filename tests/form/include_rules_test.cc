@@ -24,7 +24,7 @@ struct Rule {
 
 constexpr Rule kRules[] = {
     // The domain: no gRPC, no driver, no system call.
-    {"schemas/base", ". absl/ openssl/"},
+    {"schemas/base", ". absl/ openssl/ strata/error_reasons.def"},
     {"schemas/document", ". absl/ bson/ openssl/ re2/ schemas/base schemas/document/extended_json"},
     // The rules that client and server share.
     {"schemas/document/extended_json",
@@ -92,7 +92,7 @@ constexpr Rule kRules[] = {
     // the contract, and only its JSON needs them.
     {"clients/cpp",
      ". absl/ bson/ google/ grpc/ grpcpp/ openssl/ posix strata/v1/ strata/client/ "
-     "schemas/document/extended_json schemas/document/bson_view.h"},
+     "strata/error_reasons.def schemas/document/extended_json schemas/document/bson_view.h"},
     // What is installed: whoever includes it needs neither Protobuf nor gRPC.
     {"clients/cpp/include/strata/client", "absl/ strata/client/"},
     {"clients/cli",

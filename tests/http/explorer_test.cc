@@ -49,6 +49,16 @@ TEST(Explorer, EveryFileIsServedAsItIs) {
   EXPECT_EQ(client.Call(Get("/?q=1")).body, index.body);
 }
 
+TEST(Explorer, ItsAdviceIsThatOfTheProto) {
+  HttpWorld world;
+  const Response response = CallOnce(world.port(), Get("/advice.js"));
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.header("content-type"), "text/javascript; charset=utf-8");
+  EXPECT_THAT(response.body, StartsWith("export const ADVICE = {\n"));
+  EXPECT_THAT(response.body, HasSubstr("POSITION_UNKNOWN: \"No commit has that number yet.\",\n"));
+  EXPECT_THAT(response.body, Not(HasSubstr("ALREADY_ACKNOWLEDGED"))) << "which has none";
+}
+
 TEST(Explorer, ACopyIsAskedForAgainAndNotSentAgain) {
   HttpWorld world;
   HttpClient client(world.port());

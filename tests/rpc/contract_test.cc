@@ -19,6 +19,7 @@
 #include "strata/v1/error_reason.pb.h"
 #include "strata/v1/feed_service.pb.h"
 #include "strata/v1/lease_service.pb.h"
+#include "strata/v1/options.pb.h"
 #include "strata/v1/queue_service.pb.h"
 #include "strata/v1/server_service.pb.h"
 #include "strata/v1/transaction_service.pb.h"
@@ -104,6 +105,8 @@ TEST(Contract, EachRpcOfTheProtosIsRegistered) {
 TEST(Contract, EachProtoSaysWhereItsGeneratedCodeBelongs) {
   std::vector<const FileDescriptor*> files(std::begin(kPublicFiles), std::end(kPublicFiles));
   files.push_back(v1::ErrorReason_descriptor()->file());
+  files.push_back(files.back()->dependency(0));
+  ASSERT_EQ(files.back()->name(), "strata/v1/options.proto");
   for (const FileDescriptor* file : files) {
     EXPECT_EQ(file->options().go_package(), "strata/v1;stratav1") << file->name();
     EXPECT_EQ(file->options().java_package(), "com.strata.v1") << file->name();
@@ -167,10 +170,18 @@ TEST(Contract, TheReasonsOfTheProtoAreThoseOfTheCode) {
   const auto* const reasons = v1::ErrorReason_descriptor();
   for (int i = 1; i < reasons->value_count(); ++i) {  // 0 is UNSPECIFIED
     ASSERT_EQ(reasons->value(i)->name().substr(0, prefix.size()), prefix);
-    declared.insert(reasons->value(i)->name().substr(prefix.size()));
+    const auto& options = reasons->value(i)->options();
+    declared.insert(reasons->value(i)->name().substr(prefix.size()) + " " +
+                    options.GetExtension(v1::code) + " " +
+                    std::to_string(options.GetExtension(v1::retry_delay_ms)));
   }
   std::set<std::string> known;
-  for (const ErrorReason reason : AllErrorReasons()) known.emplace(ReasonName(reason));
+  for (const ErrorReason reason : AllErrorReasons()) {
+    const auto delay = ReasonRetryDelay(reason).value_or(std::chrono::microseconds(0));
+    known.insert(std::string(ReasonName(reason)) + " " +
+                 absl::StatusCodeToString(ReasonCode(reason)) + " " +
+                 std::to_string(delay.count() / 1000));
+  }
   EXPECT_EQ(known, declared);
 }
 

@@ -49,7 +49,7 @@ std::map<std::string, DocumentedMetadata> ReadAll() {
     if (RE2::FullMatch(line, R"(\s*//\s*(.*))", &found)) {
       comment += found + " ";
     } else {
-      if (RE2::FullMatch(line, R"(\s*ERROR_REASON_(\w+) = \d+;)", &found)) {
+      if (RE2::FullMatch(line, R"(\s*ERROR_REASON_(\w+) = \d+ \[)", &found)) {
         all[found] = Read(comment);
       }
       comment.clear();

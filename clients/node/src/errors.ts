@@ -1,5 +1,8 @@
 // Why calls fail. reasons.ts, made from error_reason.proto, has a class for each reason.
+import { getOption } from "@bufbuild/protobuf";
 import type { Metadata, ServiceError } from "@grpc/grpc-js";
+import { ErrorReasonSchema } from "./gen/strata/v1/error_reason_pb.js";
+import { retry_delay_ms } from "./gen/strata/v1/options_pb.js";
 
 const kCodeNames = [
   "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
@@ -184,9 +187,11 @@ export function isRetryableOnce(refusal: Refusal): boolean {
   return (refusal.code === kResourceExhausted || refusal.code === kAborted) && isRetryable(refusal);
 }
 
+const kRetried = new Set(ErrorReasonSchema.values.filter((value) => getOption(value, retry_delay_ms) > 0).map(({ name }) => name));
+
 /** The same as isRetryable for a part of an answer, which carries no RetryInfo: its reason says whether one like it comes with that. */
 export function isRetryablePart(refusal: Refusal): boolean {
-  return isRetryable(refusal) || ["OVERLOADED", "RETRIES_EXHAUSTED", "DISK_FULL", "QUOTA_EXCEEDED"].includes(refusal.reason);
+  return isRetryable(refusal) || kRetried.has(`ERROR_REASON_${refusal.reason}`);
 }
 
 /** Whether an attempt before may have brought about what the call was refused for, unless the server knows it again by a request id. */

@@ -27,7 +27,6 @@ _ERROR_INFO = messages.message("google.rpc.ErrorInfo")
 _RETRY_INFO = messages.message("google.rpc.RetryInfo")
 # What gRPC says by itself where no answer came; RESOURCE_EXHAUSTED of a call that was reset and of an answer too large for it.
 _BARE_UNKNOWN = frozenset(("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN", "INTERNAL", "RESOURCE_EXHAUSTED"))
-_RETRIED = frozenset(("RETRIES_EXHAUSTED", "OVERLOADED", "DISK_FULL", "QUOTA_EXCEEDED"))
 
 
 class Call:
@@ -156,7 +155,7 @@ class Failure(Exception):
 
     def retryable_part(self) -> bool:
         """The same of a part of an answer, which carries no RetryInfo: the reason says whether one like it comes with that."""
-        return self.reason in _RETRIED or self.retryable(True)
+        return self.reason in reasons.RETRIED or self.retryable(True)
 
     def leaves_unknown(self) -> bool:
         if not self.sent:
@@ -175,7 +174,7 @@ def failure_of_part(error: Any) -> Failure:
     """What the answer says of a part that was refused (ApplyError)."""
     failure = Failure(_CODES[error.code] if 0 <= error.code < len(_CODES) else "UNKNOWN", error.message, ())
     failure.reason, failure.metadata = error.reason or None, dict(error.metadata)
-    if failure.reason in _RETRIED:
+    if failure.reason in reasons.RETRIED:
         failure.retry_delay = datetime.timedelta()
     return failure
 

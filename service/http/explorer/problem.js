@@ -1,4 +1,5 @@
 // Errors in words: what happened, which reason the server gives with its facts, and what to do.
+import { ADVICE } from "./advice.js";
 import { h, said } from "./dom.js";
 import { RpcError } from "./rpc.js";
 import { whenBack } from "./connection.js";
@@ -16,29 +17,6 @@ const HEADINGS = {
   data_loss: "The stored data is damaged",
   unimplemented: "This server does not have that",
   aborted: "Another writer was faster",
-};
-
-const ADVICE = {
-  DOCUMENT_NOT_FOUND: "Check the id, letter by letter. No version was ever written under it.",
-  DOCUMENT_DELETED: "The history is still there: open the document's timeline.",
-  VERSION_NOT_FOUND: "The timeline lists all versions.",
-  COLLECTION_NOT_FOUND: "Collections lists all collections. A deleted collection is only in the audit.",
-  INVALID_FILTER: 'Filters are MongoDB\'s, as JSON: {"stock": {"$gt": 0}}.',
-  INVALID_PAGE_TOKEN: "Begin again with the first page.",
-  UNSUPPORTED_BY_ENGINE:
-    "This engine numbers no commits: views over all collections (recent changes, feed) need another engine.",
-  POSITION_TRIMMED: "The ledger no longer has this position: begin later.",
-  POSITION_UNKNOWN: "No commit has that number yet.",
-  OVERLOADED: "Wait a moment, then try again.",
-  QUOTA_EXCEEDED: "Wait a moment, then try again; or ask for a larger quota.",
-  CHAIN_BROKEN: "Keep the data directory unchanged, and ask the server's operator to compare it with a backup.",
-  RECORD_CORRUPT: "Verify the collection to see how much is damaged.",
-  CREDENTIALS_INVALID: "Check that the token is complete and still valid.",
-  PERMISSION_DENIED: "The server's operator can grant it in the policy. Collections lists the collections that you may read.",
-  TRANSACTION_NOT_FOUND: "Transactions are kept until 24 hours after their end. The changes stay in the audit.",
-  MESSAGE_NOT_FOUND: "It was finished and is not kept, or was purged.",
-  DEADLINE_EXCEEDED: "Request less at a time: a narrower prefix, a shorter span.",
-  UNKNOWN_METHOD: "The server is older or newer than this page, or its HTTP port allows only reads.",
 };
 
 function headingOf(error) {
