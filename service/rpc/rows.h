@@ -18,8 +18,6 @@
 
 namespace strata::rpc {
 
-using security::Permission;
-
 // The shapes of handlers, as types to declare them by:
 //
 //   Answers<Request, Response> Get;          // has its answer when it returns
@@ -44,43 +42,58 @@ class Rows {
   Rows(std::string_view service, bool operational, const Services& services)
       : service_(service), operational_(operational), services_(services) {}
 
-  // As Method::Kind says. `handler` is a function of one of the shapes above. The permission has to
-  // be named; it is required on the resources that ResourcesOf finds in a request.
+  // `handler` is a function of one of the shapes above. What the options of its RPC say is not said
+  // again: name, permission, resource, and whether it writes.
   template <typename Handler>
-  void Read(std::string_view name, Permission permission, Handler* handler) {
-    Add(Row(Method::Kind::kRead, name, handler), permission);
+  void Add(Handler* handler) {
+    using Options = OptionsOf<decltype(RequestOf(handler))>;
+    Add(Options::kWrites ? Method::Kind::kWrite : Method::Kind::kRead, handler);
   }
-  // As Read, with an answer as large as a Scan's.
+  // As Add, with an answer as large as a Scan's.
   template <typename Handler>
-  void ReadMany(std::string_view name, Permission permission, Handler* handler) {
-    Read(name, permission, handler);
+  void AddLarge(Handler* handler) {
+    Add(handler);
     rows_.back().answer_bytes = AnswerBytes(Method::Kind::kScan);
   }
+  // As Add, for one that may wait long for others before.
   template <typename Handler>
-  void Scan(std::string_view name, Permission permission, Handler* handler) {
-    Add(Row(Method::Kind::kScan, name, handler), permission);
-  }
-  template <typename Handler>
-  void ScanAndWrite(std::string_view name, Permission permission, Handler* handler) {
-    Scan(name, permission, handler);
-    rows_.back().writes = true;
-  }
-  template <typename Handler>
-  void Write(std::string_view name, Permission permission, Handler* handler) {
-    Add(Row(Method::Kind::kWrite, name, handler), permission);
-  }
-  // As Write, for one that may wait long for others before.
-  template <typename Handler>
-  void WriteAfterWait(std::string_view name, Permission permission, Handler* handler) {
-    Write(name, permission, handler);
+  void AddWaiting(Handler* handler) {
+    Add(handler);
     rows_.back().waits = true;
+  }
+  template <typename Handler>
+  void AddScan(Handler* handler) {
+    Add(Method::Kind::kScan, handler);
+  }
+  // A method of a contract that is not ours: it reads, for everybody.
+  template <typename Handler>
+  void AddOpen(std::string_view name, Handler* handler) {
+    rows_.push_back(Row(Method::Kind::kRead, name, handler));
+    rows_.back().permission = Permission::kOpen;
   }
 
   std::vector<Method> Take() { return std::move(rows_); }
 
  private:
-  void Add(Method row, Permission permission) {
-    row.permission = permission;
+  // Declared only, for their types.
+  template <typename Request, typename Response>
+  static Request RequestOf(Answers<Request, Response>*);
+  template <typename Request, typename Response>
+  static Request RequestOf(AnswersLater<Request, Response>*);
+  template <typename Request>
+  static Request RequestOf(OpensStream<Request>*);
+
+  template <typename Handler>
+  void Add(Method::Kind kind, Handler* handler) {
+    using Request = decltype(RequestOf(handler));
+    using Options = OptionsOf<Request>;
+    Method row = Row(kind, Options::kName, handler);
+    row.writes = Options::kWrites;
+    row.permission = Options::kPermission;
+    row.demands = [](const google::protobuf::MessageLite& request, Permission permission,
+                     Demands& demands) {
+      AddDemands(static_cast<const Request&>(request), permission, demands);
+    };
     rows_.push_back(std::move(row));
   }
 
@@ -93,10 +106,6 @@ class Rows {
     row.operational = operational_;
     row.request = PublicName<Request>();
     row.make_request = &Make<Request>;
-    row.demands = [](const google::protobuf::MessageLite& request, Permission permission,
-                     security::Demands& demands) {
-      ResourcesOf(static_cast<const Request&>(request), permission, demands);
-    };
     return row;
   }
 

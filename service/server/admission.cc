@@ -35,9 +35,7 @@ bool Reads(security::Permission permission) {
 
 // What is asked of callers says little of some methods that write, as what they concern is found
 // out only later.
-bool Reads(const Method& method) {
-  return Reads(method.permission) && method.kind != Method::Kind::kWrite && !method.writes;
-}
+bool Reads(const Method& method) { return Reads(method.permission) && !method.writes; }
 
 absl::Status OnlyReads(const std::string& what, std::string_view permission,
                        std::string_view resource) {

@@ -22,7 +22,7 @@ struct Method {
   Kind kind = Kind::kRead;
   std::string service;       // "strata.v1.DocumentService"
   std::string name;          // "Get"
-  bool writes = false;       // a scan that also writes
+  bool writes = false;       // kind kWrite, or a scan that also writes
   bool waits = false;        // perhaps long for others: hears of callers that gave up
   bool operational = false;  // for whoever runs the server: served while draining and overloaded
 

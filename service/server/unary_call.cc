@@ -161,8 +161,7 @@ void UnaryCall::Expire() {
 }
 
 void UnaryCall::Drain() {
-  const Method& method = endpoint().method;
-  if (method.kind == Method::Kind::kWrite || method.writes) {
+  if (endpoint().method.writes) {
     return End(Error(ErrorReason::kOutcomeUnknown,
                      "the server ends; the write may or may not be stored; repeat it, "
                      "with the same request_id if it has one"));

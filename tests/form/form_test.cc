@@ -222,13 +222,15 @@ TEST(Registration, NoCodeChoosesByKeyspace) {
   }
 }
 
-// The names in the rows of a service's table: `rows.Read("Get", Get);`.
+// The names of the handlers in the rows of a service's table: `rows.Add(Get);`,
+// `rows.AddScan(OpenVerify);`.
 std::vector<std::string> MethodsIn(const SourceFile& table) {
   std::vector<std::string> names;
   for (const std::string& line : table.lines) {
     const absl::string_view row = absl::StripLeadingAsciiWhitespace(ToAbsl(line));
-    if (!absl::StartsWith(row, "rows.") || !absl::StrContains(row, "\"")) continue;
-    names.push_back(std::vector<std::string>(absl::StrSplit(row, '"')).at(1));
+    if (!absl::StartsWith(row, "rows.Add")) continue;
+    const absl::string_view handler = row.substr(row.find_last_of("( ") + 1);
+    names.emplace_back(absl::StripPrefix(absl::StripSuffix(handler, ");"), "Open"));
   }
   return names;
 }

@@ -61,24 +61,40 @@ const FileDescriptor* WireFileOf(const FileDescriptor* file) {
   return google::protobuf::DescriptorPool::generated_pool()->FindFileByName(name);
 }
 
-// A row that does not say what it asks of callers is no row, and a request has to say what it
-// concerns: neither compiles.
-using GetHandler = rpc::AnswersLater<wire::v1::GetRequest, wire::v1::GetResponse>;
-template <typename Rows>
-concept TakesARowWithoutPermission = requires(Rows rows, GetHandler* handler) {
-  rows.Read("Get", handler);
-};
-template <typename Rows>
-concept TakesARow = requires(Rows rows, GetHandler* handler) {
-  rows.Read("Get", security::Permission::kRead, handler);
-};
-static_assert(TakesARow<rpc::Rows> && !TakesARowWithoutPermission<rpc::Rows>);
-
+// An RPC whose options do not say what it asks of callers has no row: that does not compile.
 template <typename Request>
-concept SaysWhatItConcerns = requires(const Request& request, security::Demands& demands) {
-  rpc::ResourcesOf(request, security::Permission::kRead, demands);
+concept SaysWhatItAsks = requires {
+  rpc::OptionsOf<Request>::kPermission;
+  rpc::OptionsOf<Request>::kWrites;
 };
-static_assert(SaysWhatItConcerns<wire::v1::GetRequest> && !SaysWhatItConcerns<wire::v1::Document>);
+static_assert(SaysWhatItAsks<wire::v1::GetRequest> && !SaysWhatItAsks<wire::v1::Document>);
+
+TEST(Contract, TheOptionsOfTheProtosAreThoseOfTheRows) {
+  std::set<std::string> declared;
+  for (const FileDescriptor* file : kPublicFiles) {
+    for (int s = 0; s < file->service_count(); ++s) {
+      for (int m = 0; m < file->service(s)->method_count(); ++m) {
+        const auto& method = *file->service(s)->method(m);
+        const auto& options = method.options();
+        EXPECT_TRUE(options.has_idempotency_level()) << method.full_name();
+        const bool reads =
+            options.idempotency_level() == google::protobuf::MethodOptions::NO_SIDE_EFFECTS;
+        declared.insert(method.name() + (reads ? " reads, " : " writes, ") +
+                        options.GetExtension(v1::permission));
+      }
+    }
+  }
+  std::set<std::string> known;
+  const Handlers handlers;
+  for (const server::Method& method : handlers.methods) {
+    if (method.permission == security::Permission::kOpen) continue;
+    const bool principal = method.permission == security::Permission::kPrincipal;
+    known.insert(
+        method.name + (method.writes ? " writes, " : " reads, ") +
+        (principal ? "principal" : std::string(security::PermissionName(method.permission))));
+  }
+  EXPECT_EQ(known, declared);
+}
 
 TEST(Contract, EachRpcOfTheProtosIsRegistered) {
   std::set<std::string> declared;

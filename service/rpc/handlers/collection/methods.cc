@@ -12,12 +12,12 @@ AnswersLater<wire::DeleteCollectionRequest, wire::DeleteCollectionResponse> Dele
 OpensStream<wire::VerifyRequest> OpenVerify;
 
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Write("CreateCollection", Permission::kManage, CreateCollection);
-  rows.Scan("GetCollection", Permission::kRead, GetCollection);
-  rows.Scan("ListCollections", Permission::kPrincipal, ListCollections);
-  rows.Read("GetLedgerHead", Permission::kAudit, GetLedgerHead);
-  rows.Write("DeleteCollection", Permission::kManage, DeleteCollection);
-  rows.Scan("Verify", Permission::kRead, OpenVerify);
+  rows.Add(CreateCollection);
+  rows.AddScan(GetCollection);
+  rows.AddScan(ListCollections);
+  rows.Add(GetLedgerHead);
+  rows.Add(DeleteCollection);
+  rows.AddScan(OpenVerify);
   return rows.Take();
 }
 

@@ -16,16 +16,16 @@ Answers<wire::AuditRequest, wire::AuditResponse> Audit;
 Answers<wire::ListRequest, wire::ListResponse> List;
 
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Write("Create", Permission::kWrite, Create);
-  rows.Read("Get", Permission::kRead, Get);
-  rows.Scan("BatchGet", Permission::kRead, BatchGet);
-  rows.Write("Update", Permission::kWrite, Update);
-  rows.Write("Delete", Permission::kWrite, Delete);
-  rows.Write("Restore", Permission::kWrite, Restore);
-  rows.Scan("History", Permission::kRead, History);
-  rows.Scan("Diff", Permission::kRead, Diff);
-  rows.Scan("Audit", Permission::kAudit, Audit);
-  rows.Scan("List", Permission::kRead, List);
+  rows.Add(Create);
+  rows.Add(Get);
+  rows.AddScan(BatchGet);
+  rows.Add(Update);
+  rows.Add(Delete);
+  rows.Add(Restore);
+  rows.AddScan(History);
+  rows.AddScan(Diff);
+  rows.AddScan(Audit);
+  rows.AddScan(List);
   return rows.Take();
 }
 

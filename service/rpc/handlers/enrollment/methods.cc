@@ -12,12 +12,12 @@ OpensStream<wire::ApplyRequest> OpenApply;
 AnswersLater<wire::PurgeTombstonesRequest, wire::PurgeTombstonesResponse> PurgeTombstones;
 
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Write("Enroll", Permission::kWrite, Enroll);
-  rows.Write("Unenroll", Permission::kWrite, Unenroll);
-  rows.Read("GetEnrollments", Permission::kRead, GetEnrollments);
-  rows.Scan("ListRoster", Permission::kRead, ListRoster);
-  rows.Write("Apply", Permission::kWrite, OpenApply);
-  rows.ScanAndWrite("PurgeTombstones", Permission::kManage, PurgeTombstones);
+  rows.Add(Enroll);
+  rows.Add(Unenroll);
+  rows.Add(GetEnrollments);
+  rows.AddScan(ListRoster);
+  rows.Add(OpenApply);
+  rows.AddScan(PurgeTombstones);
   return rows.Take();
 }
 

@@ -19,16 +19,16 @@ AnswersLater<wire::DiscardParkedRequest, wire::DiscardParkedResponse> DiscardPar
 
 // ListSubscriptions leaves out what may not be read. Consume asks for *write* on what it opens.
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Read("Watch", Permission::kRead, OpenWatch);
-  rows.Scan("GetFeed", Permission::kRead, GetFeed);
-  rows.Write("CreateSubscription", Permission::kManage, CreateSubscription);
-  rows.Scan("GetSubscription", Permission::kRead, GetSubscription);
-  rows.Scan("ListSubscriptions", Permission::kPrincipal, ListSubscriptions);
-  rows.Write("DeleteSubscription", Permission::kManage, DeleteSubscription);
-  rows.Write("Consume", Permission::kPrincipal, OpenConsume);
-  rows.Scan("ListParked", Permission::kRead, ListParked);
-  rows.Write("ReplayParked", Permission::kManage, ReplayParked);
-  rows.Write("DiscardParked", Permission::kManage, DiscardParked);
+  rows.Add(OpenWatch);
+  rows.AddScan(GetFeed);
+  rows.Add(CreateSubscription);
+  rows.AddScan(GetSubscription);
+  rows.AddScan(ListSubscriptions);
+  rows.Add(DeleteSubscription);
+  rows.Add(OpenConsume);
+  rows.AddScan(ListParked);
+  rows.Add(ReplayParked);
+  rows.Add(DiscardParked);
   return rows.Take();
 }
 

@@ -9,8 +9,8 @@ Answers<grpc::health::v1::HealthCheckRequest, grpc::health::v1::HealthCheckRespo
 OpensStream<grpc::health::v1::HealthCheckRequest> OpenWatch;
 
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Read("Check", Permission::kOpen, Check);
-  rows.Read("Watch", Permission::kOpen, OpenWatch);
+  rows.AddOpen("Check", Check);
+  rows.AddOpen("Watch", OpenWatch);
   return rows.Take();
 }
 

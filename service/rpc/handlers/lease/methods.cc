@@ -12,11 +12,11 @@ Answers<wire::ListLeasesRequest, wire::ListLeasesResponse> ListLeases;
 
 // ListLeases leaves out what may not be read.
 std::vector<server::Method> Methods(Rows rows) {
-  rows.WriteAfterWait("Acquire", Permission::kWrite, Acquire);
-  rows.Write("Renew", Permission::kWrite, Renew);
-  rows.Write("Release", Permission::kWrite, Release);
-  rows.Read("GetLease", Permission::kRead, GetLease);
-  rows.Scan("ListLeases", Permission::kPrincipal, ListLeases);
+  rows.AddWaiting(Acquire);
+  rows.Add(Renew);
+  rows.Add(Release);
+  rows.Add(GetLease);
+  rows.AddScan(ListLeases);
   return rows.Take();
 }
 

@@ -28,26 +28,26 @@ AnswersLater<wire::DeleteScheduleRequest, wire::DeleteScheduleResponse> DeleteSc
 // ListQueues leaves out what may not be read. What takes tokens, and Receive, ask for *write* on
 // what each message names.
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Write("CreateQueue", Permission::kManage, CreateQueue);
-  rows.Scan("GetQueue", Permission::kRead, GetQueue);
-  rows.Scan("ListQueues", Permission::kPrincipal, ListQueues);
-  rows.Write("UpdateQueue", Permission::kManage, UpdateQueue);
-  rows.Write("DeleteQueue", Permission::kManage, DeleteQueue);
-  rows.Write("Push", Permission::kWrite, Push);
-  rows.WriteAfterWait("Pop", Permission::kWrite, Pop);
-  rows.WriteAfterWait("Reserve", Permission::kWrite, Reserve);
-  rows.Write("Acknowledge", Permission::kPrincipal, Acknowledge);
-  rows.Write("Rollback", Permission::kPrincipal, Rollback);
-  rows.Write("Extend", Permission::kPrincipal, Extend);
-  rows.Write("Move", Permission::kWrite, Move);
-  rows.Write("Receive", Permission::kPrincipal, OpenReceive);
-  rows.Read("GetMessage", Permission::kRead, GetMessage);
-  rows.Scan("ListMessages", Permission::kRead, ListMessages);
-  rows.ScanAndWrite("Replay", Permission::kManage, Replay);
-  rows.ScanAndWrite("PurgeMessages", Permission::kManage, PurgeMessages);
-  rows.ScanAndWrite("CreateSchedule", Permission::kManage, CreateSchedule);
-  rows.Scan("ListSchedules", Permission::kRead, ListSchedules);
-  rows.Write("DeleteSchedule", Permission::kManage, DeleteSchedule);
+  rows.Add(CreateQueue);
+  rows.AddScan(GetQueue);
+  rows.AddScan(ListQueues);
+  rows.Add(UpdateQueue);
+  rows.Add(DeleteQueue);
+  rows.Add(Push);
+  rows.AddWaiting(Pop);
+  rows.AddWaiting(Reserve);
+  rows.Add(Acknowledge);
+  rows.Add(Rollback);
+  rows.Add(Extend);
+  rows.Add(Move);
+  rows.Add(OpenReceive);
+  rows.Add(GetMessage);
+  rows.AddScan(ListMessages);
+  rows.AddScan(Replay);
+  rows.AddScan(PurgeMessages);
+  rows.AddScan(CreateSchedule);
+  rows.AddScan(ListSchedules);
+  rows.Add(DeleteSchedule);
   return rows.Take();
 }
 

@@ -8,7 +8,7 @@ namespace strata::rpc::server_service {
 Answers<wire::GetServerInfoRequest, wire::GetServerInfoResponse> GetServerInfo;
 
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Read("GetServerInfo", Permission::kPrincipal, GetServerInfo);
+  rows.Add(GetServerInfo);
   return rows.Take();
 }
 

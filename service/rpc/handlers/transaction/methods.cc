@@ -14,12 +14,12 @@ AnswersLater<wire::ResumeTransactionRequest, wire::ResumeTransactionResponse> Re
 // What those about one transaction ask for, on the collections of all its documents, is known when
 // it has been read: their handlers ask then, by FindPermitted.
 std::vector<server::Method> Methods(Rows rows) {
-  rows.Write("Commit", Permission::kWrite, Commit);
-  rows.ReadMany("Read", Permission::kRead, Read);
-  rows.Read("GetTransaction", Permission::kPrincipal, GetTransaction);
-  rows.Scan("ListTransactions", Permission::kPrincipal, ListTransactions);
-  rows.Write("CancelTransaction", Permission::kPrincipal, CancelTransaction);
-  rows.Write("ResumeTransaction", Permission::kPrincipal, ResumeTransaction);
+  rows.Add(Commit);
+  rows.AddLarge(Read);
+  rows.Add(GetTransaction);
+  rows.AddScan(ListTransactions);
+  rows.Add(CancelTransaction);
+  rows.Add(ResumeTransaction);
   return rows.Take();
 }
 

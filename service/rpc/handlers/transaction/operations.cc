@@ -75,7 +75,7 @@ absl::StatusOr<decltype(Operation::what)> ToWhat(const Request& request,
 
 template <typename Request>
 DocumentName NameOf(const Request& request) {
-  if constexpr (OfStudents<Request>) {
+  if constexpr (requires { request.student_id(); }) {
     return {std::string(CollectionOr(request.collection())), request.student_id()};
   } else {
     return {request.collection(), request.id()};

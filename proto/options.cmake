@@ -1,10 +1,12 @@
-# What C++ has of the reasons in strata/v1/error_reason.proto. buf formats that file, so its text is as regular as this takes it to be.
+# What C++ has of the options in strata/v1/*.proto, beside their descriptors. buf formats the protos, so they are as regular as this
+# takes them to be; else it fails, and names what it does not find.
 set(reason_proto ${CMAKE_CURRENT_LIST_DIR}/strata/v1/error_reason.proto)
 
-# strata_constant(NAME OUT): kVersionConflict of VERSION_CONFLICT.
+# strata_constant(NAME OUT): kVersionConflict of VERSION_CONFLICT, kRead of read.
 function(strata_constant name out)
   set(constant k)
-  string(REPLACE "_" ";" words ${name})
+  string(TOUPPER ${name} words)
+  string(REPLACE "_" ";" words ${words})
   foreach(word ${words})
     string(SUBSTRING ${word} 0 1 first)
     string(SUBSTRING ${word} 1 -1 rest)
@@ -54,4 +56,35 @@ ${enumeration}};
 
 }  // namespace strata::client
 ")
+endfunction()
+
+# strata_method_rows(PROTO TEXT OUT): a line for each RPC of a service proto with that text, with its options.
+function(strata_method_rows proto text out)
+  set(rows "")
+  string(REGEX MATCHALL "\n  rpc [A-Za-z]+" methods "${text}")
+  foreach(method ${methods})
+    string(REGEX REPLACE "\n  rpc " "" name ${method})
+    string(CONCAT described "\n  rpc ${name}\\((stream )?([A-Za-z]+)\\) returns [^\n]+ {\n"
+                            "    option idempotency_level = ([A-Z_]+);[^\n]*\n"
+                            "    option \\(permission\\) = \"([a-z]+)\";\n"
+                            "(    option \\(resource\\) = \"([a-z]+)/([^\"]+)\";\n)?  }")
+    if(NOT text MATCHES "${described}")
+      message(FATAL_ERROR "${proto}: ${name} needs the options idempotency_level, (permission) and, where it has one, (resource)")
+    endif()
+    set(request ${CMAKE_MATCH_2})
+    set(level_name ${CMAKE_MATCH_3})
+    set(kind "${CMAKE_MATCH_6}")
+    set(resource "${CMAKE_MATCH_7}")
+    strata_constant(${CMAKE_MATCH_4} permission)
+    strata_constant(${level_name} level)
+    string(APPEND rows "METHOD(${request}, \"${name}\", ${permission}, ${level})\n")
+    if(kind)
+      strata_constant(${kind} kind)
+      string(REGEX REPLACE "^([^{].*)$" "\"\\1\"" resource "${resource}")
+      string(REGEX REPLACE "^{([a-z_]+)}$" "request.\\1()" resource "${resource}")
+      string(REGEX REPLACE "^{([a-z_]+)=(.+)}$" "NameOr(request.\\1(), \"\\2\")" resource "${resource}")
+      string(APPEND rows "RESOURCE(${request}, ${kind}, ${resource})\n")
+    endif()
+  endforeach()
+  set(${out} "${rows}" PARENT_SCOPE)
 endfunction()
