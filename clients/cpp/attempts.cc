@@ -2,11 +2,23 @@
 // until an answer settles it.
 #include "clients/cpp/attempts.h"
 
+#include <google/protobuf/descriptor.pb.h>
+
 #include <utility>
 
 #include "clients/cpp/error_status.h"
 
 namespace strata::client {
+
+// Each file has one service at most, and each of its methods has its own request.
+CallKind KindOf(const google::protobuf::Descriptor& request) {
+  const google::protobuf::ServiceDescriptor& service = *request.file()->service(0);
+  int i = 0;
+  while (service.method(i)->input_type() != &request) ++i;
+  const auto level = service.method(i)->options().idempotency_level();
+  return {.writes = level != google::protobuf::MethodOptions::NO_SIDE_EFFECTS,
+          .harmful_twice = level == google::protobuf::MethodOptions::IDEMPOTENCY_UNKNOWN};
+}
 
 absl::Status StatusOf(const Refusal& refusal, bool outcome_unknown, const std::string& request_id) {
   Error error;

@@ -2,6 +2,8 @@
 // The rules are those of clients/README.md, and refusal.h knows them; here is where they are kept.
 #pragma once
 
+#include <google/protobuf/descriptor.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,11 +19,14 @@ struct CallKind {
   bool writes = false;
   bool harmful_twice = false;
 };
-inline constexpr CallKind kReads{.writes = false, .harmful_twice = false};
-// With a request id, or harmless when it is done twice.
-inline constexpr CallKind kWrites{.writes = true, .harmful_twice = false};
-// A second call would take, hand out or delete anew, perhaps what others have made since.
-inline constexpr CallKind kWritesOnce{.writes = true, .harmful_twice = true};
+
+// As the option idempotency_level has it of the RPC that takes these requests.
+CallKind KindOf(const google::protobuf::Descriptor& request);
+template <typename Request>
+CallKind KindOf() {
+  static const CallKind kind = KindOf(*Request::descriptor());
+  return kind;
+}
 
 // As an absl::Status that ErrorOf understands.
 absl::Status StatusOf(const Refusal& refusal, bool outcome_unknown = false,

@@ -17,7 +17,7 @@ absl::StatusOr<Client> Client::Connect(const ClientOptions& options) {
 absl::StatusOr<Feed> Client::GetFeed() const {
   v1::GetFeedResponse response;
   absl::Status status =
-      core_->Call(&v1::FeedService::Stub::GetFeed, kReads, v1::GetFeedRequest(), &response);
+      core_->Call(&v1::FeedService::Stub::GetFeed, v1::GetFeedRequest(), &response);
   if (!status.ok()) return status;
   return ReadMessage<Feed>(response);
 }
@@ -28,8 +28,8 @@ Range<AuditEntry> Client::Audit(const AuditOptions& options) const {
 
 absl::StatusOr<ServerInfo> Client::GetServerInfo() const {
   v1::GetServerInfoResponse response;
-  absl::Status status = core_->Call(&v1::ServerService::Stub::GetServerInfo, kReads,
-                                    v1::GetServerInfoRequest(), &response);
+  absl::Status status =
+      core_->Call(&v1::ServerService::Stub::GetServerInfo, v1::GetServerInfoRequest(), &response);
   if (!status.ok()) return status;
   return ReadMessage<ServerInfo>(response);
 }

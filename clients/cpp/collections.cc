@@ -18,7 +18,7 @@ class Verification {
   Verification(std::shared_ptr<Core> core, v1::VerifyRequest request)
       : core_(std::move(core)),
         request_(std::move(request)),
-        attempts_(request_.repair() ? kWrites : kReads) {}
+        attempts_(CallKind{.writes = request_.repair()}) {}
   ~Verification() {
     if (context_ != nullptr) context_->TryCancel();
     if (stream_ != nullptr) stream_->Finish();
@@ -66,8 +66,7 @@ absl::StatusOr<CollectionInfo> Collections::Create(const std::string& name,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_name(name);
   v1::CreateCollectionResponse response;
-  if (status.ok())
-    status = core_->Call(&CollectionStub::CreateCollection, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&CollectionStub::CreateCollection, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<CollectionInfo>(response.collection());
 }
@@ -76,7 +75,7 @@ absl::StatusOr<CollectionInfo> Collections::Get(const std::string& name) const {
   v1::GetCollectionRequest request;
   request.set_name(name);
   v1::GetCollectionResponse response;
-  absl::Status status = core_->Call(&CollectionStub::GetCollection, kReads, request, &response);
+  absl::Status status = core_->Call(&CollectionStub::GetCollection, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<CollectionInfo>(response.collection());
 }
@@ -95,8 +94,7 @@ absl::StatusOr<bool> Collections::Delete(const std::string& name,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_name(name);
   v1::DeleteCollectionResponse response;
-  if (status.ok())
-    status = core_->Call(&CollectionStub::DeleteCollection, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&CollectionStub::DeleteCollection, request, &response);
   if (!status.ok()) return status;
   return response.replayed();
 }
@@ -104,7 +102,7 @@ absl::StatusOr<bool> Collections::Delete(const std::string& name,
 absl::StatusOr<LedgerHead> Collections::GetLedgerHead() const {
   v1::GetLedgerHeadResponse response;
   absl::Status status =
-      core_->Call(&CollectionStub::GetLedgerHead, kReads, v1::GetLedgerHeadRequest(), &response);
+      core_->Call(&CollectionStub::GetLedgerHead, v1::GetLedgerHeadRequest(), &response);
   if (!status.ok()) return status;
   return ReadMessage<LedgerHead>(response.head());
 }

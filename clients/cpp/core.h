@@ -54,9 +54,9 @@ class Core {
   // One call of `method`, such as &v1::DocumentService::Stub::Get, as often as it has to be made.
   template <typename Stub, typename Request, typename Response>
   absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                    CallKind kind, const Request& request, Response* response,
+                    const Request& request, Response* response,
                     absl::Duration wait = absl::ZeroDuration()) {
-    Attempts attempts(kind);
+    Attempts attempts(KindOf<Request>());
     while (true) {
       grpc::ClientContext context;
       context.set_deadline(Deadline(wait));
@@ -78,10 +78,9 @@ class Core {
   std::future<absl::StatusOr<Result>> CallAsync(
       std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (Stub::*prepare)(
           grpc::ClientContext*, const Request&, grpc::CompletionQueue*),
-      CallKind kind, Request request,
-      absl::StatusOr<Result> (*convert)(const Request&, absl::Status, Response&)) {
-    auto* const call = new AsyncCall<Result, Stub, Request, Response>(*this, prepare, kind,
-                                                                      std::move(request), convert);
+      Request request, absl::StatusOr<Result> (*convert)(const Request&, absl::Status, Response&)) {
+    auto* const call =
+        new AsyncCall<Result, Stub, Request, Response>(*this, prepare, std::move(request), convert);
     std::future<absl::StatusOr<Result>> future = call->future();
     Add(call);
     call->Begin();
@@ -155,12 +154,12 @@ class Core::AsyncCall : public Core::Pending {
       grpc::ClientContext*, const Request&, grpc::CompletionQueue*);
   using Convert = absl::StatusOr<Result> (*)(const Request&, absl::Status, Response&);
 
-  AsyncCall(Core& core, Prepare prepare, CallKind kind, Request request, Convert convert)
+  AsyncCall(Core& core, Prepare prepare, Request request, Convert convert)
       : core_(core),
         prepare_(prepare),
         request_(std::move(request)),
         convert_(convert),
-        attempts_(kind) {}
+        attempts_(KindOf<Request>()) {}
 
   std::future<absl::StatusOr<Result>> future() { return promise_.get_future(); }
 

@@ -145,7 +145,7 @@ absl::StatusOr<Found> ReadForModify(Core& core, const std::string& collection,
   absl::StatusOr<v1::GetRequest> request = GetOf(core, collection, id, {});
   if (!request.ok()) return request.status();
   v1::GetResponse response;
-  const absl::Status status = core.Call(&DocumentStub::Get, kReads, *request, &response);
+  const absl::Status status = core.Call(&DocumentStub::Get, *request, &response);
   if (status.ok()) {
     absl::StatusOr<Document> document = DocumentOf(*response.mutable_document());
     if (!document.ok()) return document.status();
@@ -212,8 +212,7 @@ absl::StatusOr<Written> Collection::Create(const std::string& id, const Value& c
   const auto request = CreateOf(*core_, name_, id, content, options);
   if (!request.ok()) return request.status();
   v1::CreateResponse response;
-  return WrittenOf(*request, core_->Call(&DocumentStub::Create, kWrites, *request, &response),
-                   response);
+  return WrittenOf(*request, core_->Call(&DocumentStub::Create, *request, &response), response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::CreateAsync(const std::string& id,
@@ -221,7 +220,7 @@ std::future<absl::StatusOr<Written>> Collection::CreateAsync(const std::string& 
                                                              const CreateOptions& options) const {
   auto request = CreateOf(*core_, name_, id, content, options);
   if (!request.ok()) return Ready<Written>(request.status());
-  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncCreate, kWrites, *std::move(request),
+  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncCreate, *std::move(request),
                                    &WrittenOf<v1::CreateRequest, v1::CreateResponse>);
 }
 
@@ -230,14 +229,14 @@ absl::StatusOr<std::optional<Document>> Collection::Get(const std::string& id,
   const auto request = GetOf(*core_, name_, id, options);
   if (!request.ok()) return request.status();
   v1::GetResponse response;
-  return FoundOf(*request, core_->Call(&DocumentStub::Get, kReads, *request, &response), response);
+  return FoundOf(*request, core_->Call(&DocumentStub::Get, *request, &response), response);
 }
 
 std::future<absl::StatusOr<std::optional<Document>>> Collection::GetAsync(
     const std::string& id, const GetOptions& options) const {
   auto request = GetOf(*core_, name_, id, options);
   if (!request.ok()) return Ready<std::optional<Document>>(request.status());
-  return core_->CallAsync<std::optional<Document>>(&DocumentStub::PrepareAsyncGet, kReads,
+  return core_->CallAsync<std::optional<Document>>(&DocumentStub::PrepareAsyncGet,
                                                    *std::move(request), &FoundOf);
 }
 
@@ -250,7 +249,7 @@ absl::StatusOr<BatchGetAnswer> Collection::BatchGet(std::vector<std::string> ids
   do {
     request.mutable_ids()->Assign(ids.begin(), ids.end());
     v1::BatchGetResponse response;
-    if (status.ok()) status = core_->Call(&DocumentStub::BatchGet, kReads, request, &response);
+    if (status.ok()) status = core_->Call(&DocumentStub::BatchGet, request, &response);
     if (LacksCollection(status)) {
       answer.missing_ids.insert(answer.missing_ids.end(), ids.begin(), ids.end());
       return answer;
@@ -273,8 +272,7 @@ absl::StatusOr<Written> Collection::Update(const std::string& id, const Change& 
   const auto request = UpdateOf(*core_, name_, id, change, options);
   if (!request.ok()) return request.status();
   v1::UpdateResponse response;
-  return WrittenOf(*request, core_->Call(&DocumentStub::Update, kWrites, *request, &response),
-                   response);
+  return WrittenOf(*request, core_->Call(&DocumentStub::Update, *request, &response), response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::UpdateAsync(const std::string& id,
@@ -282,7 +280,7 @@ std::future<absl::StatusOr<Written>> Collection::UpdateAsync(const std::string& 
                                                              const UpdateOptions& options) const {
   auto request = UpdateOf(*core_, name_, id, change, options);
   if (!request.ok()) return Ready<Written>(request.status());
-  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncUpdate, kWrites, *std::move(request),
+  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncUpdate, *std::move(request),
                                    &WrittenOf<v1::UpdateRequest, v1::UpdateResponse>);
 }
 
@@ -330,15 +328,14 @@ absl::StatusOr<Written> Collection::Delete(const std::string& id,
   const auto request = DeleteOf(*core_, name_, id, options);
   if (!request.ok()) return request.status();
   v1::DeleteResponse response;
-  return WrittenOf(*request, core_->Call(&DocumentStub::Delete, kWrites, *request, &response),
-                   response);
+  return WrittenOf(*request, core_->Call(&DocumentStub::Delete, *request, &response), response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::DeleteAsync(const std::string& id,
                                                              const DeleteOptions& options) const {
   auto request = DeleteOf(*core_, name_, id, options);
   if (!request.ok()) return Ready<Written>(request.status());
-  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncDelete, kWrites, *std::move(request),
+  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncDelete, *std::move(request),
                                    &WrittenOf<v1::DeleteRequest, v1::DeleteResponse>);
 }
 
@@ -347,8 +344,7 @@ absl::StatusOr<Written> Collection::Restore(const std::string& id, int64_t versi
   const auto request = RestoreOf(*core_, name_, id, version, options);
   if (!request.ok()) return request.status();
   v1::RestoreResponse response;
-  return WrittenOf(*request, core_->Call(&DocumentStub::Restore, kWrites, *request, &response),
-                   response);
+  return WrittenOf(*request, core_->Call(&DocumentStub::Restore, *request, &response), response);
 }
 
 std::future<absl::StatusOr<Written>> Collection::RestoreAsync(const std::string& id,
@@ -356,7 +352,7 @@ std::future<absl::StatusOr<Written>> Collection::RestoreAsync(const std::string&
                                                               const RestoreOptions& options) const {
   auto request = RestoreOf(*core_, name_, id, version, options);
   if (!request.ok()) return Ready<Written>(request.status());
-  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncRestore, kWrites, *std::move(request),
+  return core_->CallAsync<Written>(&DocumentStub::PrepareAsyncRestore, *std::move(request),
                                    &WrittenOf<v1::RestoreRequest, v1::RestoreResponse>);
 }
 

@@ -25,7 +25,8 @@ class Duplex {
  public:
   using Stream = grpc::ClientReaderWriter<Request, Response>;
 
-  explicit Duplex(std::shared_ptr<Core> core) : core_(std::move(core)), attempts_(kWrites) {}
+  explicit Duplex(std::shared_ptr<Core> core)
+      : core_(std::move(core)), attempts_(KindOf<Request>()) {}
   virtual ~Duplex() = default;
   Duplex(const Duplex&) = delete;
   Duplex& operator=(const Duplex&) = delete;

@@ -29,7 +29,7 @@ absl::StatusOr<Enrolled> Send(Core& core, Method method, const std::string& stud
   request.set_class_name(class_name);
   request.set_sequence_number(sequence_number);
   Response response;
-  status = core.Call(method, kWrites, request, &response);
+  status = core.Call(method, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Enrolled>(response);
 }
@@ -183,8 +183,7 @@ absl::StatusOr<StudentEnrollments> Enrollments::Get(const std::string& student_i
   absl::Status status = FillRequest(*core_, options, request);
   request.set_student_id(student_id);
   v1::GetEnrollmentsResponse response;
-  if (status.ok())
-    status = core_->Call(&EnrollmentStub::GetEnrollments, kReads, request, &response);
+  if (status.ok()) status = core_->Call(&EnrollmentStub::GetEnrollments, request, &response);
   if (LacksCollection(status)) return StudentEnrollments();
   if (!status.ok()) return status;
   return ReadMessage<StudentEnrollments>(response);
@@ -210,8 +209,7 @@ absl::StatusOr<Purged> Enrollments::PurgeTombstones(int64_t through_sequence_num
   Purged all;
   do {
     v1::PurgeTombstonesResponse response;
-    if (status.ok())
-      status = core_->Call(&EnrollmentStub::PurgeTombstones, kWrites, request, &response);
+    if (status.ok()) status = core_->Call(&EnrollmentStub::PurgeTombstones, request, &response);
     if (!status.ok()) return status;
     all.examined += response.examined();
     all.purged_students += response.purged_students();

@@ -29,7 +29,7 @@ struct Place {
 class Watch::Body {
  public:
   Body(std::shared_ptr<Core> core, const WatchOptions& options)
-      : core_(std::move(core)), attempts_(kReads) {
+      : core_(std::move(core)), attempts_(KindOf<v1::WatchRequest>()) {
     status_ = FillRequest(*core_, options, request_);
     // Zero is a place too, which a writer of messages takes for unset.
     if (options.after_position.has_value()) request_.set_after_position(*options.after_position);
@@ -329,7 +329,7 @@ absl::StatusOr<Subscription> Subscriptions::Create(const std::string& name,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_name(name);
   v1::CreateSubscriptionResponse response;
-  if (status.ok()) status = core_->Call(&FeedStub::CreateSubscription, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&FeedStub::CreateSubscription, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Subscription>(response.subscription());
 }
@@ -338,7 +338,7 @@ absl::StatusOr<SubscriptionState> Subscriptions::Get(const std::string& name) co
   v1::GetSubscriptionRequest request;
   request.set_name(name);
   v1::GetSubscriptionResponse response;
-  absl::Status status = core_->Call(&FeedStub::GetSubscription, kReads, request, &response);
+  absl::Status status = core_->Call(&FeedStub::GetSubscription, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<SubscriptionState>(response);
 }
@@ -355,7 +355,7 @@ absl::Status Subscriptions::Delete(const std::string& name) const {
   v1::DeleteSubscriptionRequest request;
   request.set_name(name);
   v1::DeleteSubscriptionResponse response;
-  return core_->Call(&FeedStub::DeleteSubscription, kWritesOnce, request, &response);
+  return core_->Call(&FeedStub::DeleteSubscription, request, &response);
 }
 
 Consumer Subscriptions::Consume(const std::string& name, const std::string& consumer,
@@ -379,7 +379,7 @@ absl::StatusOr<int32_t> Subscriptions::ReplayParked(const std::string& name,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_subscription(name);
   v1::ReplayParkedResponse response;
-  if (status.ok()) status = core_->Call(&FeedStub::ReplayParked, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&FeedStub::ReplayParked, request, &response);
   if (!status.ok()) return status;
   return response.documents();
 }
@@ -390,7 +390,7 @@ absl::StatusOr<int32_t> Subscriptions::DiscardParked(const std::string& name,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_subscription(name);
   v1::DiscardParkedResponse response;
-  if (status.ok()) status = core_->Call(&FeedStub::DiscardParked, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&FeedStub::DiscardParked, request, &response);
   if (!status.ok()) return status;
   return response.documents();
 }

@@ -21,7 +21,7 @@ absl::StatusOr<Lease> Leases::Acquire(const std::string& name, const std::string
   request.set_holder(holder);
   v1::AcquireResponse response;
   if (status.ok())
-    status = core_->Call(&LeaseStub::Acquire, kWritesOnce, request, &response,
+    status = core_->Call(&LeaseStub::Acquire, request, &response,
                          options.wait.value_or(absl::ZeroDuration()));
   if (!status.ok()) return status;
   return ReadMessage<Lease>(response.lease());
@@ -34,7 +34,7 @@ absl::StatusOr<Lease> Leases::Renew(const std::string& name, int64_t token,
   request.set_name(name);
   request.set_token(token);
   v1::RenewResponse response;
-  if (status.ok()) status = core_->Call(&LeaseStub::Renew, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&LeaseStub::Renew, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Lease>(response.lease());
 }
@@ -44,7 +44,7 @@ absl::StatusOr<Lease> Leases::Release(const std::string& name, int64_t token) co
   request.set_name(name);
   request.set_token(token);
   v1::ReleaseResponse response;
-  absl::Status status = core_->Call(&LeaseStub::Release, kWrites, request, &response);
+  absl::Status status = core_->Call(&LeaseStub::Release, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Lease>(response.lease());
 }
@@ -53,7 +53,7 @@ absl::StatusOr<Lease> Leases::Get(const std::string& name) const {
   v1::GetLeaseRequest request;
   request.set_name(name);
   v1::GetLeaseResponse response;
-  absl::Status status = core_->Call(&LeaseStub::GetLease, kReads, request, &response);
+  absl::Status status = core_->Call(&LeaseStub::GetLease, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Lease>(response.lease());
 }

@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<TokenResult>> CallOfTokens(Core& core, Method method,
                                                       const std::vector<std::string>& tokens) {
   request.mutable_tokens()->Assign(tokens.begin(), tokens.end());
   Response response;
-  absl::Status status = core.Call(method, kWrites, request, &response);
+  absl::Status status = core.Call(method, request, &response);
   if (!status.ok()) return status;
   return ResultsOf(response);
 }
@@ -299,7 +299,7 @@ absl::StatusOr<Schedule> Schedules::Create(const std::string& queue, const std::
   request.set_queue(queue);
   request.set_name(name);
   v1::CreateScheduleResponse response;
-  if (status.ok()) status = core_->Call(&QueueStub::CreateSchedule, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::CreateSchedule, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Schedule>(response.schedule());
 }
@@ -319,7 +319,7 @@ absl::Status Schedules::Delete(const std::string& queue, const std::string& name
   request.set_queue(queue);
   request.set_name(name);
   v1::DeleteScheduleResponse response;
-  return core_->Call(&QueueStub::DeleteSchedule, kWritesOnce, request, &response);
+  return core_->Call(&QueueStub::DeleteSchedule, request, &response);
 }
 
 absl::StatusOr<Queue> Queues::Create(const std::string& name, const QueueSettings& settings) const {
@@ -327,7 +327,7 @@ absl::StatusOr<Queue> Queues::Create(const std::string& name, const QueueSetting
   request.set_name(name);
   absl::Status status = WriteMessage(settings, *request.mutable_settings());
   v1::CreateQueueResponse response;
-  if (status.ok()) status = core_->Call(&QueueStub::CreateQueue, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::CreateQueue, request, &response);
   return QueueOf(status, response.queue());
 }
 
@@ -335,7 +335,7 @@ absl::StatusOr<Queue> Queues::Get(const std::string& name) const {
   v1::GetQueueRequest request;
   request.set_name(name);
   v1::GetQueueResponse response;
-  const absl::Status status = core_->Call(&QueueStub::GetQueue, kReads, request, &response);
+  const absl::Status status = core_->Call(&QueueStub::GetQueue, request, &response);
   return QueueOf(status, response.queue());
 }
 
@@ -354,7 +354,7 @@ absl::StatusOr<Queue> Queues::Update(const std::string& name, const QueueSetting
   absl::Status status = WriteMessage(settings, *request.mutable_settings());
   request.mutable_update_mask()->mutable_paths()->Assign(members.begin(), members.end());
   v1::UpdateQueueResponse response;
-  if (status.ok()) status = core_->Call(&QueueStub::UpdateQueue, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::UpdateQueue, request, &response);
   return QueueOf(status, response.queue());
 }
 
@@ -363,7 +363,7 @@ absl::Status Queues::Delete(const std::string& name, const DeleteQueueOptions& o
   absl::Status status = FillRequest(*core_, options, request);
   request.set_name(name);
   v1::DeleteQueueResponse response;
-  if (status.ok()) status = core_->Call(&QueueStub::DeleteQueue, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::DeleteQueue, request, &response);
   return status;
 }
 
@@ -377,7 +377,7 @@ absl::StatusOr<std::vector<PushResult>> Queues::Push(const std::string& queue,
     status.Update(WriteMessage(message, *request.add_messages()));
   }
   v1::PushResponse response;
-  if (status.ok()) status = core_->Call(&QueueStub::Push, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::Push, request, &response);
   if (!status.ok()) return status;
   std::vector<PushResult> results;
   for (const v1::PushResult& message : response.results()) {
@@ -405,7 +405,7 @@ absl::StatusOr<std::vector<QueueMessage>> Queues::Pop(const std::string& queue,
   request.set_queue(queue);
   v1::PopResponse response;
   const absl::Duration wait = options.wait.value_or(absl::ZeroDuration());
-  if (status.ok()) status = core_->Call(&QueueStub::Pop, kWritesOnce, request, &response, wait);
+  if (status.ok()) status = core_->Call(&QueueStub::Pop, request, &response, wait);
   if (!status.ok()) return status;
   return MessagesOf(response);
 }
@@ -417,7 +417,7 @@ absl::StatusOr<std::vector<QueueMessage>> Queues::Reserve(const std::string& que
   request.set_queue(queue);
   v1::ReserveResponse response;
   const absl::Duration wait = options.wait.value_or(absl::ZeroDuration());
-  if (status.ok()) status = core_->Call(&QueueStub::Reserve, kWritesOnce, request, &response, wait);
+  if (status.ok()) status = core_->Call(&QueueStub::Reserve, request, &response, wait);
   if (!status.ok()) return status;
   return MessagesOf(response);
 }
@@ -452,7 +452,7 @@ absl::StatusOr<QueueMessage> Queues::Move(const std::string& token, const std::s
   request.set_token(token);
   request.set_queue(queue);
   v1::MoveResponse response;
-  if (status.ok()) status = core_->Call(&QueueStub::Move, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::Move, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<QueueMessage>(response.message());
 }
@@ -468,7 +468,7 @@ absl::StatusOr<QueueMessage> Queues::Message(const std::string& queue,
   request.set_message_id(message_id);
   request.set_encoding(v1::ENCODING_BSON);
   v1::GetMessageResponse response;
-  absl::Status status = core_->Call(&QueueStub::GetMessage, kReads, request, &response);
+  absl::Status status = core_->Call(&QueueStub::GetMessage, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<QueueMessage>(response.message());
 }
@@ -488,7 +488,7 @@ absl::StatusOr<Swept> Queues::Replay(const std::string& queue, const ReplayOptio
   absl::Status status = FillRequest(*core_, options, request);
   request.set_queue(queue);
   v1::ReplayResponse response;
-  if (status.ok()) status = core_->Call(&QueueStub::Replay, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::Replay, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Swept>(response);
 }
@@ -499,7 +499,7 @@ absl::StatusOr<Swept> Queues::Purge(const std::string& queue,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_queue(queue);
   v1::PurgeMessagesResponse response;
-  if (status.ok()) status = core_->Call(&QueueStub::PurgeMessages, kWritesOnce, request, &response);
+  if (status.ok()) status = core_->Call(&QueueStub::PurgeMessages, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Swept>(response);
 }

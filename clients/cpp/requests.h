@@ -67,7 +67,7 @@ Range<T> Pages(std::shared_ptr<Core> core,
     if (!filled.ok()) return filled;
     request.set_page_token(token);
     Response response;
-    absl::Status status = core->Call(method, kReads, request, &response);
+    absl::Status status = core->Call(method, request, &response);
     if (LacksCollection(status)) {
       if constexpr (requires { request.from_version(); }) {
         return OfDocument(request.collection(), request.id(), std::move(status));

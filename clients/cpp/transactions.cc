@@ -136,8 +136,7 @@ absl::StatusOr<Committed> Transaction::Commit(const CommitOptions& options) {
   status.Update(FillRequest(*body_->core, options, request));
   if (options.request_id.empty()) request.set_request_id(body_->request_id);
   v1::CommitResponse response;
-  if (status.ok())
-    status = body_->core->Call(&TransactionStub::Commit, kWrites, request, &response);
+  if (status.ok()) status = body_->core->Call(&TransactionStub::Commit, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<Committed>(response);
 }
@@ -150,7 +149,7 @@ absl::StatusOr<ReadAnswer> Transactions::Read(const std::vector<DocumentName>& d
     if (!status.ok()) return status;
   }
   v1::ReadResponse response;
-  absl::Status status = core_->Call(&TransactionStub::Read, kReads, request, &response);
+  absl::Status status = core_->Call(&TransactionStub::Read, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<ReadAnswer>(response);
 }
@@ -159,7 +158,7 @@ absl::StatusOr<TransactionInfo> Transactions::Get(const std::string& id) const {
   v1::GetTransactionRequest request;
   request.set_id(id);
   v1::GetTransactionResponse response;
-  absl::Status status = core_->Call(&TransactionStub::GetTransaction, kReads, request, &response);
+  absl::Status status = core_->Call(&TransactionStub::GetTransaction, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<TransactionInfo>(response.transaction());
 }
@@ -178,8 +177,7 @@ absl::StatusOr<TransactionInfo> Transactions::Cancel(const std::string& id,
   absl::Status status = FillRequest(*core_, options, request);
   request.set_id(id);
   v1::CancelTransactionResponse response;
-  if (status.ok())
-    status = core_->Call(&TransactionStub::CancelTransaction, kWrites, request, &response);
+  if (status.ok()) status = core_->Call(&TransactionStub::CancelTransaction, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<TransactionInfo>(response.transaction());
 }
@@ -188,8 +186,7 @@ absl::StatusOr<TransactionInfo> Transactions::Resume(const std::string& id) cons
   v1::ResumeTransactionRequest request;
   request.set_id(id);
   v1::ResumeTransactionResponse response;
-  absl::Status status =
-      core_->Call(&TransactionStub::ResumeTransaction, kWrites, request, &response);
+  absl::Status status = core_->Call(&TransactionStub::ResumeTransaction, request, &response);
   if (!status.ok()) return status;
   return ReadMessage<TransactionInfo>(response.transaction());
 }

@@ -1,7 +1,7 @@
 // A connection to one server, and all that hangs on it.
 import { Collections } from "./collections.js";
 import type { Plain } from "./content.js";
-import { type CallOptions, type ClientOptions, Core, kReads } from "./core.js";
+import { type CallOptions, type ClientOptions, Core } from "./core.js";
 import { type AuditOptions, Collection, audit } from "./documents.js";
 import { Enrollments } from "./enrollments.js";
 import { Subscriptions, Watch, type WatchOptions, feed } from "./feed.js";
@@ -54,7 +54,7 @@ export class Client {
   }
 
   async serverInfo(options: CallOptions = {}): Promise<GetServerInfoResponse> {
-    return this.core.plainCall(ServerService.method.getServerInfo, {}, { kind: kReads, signal: options.signal });
+    return this.core.plainCall(ServerService.method.getServerInfo, {}, { signal: options.signal });
   }
 
   /** Calls that are under way are still answered; streams end with a StrataError of code CANCELLED. */

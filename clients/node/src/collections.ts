@@ -1,7 +1,8 @@
 // Collections: sets of documents that share one strategy.
+import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt";
 import { randomUUID } from "node:crypto";
 
-import { type CallOptions, type Core, isServiceError, kReads, kWrites } from "./core.js";
+import { type CallOptions, type Core, isServiceError } from "./core.js";
 import { guarded } from "./documents.js";
 import { failure } from "./duplex.js";
 import { CollectionService } from "./gen/strata/v1/collection_service_pb.js";
@@ -24,12 +25,12 @@ export class Collections {
 
   async create(name: string, options: Omit<CreateCollectionRequestInit, "name"> & CallOptions = {}): Promise<Collection> {
     const { signal, ...rest } = options;
-    return (await this.core.plainCall<any>(rpc.createCollection, { name, ...rest }, { kind: kWrites, signal })).collection;
+    return (await this.core.plainCall<any>(rpc.createCollection, { name, ...rest }, { signal })).collection;
   }
 
   /** With estimated statistics. */
   async get(name: string, options: CallOptions = {}): Promise<Collection> {
-    return (await this.core.plainCall<any>(rpc.getCollection, { name }, { kind: kReads, signal: options.signal })).collection;
+    return (await this.core.plainCall<any>(rpc.getCollection, { name }, { signal: options.signal })).collection;
   }
 
   list(options: { pageSize?: number } & CallOptions = {}): AsyncGenerator<Collection, void, undefined> {
@@ -41,12 +42,12 @@ export class Collections {
   delete(name: string, options: Omit<DeleteCollectionRequestInit, "name"> & CallOptions = {}): Promise<{ replayed: boolean }> {
     const { signal, requestId = randomUUID(), ...rest } = options;
     const request = { name, requestId, ...rest };
-    return guarded(() => this.core.plainCall(rpc.deleteCollection, request, { kind: kWrites, requestId, signal }));
+    return guarded(() => this.core.plainCall(rpc.deleteCollection, request, { requestId, signal }));
   }
 
   /** The end of the ledger. An auditor keeps it for `verify`'s expectHead. */
   async ledgerHead(options: CallOptions = {}): Promise<LedgerHead> {
-    return (await this.core.plainCall<any>(rpc.getLedgerHead, {}, { kind: kReads, signal: options.signal })).head;
+    return (await this.core.plainCall<any>(rpc.getLedgerHead, {}, { signal: options.signal })).head;
   }
 
   /**
@@ -56,7 +57,7 @@ export class Collections {
   async *verify(collection: string | undefined, options: VerifyOptions = {}): AsyncGenerator<VerifyResponse, void, undefined> {
     const { signal, ...rest } = options;
     const request = messageOf(rpc.verify.input, { collection, ...rest }) as any;
-    const attempts = this.core.attempts({ writes: options.repair === true, harmfulTwice: false });
+    const attempts = this.core.attempts(options.repair === true ? Idempotency.IDEMPOTENT : rpc.verify.idempotency);
     attempts.streams = true;
     for (;;) {
       if (signal?.aborted) throw attempts.aborted(signal, false);

@@ -1,5 +1,6 @@
 // The connection, and calls over it that are made again by the rules of clients/README.md, "Repetition".
 import { type DescMessage, type DescMethod, type Message, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt";
 import * as grpc from "@grpc/grpc-js";
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -52,15 +53,6 @@ export interface CallOptions {
   /** Ends the call with an AbortError. */
   signal?: AbortSignal | undefined;
 }
-
-/** Whether a call changes something, and whether it does harm if it is done twice. */
-export interface Kind {
-  writes: boolean;
-  harmfulTwice: boolean;
-}
-export const kReads: Kind = { writes: false, harmfulTwice: false };
-export const kWrites: Kind = { writes: true, harmfulTwice: false };
-export const kWritesOnce: Kind = { writes: true, harmfulTwice: true };
 
 export interface Target {
   address: string;
@@ -136,7 +128,7 @@ export class Attempts {
 
   constructor(
     private readonly core: Core,
-    private readonly kind: Kind,
+    private readonly idempotency: Idempotency,
   ) {}
 
   /** The stream has brought an item: a later failure is a new one. */
@@ -154,10 +146,14 @@ export class Attempts {
     const patience = this.core.patience(refusal);
     this.refusal = refusal;
     this.failures++;
-    const again = this.kind.harmfulTwice ? isRetryableOnce(refusal) : isRetryable(refusal);
+    const again = this.idempotency === Idempotency.IDEMPOTENCY_UNKNOWN ? isRetryableOnce(refusal) : isRetryable(refusal);
     if (!again) return undefined;
     const pause = pauseBefore(this.failures, refusal);
     return performance.now() + pause - this.first > patience ? undefined : pause;
+  }
+
+  private get writes(): boolean {
+    return this.idempotency !== Idempotency.NO_SIDE_EFFECTS;
   }
 
   /** true: the time is counted from the first failure since something came. */
@@ -166,19 +162,19 @@ export class Attempts {
   error(requestId?: string): StrataError {
     const refusal = this.refusal!;
     const settles = !isRetryable(refusal) && (requestId !== undefined || !mayBeOfOwnDoing(refusal));
-    return errorOf(refusal, this.kind.writes && (leavesOutcomeUnknown(refusal) || (this.unknownBefore && !settles)), requestId);
+    return errorOf(refusal, this.writes && (leavesOutcomeUnknown(refusal) || (this.unknownBefore && !settles)), requestId);
   }
 
   /** The client was closed before the next attempt. */
   closed(requestId?: string): StrataError {
     const unknown = this.unknownBefore || (this.refusal !== undefined && leavesOutcomeUnknown(this.refusal));
-    return errorOf({ code: kCancelled, reason: "", message: "the client is closed", metadata: {} }, this.kind.writes && unknown, requestId);
+    return errorOf({ code: kCancelled, reason: "", message: "the client is closed", metadata: {} }, this.writes && unknown, requestId);
   }
 
   aborted(signal: AbortSignal, sent: boolean, requestId?: string): AbortError {
     const unknown = this.unknownBefore || sent || (this.refusal !== undefined && leavesOutcomeUnknown(this.refusal));
     const refusal = { code: kCancelled, reason: "", message: "cancelled by the caller", metadata: {} };
-    return new AbortError(refusal, this.kind.writes && unknown, requestId, signal.reason);
+    return new AbortError(refusal, this.writes && unknown, requestId, signal.reason);
   }
 }
 
@@ -207,7 +203,6 @@ function routeOf(method: DescMethod): Route {
 }
 
 export interface CallDetails extends CallOptions {
-  kind: Kind;
   requestId?: string | undefined;
   /** How long the call waits at the server, in milliseconds: added to each attempt's deadline. */
   wait?: number | undefined;
@@ -307,8 +302,8 @@ export class Core {
     call.once("status", () => clearTimeout(timer));
   }
 
-  attempts(kind: Kind): Attempts {
-    return new Attempts(this, kind);
+  attempts(idempotency: Idempotency): Attempts {
+    return new Attempts(this, idempotency);
   }
 
   private attempt(route: Route, request: Message, timeout: number, signal: AbortSignal | undefined): Promise<Message> {
@@ -339,7 +334,7 @@ export class Core {
   /** A unary call, message to message. */
   async call(method: DescMethod, request: Message, details: CallDetails): Promise<any> {
     const { signal, requestId } = details;
-    const attempts = new Attempts(this, details.kind);
+    const attempts = new Attempts(this, method.idempotency);
     const route = routeOf(method);
     if (signal?.aborted) throw attempts.aborted(signal, false, requestId);
     for (;;) {
@@ -385,7 +380,7 @@ export class Core {
 
   // A stream that is not left would keep the connection, and with it the process, after close.
   private opened<S extends Stream>(open: () => S): S {
-    if (this.closed) throw this.attempts(kReads).closed();
+    if (this.closed) throw this.attempts(Idempotency.NO_SIDE_EFFECTS).closed();
     const stream = open();
     this.limitConnecting(stream);
     this.streams.add(stream);
@@ -399,7 +394,7 @@ export class Core {
     for (;;) {
       let response;
       try {
-        response = await this.call(method, message, { kind: kReads, signal: options.signal });
+        response = await this.call(method, message, { signal: options.signal });
       } catch (error) {
         // A collection that vanishes on the way cuts the listing short.
         if (options.emptyWithoutCollection && message.pageToken === "" && error instanceof classes.COLLECTION_NOT_FOUND) return;

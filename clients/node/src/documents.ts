@@ -3,7 +3,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { randomUUID } from "node:crypto";
 
 import { type Plain, encode } from "./content.js";
-import { type CallOptions, type Core, kReads, kWrites, pauseBefore } from "./core.js";
+import { type CallOptions, type Core, pauseBefore } from "./core.js";
 import { kNotFound } from "./errors.js";
 import { answerOf, messageOf } from "./messages.js";
 import { CollectionNotFound, DocumentDeleted, DocumentNotFound, VersionConflict } from "./gen/reasons.js";
@@ -164,7 +164,7 @@ export class Collection<T = any> {
   ) {}
 
   private async write(method: keyof typeof rpc, request: any, options: CallOptions): Promise<Written<T>> {
-    const details = { kind: kWrites, requestId: request.requestId, signal: options.signal };
+    const details = { requestId: request.requestId, signal: options.signal };
     try {
       const written = await this.core.plainCall<Partial<Written<T>>>(rpc[method], { collection: this.name, ...request }, details);
       written.stale ??= false;
@@ -184,7 +184,7 @@ export class Collection<T = any> {
     const { signal, ...rest } = options;
     const request = { collection: this.name, id, encoding: "BSON", ...rest };
     try {
-      const answer = await this.core.plainCall<{ document: Document<T> }>(rpc.get, request, { kind: kReads, signal });
+      const answer = await this.core.plainCall<{ document: Document<T> }>(rpc.get, request, { signal });
       return answer.document;
     } catch (error) {
       const past = options.version !== undefined || options.atTime !== undefined || options.atPosition !== undefined;
@@ -203,7 +203,7 @@ export class Collection<T = any> {
     const missing = new Set<string>();
     for (let open = ids; ; ) {
       const request = { collection: this.name, ids: open, encoding: "BSON", ...rest };
-      const answer = await this.core.plainCall<any>(rpc.batchGet, request, { kind: kReads, signal }).catch((error) => {
+      const answer = await this.core.plainCall<any>(rpc.batchGet, request, { signal }).catch((error) => {
         if (!(error instanceof CollectionNotFound)) throw error;
         return { documents: [], missingIds: open, remainingIds: [] };
       });
@@ -236,7 +236,7 @@ export class Collection<T = any> {
     const known = ["actor", "onBehalfOf", "reason", "labels", "lease", "signal"];
     for (const name of Object.keys(options)) if (!known.includes(name)) throw new TypeError(`modify has no option ${name}`);
     if (typeof fn !== "function") throw new TypeError("modify needs a function of the content");
-    const attempts = this.core.attempts(kWrites);
+    const attempts = this.core.attempts(rpc.update.idempotency);
     const started = performance.now();
     for (let conflicts = 0; ; conflicts++) {
       const { read, version } = await this.current(id, options.signal);
@@ -266,7 +266,7 @@ export class Collection<T = any> {
   private async current(id: string, signal: AbortSignal | undefined): Promise<{ read: () => Document<T>; version: bigint }> {
     try {
       const request = messageOf(rpc.get.input, { collection: this.name, id, encoding: "BSON" });
-      const answer = await this.core.call(rpc.get, request, { kind: kReads, signal });
+      const answer = await this.core.call(rpc.get, request, { signal });
       return { read: () => this.core.plain<{ document: Document<T> }>(rpc.get.output, answer).document, version: answer.document.version };
     } catch (error) {
       if (!isMissing(error)) throw error;

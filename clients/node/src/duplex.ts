@@ -1,8 +1,9 @@
 // A stream in both directions that is begun again when it breaks: what Consumer and Receiver stand on.
 import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt";
 import type { ClientDuplexStream } from "@grpc/grpc-js";
 
-import { type Attempts, type Core, isServiceError, kReads } from "./core.js";
+import { type Attempts, type Core, isServiceError } from "./core.js";
 import { type Refusal, kUnavailable, refusalOf } from "./errors.js";
 
 const kClosePatience = 10_000;
@@ -52,7 +53,7 @@ export abstract class Duplex<Response, Item> implements AsyncIterable<Item> {
     private readonly signal: AbortSignal | undefined,
   ) {
     // What is lost comes again; a stream that is begun anew does no harm.
-    this.attempts = core.attempts(kReads);
+    this.attempts = core.attempts(Idempotency.NO_SIDE_EFFECTS);
     this.attempts.streams = true;
   }
 

@@ -1,5 +1,5 @@
 // Enrollments: sets inside documents that end right although messages arrive in any order, several times, at once.
-import { type CallOptions, type Core, isServiceError, kReads, kWrites, withError } from "./core.js";
+import { type CallOptions, type Core, isServiceError, withError } from "./core.js";
 import { type ChangeOptions, changeOf, guarded } from "./documents.js";
 import { failure, written } from "./duplex.js";
 import { type Refusal, type StrataError, isRetryablePart } from "./errors.js";
@@ -70,7 +70,7 @@ export class Enrollments {
 
   private one(method: "enroll" | "unenroll", what: object, options: EnrollOptions): Promise<EnrollResponse> {
     const request = { ...what, ...requestOf(this.core, options) };
-    return guarded(() => this.core.plainCall<EnrollResponse>(rpc[method], request, { kind: kWrites, signal: options.signal }));
+    return guarded(() => this.core.plainCall<EnrollResponse>(rpc[method], request, { signal: options.signal }));
   }
 
   async get(
@@ -79,7 +79,7 @@ export class Enrollments {
   ): Promise<GetEnrollmentsResponse> {
     const { signal, ...rest } = options;
     try {
-      return await this.core.plainCall(rpc.getEnrollments, { studentId, ...rest }, { kind: kReads, signal });
+      return await this.core.plainCall(rpc.getEnrollments, { studentId, ...rest }, { signal });
     } catch (error) {
       if (!(error instanceof CollectionNotFound)) throw error;
       return answerOf({ enrollments: [], version: 0n });
@@ -105,7 +105,7 @@ export class Enrollments {
   ): AsyncGenerator<Applied, void, undefined> {
     const { signal } = options;
     const source = Symbol.asyncIterator in messages ? messages[Symbol.asyncIterator]() : messages[Symbol.iterator]();
-    const attempts = this.core.attempts(kWrites);
+    const attempts = this.core.attempts(rpc.apply.idempotency);
     attempts.streams = true;
     // All whose results were not given; of those, what the stream that is open has not answered.
     const sent: Sent[] = [];
@@ -216,7 +216,7 @@ export class Enrollments {
     const request = { throughSequenceNumber, ...requestOf(this.core, options) } as any;
     let sum: Omit<PurgeTombstonesResponse, "nextPageToken"> | undefined;
     for (;;) {
-      const details = { kind: kWrites, signal: options.signal };
+      const details = { signal: options.signal };
       const { nextPageToken, ...page } = await this.core.plainCall<PurgeTombstonesResponse>(rpc.purgeTombstones, request, details);
       const least = sum !== undefined && sum.throughSequenceNumber < page.throughSequenceNumber ? sum : page;
       sum = answerOf({

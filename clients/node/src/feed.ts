@@ -2,7 +2,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 
 import type { Plain } from "./content.js";
-import { type CallOptions, type Core, isServiceError, kReads, kWrites, kWritesOnce } from "./core.js";
+import { type CallOptions, type Core, isServiceError } from "./core.js";
 import { Duplex, failure } from "./duplex.js";
 import { type ConsumeResponse, FeedService, WatchRequestSchema } from "./gen/strata/v1/feed_service_pb.js";
 import type {
@@ -63,7 +63,7 @@ export class Watch<T = any> implements AsyncIterable<WatchItem<T>> {
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchItem<T>, void, undefined> {
     const { signal, ...rest } = this.options;
     const request = messageOf(WatchRequestSchema, { encoding: "BSON", ...rest }) as any;
-    const attempts = this.core.attempts(kReads);
+    const attempts = this.core.attempts(rpc.watch.idempotency);
     attempts.streams = true;
     let last: Place | undefined;
     const closing = this.closing.signal;
@@ -265,12 +265,11 @@ export class Subscriptions {
 
   async create(name: string, options: CreateSubscriptionOptions = {}): Promise<Subscription> {
     const { signal, ...rest } = options;
-    const details = { kind: kWrites, signal };
-    return (await this.core.plainCall<any>(rpc.createSubscription, { name, ...rest }, details)).subscription;
+    return (await this.core.plainCall<any>(rpc.createSubscription, { name, ...rest }, { signal })).subscription;
   }
 
   get(name: string, options: CallOptions = {}): Promise<GetSubscriptionResponse> {
-    return this.core.plainCall(rpc.getSubscription, { name }, { kind: kReads, signal: options.signal });
+    return this.core.plainCall(rpc.getSubscription, { name }, { signal: options.signal });
   }
 
   list(options: { prefix?: string; pageSize?: number } & CallOptions = {}): AsyncGenerator<Subscription, void, undefined> {
@@ -279,7 +278,7 @@ export class Subscriptions {
   }
 
   async delete(name: string, options: CallOptions = {}): Promise<void> {
-    await this.core.plainCall(rpc.deleteSubscription, { name }, { kind: kWritesOnce, signal: options.signal });
+    await this.core.plainCall(rpc.deleteSubscription, { name }, { signal: options.signal });
   }
 
   /** Consumes a subscription: `for await (const delivery of consumer) { …; await consumer.ack(delivery); }`. */
@@ -295,16 +294,16 @@ export class Subscriptions {
   /** Answers the number of documents. */
   async replayParked(subscription: string, options: { collection?: string; id?: string } & CallOptions = {}): Promise<number> {
     const { signal, ...rest } = options;
-    return (await this.core.plainCall<any>(rpc.replayParked, { subscription, ...rest }, { kind: kWritesOnce, signal })).documents;
+    return (await this.core.plainCall<any>(rpc.replayParked, { subscription, ...rest }, { signal })).documents;
   }
 
   /** Answers the number of documents. */
   async discardParked(subscription: string, options: { collection?: string; id?: string } & CallOptions = {}): Promise<number> {
     const { signal, ...rest } = options;
-    return (await this.core.plainCall<any>(rpc.discardParked, { subscription, ...rest }, { kind: kWritesOnce, signal })).documents;
+    return (await this.core.plainCall<any>(rpc.discardParked, { subscription, ...rest }, { signal })).documents;
   }
 }
 
 export const feed = (core: Core, options: CallOptions): Promise<GetFeedResponse> =>
-  core.plainCall(rpc.getFeed, {}, { kind: kReads, signal: options.signal });
+  core.plainCall(rpc.getFeed, {}, { signal: options.signal });
 

@@ -1,5 +1,5 @@
 // Leases: who may act for a name at present.
-import { type CallOptions, type Core, kReads, kWrites, kWritesOnce, pauseBefore } from "./core.js";
+import { type CallOptions, type Core, pauseBefore } from "./core.js";
 import { StrataError, kFailedPrecondition } from "./errors.js";
 import { LeaseLost } from "./gen/reasons.js";
 import { LeaseService } from "./gen/strata/v1/lease_service_pb.js";
@@ -105,7 +105,7 @@ export class Leases {
   /** LeaseHeld if another holder has it, after `wait`. */
   async acquire(name: string, holder: string, options: AcquireOptions = {}): Promise<Lease> {
     const { signal, ...rest } = options;
-    const details = { kind: kWritesOnce, signal, wait: options.wait };
+    const details = { signal, wait: options.wait };
     return (await this.core.plainCall<any>(rpc.acquire, { name, holder, ...rest }, details)).lease;
   }
 
@@ -116,16 +116,16 @@ export class Leases {
     options: Omit<RenewRequestInit, "name" | "token"> & CallOptions = {},
   ): Promise<Lease> {
     const { signal, ...rest } = options;
-    return (await this.core.plainCall<any>(rpc.renew, { name, token, ...rest }, { kind: kWrites, signal })).lease;
+    return (await this.core.plainCall<any>(rpc.renew, { name, token, ...rest }, { signal })).lease;
   }
 
   async release(name: string, token: bigint | number, options: CallOptions = {}): Promise<Lease> {
-    return (await this.core.plainCall<any>(rpc.release, { name, token }, { kind: kWrites, signal: options.signal })).lease;
+    return (await this.core.plainCall<any>(rpc.release, { name, token }, { signal: options.signal })).lease;
   }
 
   /** LeaseNotFound if none of this name was ever acquired. */
   async get(name: string, options: CallOptions = {}): Promise<Lease> {
-    return (await this.core.plainCall<any>(rpc.getLease, { name }, { kind: kReads, signal: options.signal })).lease;
+    return (await this.core.plainCall<any>(rpc.getLease, { name }, { signal: options.signal })).lease;
   }
 
   list(options: { prefix?: string; pageSize?: number } & CallOptions = {}): AsyncGenerator<Lease, void, undefined> {

@@ -2,7 +2,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { randomUUID } from "node:crypto";
 
-import { type CallOptions, type Core, type Part, kReads, kWrites, kWritesOnce, partErrorOf, pauseBefore, withError } from "./core.js";
+import { type CallOptions, type Core, type Part, partErrorOf, pauseBefore, withError } from "./core.js";
 import { guarded } from "./documents.js";
 import { Duplex } from "./duplex.js";
 import { type StrataError, isRetryablePart, kFailedPrecondition, kUnavailable } from "./errors.js";
@@ -241,7 +241,7 @@ export class Schedules<T = any> {
   ): Promise<Schedule<T>> {
     const { signal, ...rest } = options;
     const request = { queue, name, encoding: "BSON", ...rest };
-    return (await this.core.plainCall<any>(rpc.createSchedule, request, { kind: kWrites, signal })).schedule;
+    return (await this.core.plainCall<any>(rpc.createSchedule, request, { signal })).schedule;
   }
 
   list(queue: string, options: { pageSize?: number } & CallOptions = {}): AsyncGenerator<Schedule<T>, void, undefined> {
@@ -250,7 +250,7 @@ export class Schedules<T = any> {
   }
 
   async delete(queue: string, name: string, options: CallOptions = {}): Promise<void> {
-    await this.core.plainCall(rpc.deleteSchedule, { queue, name }, { kind: kWritesOnce, signal: options.signal });
+    await this.core.plainCall(rpc.deleteSchedule, { queue, name }, { signal: options.signal });
   }
 }
 
@@ -262,12 +262,11 @@ export class Queues<T = any> {
   }
 
   async create(name: string, settings: QueueSettingsInit = {}, options: CallOptions = {}): Promise<Queue> {
-    const details = { kind: kWrites, signal: options.signal };
-    return (await this.core.plainCall<any>(rpc.createQueue, { name, settings }, details)).queue;
+    return (await this.core.plainCall<any>(rpc.createQueue, { name, settings }, { signal: options.signal })).queue;
   }
 
   async get(name: string, options: CallOptions = {}): Promise<Queue> {
-    return (await this.core.plainCall<any>(rpc.getQueue, { name }, { kind: kReads, signal: options.signal })).queue;
+    return (await this.core.plainCall<any>(rpc.getQueue, { name }, { signal: options.signal })).queue;
   }
 
   list(options: { pageSize?: number } & CallOptions = {}): AsyncGenerator<Queue, void, undefined> {
@@ -278,12 +277,12 @@ export class Queues<T = any> {
   /** Changes the settings that are named; one that is named and undefined returns to its default. */
   async update(name: string, settings: QueueSettingsInit, options: CallOptions = {}): Promise<Queue> {
     const request = { name, settings, updateMask: maskOf(settings) };
-    return (await this.core.plainCall<any>(rpc.updateQueue, request, { kind: kWrites, signal: options.signal })).queue;
+    return (await this.core.plainCall<any>(rpc.updateQueue, request, { signal: options.signal })).queue;
   }
 
   async delete(name: string, options: { force?: boolean } & CallOptions = {}): Promise<void> {
     const { signal, ...rest } = options;
-    await this.core.plainCall(rpc.deleteQueue, { name, ...rest }, { kind: kWritesOnce, signal });
+    await this.core.plainCall(rpc.deleteQueue, { name, ...rest }, { signal });
   }
 
   /** One message, or up to 100; each without a request id gets a random one. If a single message is refused, the call ends with its error. */
@@ -300,7 +299,7 @@ export class Queues<T = any> {
         requestId: message.requestId ?? randomUUID(),
       }));
       const requestId = list.length === 1 ? list[0].requestId : undefined;
-      const details = { kind: kWrites, signal: options.signal, requestId };
+      const details = { signal: options.signal, requestId };
       const answer = await this.core.plainCall<any>(rpc.push, { queue, messages: list }, details);
       const results = withErrors<PushResult>(answer.results);
       if (Array.isArray(messages)) return results;
@@ -313,7 +312,7 @@ export class Queues<T = any> {
   /** At most once: if the answer is lost, its messages are lost, and the call is not repeated. `wait` in milliseconds. */
   async pop(queue: string, options: { count?: number; wait?: number } & CallOptions = {}): Promise<QueueMessage<T>[]> {
     const { signal, ...rest } = options;
-    const details = { kind: kWritesOnce, signal, wait: options.wait };
+    const details = { signal, wait: options.wait };
     return (await this.core.plainCall<any>(rpc.pop, { queue, encoding: "BSON", ...rest }, details)).messages;
   }
 
@@ -323,7 +322,7 @@ export class Queues<T = any> {
     options: { count?: number; timeout?: number; wait?: number } & CallOptions = {},
   ): Promise<QueueMessage<T>[]> {
     const { signal, ...rest } = options;
-    const details = { kind: kWritesOnce, signal, wait: options.wait };
+    const details = { signal, wait: options.wait };
     return (await this.core.plainCall<any>(rpc.reserve, { queue, encoding: "BSON", ...rest }, details)).messages;
   }
 
@@ -341,7 +340,7 @@ export class Queues<T = any> {
 
   private async tokens(method: DescMethod, tokens: string | readonly string[], options: CallOptions): Promise<TokenResult[]> {
     const { signal, ...rest } = options;
-    const answer = await this.core.plainCall<any>(method, { tokens: listOf(tokens), ...rest }, { kind: kWrites, signal });
+    const answer = await this.core.plainCall<any>(method, { tokens: listOf(tokens), ...rest }, { signal });
     return withErrors<TokenResult>(answer.results);
   }
 
@@ -353,7 +352,7 @@ export class Queues<T = any> {
   ): Promise<QueueMessage<T>> {
     const { signal, ...rest } = options;
     const request = { token, queue, encoding: "BSON", ...rest };
-    return (await this.core.plainCall<any>(rpc.move, request, { kind: kWritesOnce, signal })).message;
+    return (await this.core.plainCall<any>(rpc.move, request, { signal })).message;
   }
 
   /** `for await (const message of receiver) { …; await receiver.acknowledge(message); }`. */
@@ -363,7 +362,7 @@ export class Queues<T = any> {
 
   async message(queue: string, messageId: string, options: CallOptions = {}): Promise<QueueMessage<T>> {
     const request = { queue, messageId, encoding: "BSON" };
-    return (await this.core.plainCall<any>(rpc.getMessage, request, { kind: kReads, signal: options.signal })).message;
+    return (await this.core.plainCall<any>(rpc.getMessage, request, { signal: options.signal })).message;
   }
 
   messages(
@@ -380,7 +379,7 @@ export class Queues<T = any> {
     options: Omit<ReplayRequestInit, "queue"> & CallOptions,
   ): Promise<{ messages: bigint; more: boolean }> {
     const { signal, ...rest } = options;
-    return this.core.plainCall(rpc.replay, { queue, ...rest }, { kind: kWritesOnce, signal });
+    return this.core.plainCall(rpc.replay, { queue, ...rest }, { signal });
   }
 
   /** Removes messages permanently: messageIds, or states. `more`: call again. */
@@ -389,6 +388,6 @@ export class Queues<T = any> {
     options: Omit<PurgeMessagesRequestInit, "queue"> & CallOptions,
   ): Promise<{ messages: bigint; more: boolean }> {
     const { signal, ...rest } = options;
-    return this.core.plainCall(rpc.purgeMessages, { queue, ...rest }, { kind: kWritesOnce, signal });
+    return this.core.plainCall(rpc.purgeMessages, { queue, ...rest }, { signal });
   }
 }

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 
 import type { Plain } from "./content.js";
-import { type CallOptions, type Core, kReads, kWrites } from "./core.js";
+import { type CallOptions, type Core } from "./core.js";
 import {
   type Change,
   type ChangeOptions,
@@ -116,7 +116,7 @@ export class Transaction {
       requestId,
       ...rest,
     };
-    return guarded(() => this.core.plainCall(rpc.commit, request, { kind: kWrites, requestId, signal }));
+    return guarded(() => this.core.plainCall(rpc.commit, request, { requestId, signal }));
   }
 }
 
@@ -128,11 +128,11 @@ export class Transactions {
     documents: readonly { collection: string; id: string }[],
     options: CallOptions = {},
   ): Promise<ReadResponse<T>> {
-    return this.core.plainCall(rpc.read, { documents, encoding: "BSON" }, { kind: kReads, signal: options.signal });
+    return this.core.plainCall(rpc.read, { documents, encoding: "BSON" }, { signal: options.signal });
   }
 
   async get(id: string, options: CallOptions = {}): Promise<TransactionInfo> {
-    return (await this.core.plainCall<any>(rpc.getTransaction, { id }, { kind: kReads, signal: options.signal })).transaction;
+    return (await this.core.plainCall<any>(rpc.getTransaction, { id }, { signal: options.signal })).transaction;
   }
 
   list(options: { status?: TransactionStatus; pageSize?: number } & CallOptions = {}): AsyncGenerator<TransactionInfo, void, undefined> {
@@ -144,12 +144,12 @@ export class Transactions {
     const request = { id, change: changeOf(this.core, options) };
     return guarded(
       async () =>
-        (await this.core.plainCall<any>(rpc.cancelTransaction, request, { kind: kWrites, signal: options.signal })).transaction,
+        (await this.core.plainCall<any>(rpc.cancelTransaction, request, { signal: options.signal })).transaction,
     );
   }
 
   async resume(id: string, options: CallOptions = {}): Promise<TransactionInfo> {
-    return (await this.core.plainCall<any>(rpc.resumeTransaction, { id }, { kind: kWrites, signal: options.signal })).transaction;
+    return (await this.core.plainCall<any>(rpc.resumeTransaction, { id }, { signal: options.signal })).transaction;
   }
 }
 

@@ -48,18 +48,10 @@ class Method:
 
     __slots__ = ("path", "name", "request", "response", "writes", "harmless")
 
-    def __init__(self, path: str, name: str, request: Any, response: Any) -> None:
+    def __init__(self, path: str, name: str, request: Any, response: Any, options: descriptor_pb2.MethodOptions) -> None:
         self.path, self.name, self.request, self.response = path, name, request, response
-        self.writes = name not in _READS
-        self.harmless = name not in _ONCE
-
-
-_READS = frozenset((
-    "Get BatchGet History Diff Audit List GetCollection ListCollections GetLedgerHead Verify GetEnrollments ListRoster Watch GetFeed "
-    "GetSubscription ListSubscriptions ListParked GetLease ListLeases GetQueue ListQueues GetMessage ListMessages ListSchedules "
-    "GetServerInfo Read GetTransaction ListTransactions").split())
-# Done twice, these take, hand out, fence off, sweep or delete twice, perhaps what others have made since.
-_ONCE = frozenset("Pop Reserve Move Replay PurgeMessages ReplayParked DiscardParked Acquire DeleteQueue DeleteSchedule DeleteSubscription".split())
+        self.writes = options.idempotency_level != options.NO_SIDE_EFFECTS
+        self.harmless = options.idempotency_level != options.IDEMPOTENCY_UNKNOWN
 
 
 def _methods() -> Dict[str, Method]:
@@ -69,7 +61,7 @@ def _methods() -> Dict[str, Method]:
             for method in service.method:
                 found[method.name] = Method(f"/{file.package}.{service.name}/{method.name}", method.name,
                                             _class(_POOL.FindMessageTypeByName(method.input_type[1:])),
-                                            _class(_POOL.FindMessageTypeByName(method.output_type[1:])))
+                                            _class(_POOL.FindMessageTypeByName(method.output_type[1:])), method.options)
     return found
 
 
