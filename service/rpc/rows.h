@@ -65,7 +65,7 @@ class Rows {
   void AddScan(Handler* handler) {
     Add(Method::Kind::kScan, handler);
   }
-  // A method of a contract that is not ours: it reads, for everybody.
+  // A method of a contract that is not ours: it reads, and is open to every caller.
   template <typename Handler>
   void AddOpen(std::string_view name, Handler* handler) {
     rows_.push_back(Row(Method::Kind::kRead, name, handler));

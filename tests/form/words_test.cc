@@ -50,7 +50,7 @@ constexpr Row kRows[] = {
     {"whoever|whomever",                                  {   0,    0,   57,    4,    0}},
     {"whatever|whichever|whyever|wherever|however",       {   0,    0,   60,    5,    0}},
     {"nobody",                                            {   0,    0,   74,    4,    0}},
-    {"somebody|anybody|everybody",                        {   0,    0,   39,    6,    0}},
+    {"somebody|anybody|everybody",                        {   0,    0,   38,    6,    0}},
     // Old turns of speech.
     {"so many",                                           {   0,    0,   36,    3,    0}},
     {"any more",                                          {   0,    0,   26,    1,    0}},
