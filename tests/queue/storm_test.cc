@@ -50,8 +50,10 @@ class RunningQueues {
   }
   QueueProcess::Results Rollback(RollbackRequest request) {
     std::promise<QueueProcess::Results> promise;
-    queues_->Rollback(std::move(request),
-                      [&](QueueProcess::Results results) { promise.set_value(results); });
+    EXPECT_THAT(queues_->Rollback(
+                    std::move(request),
+                    [&](QueueProcess::Results results) { promise.set_value(std::move(results)); }),
+                IsOk());
     return promise.get_future().get();
   }
 
