@@ -107,7 +107,7 @@ class BsonReader {
   }
 
  private:
-  // Whether the bytes say their own length and end as a document does, whatever is between.
+  // Whether the bytes say their own length and end as a document does; not what is between.
   static bool IsFramed(std::string_view bytes) {
     return bytes.size() >= kEmptyDocument.size() && bytes.size() <= INT32_MAX &&
            LoadNumber<int32_t>(bytes) == static_cast<int32_t>(bytes.size()) && bytes.back() == '\0';

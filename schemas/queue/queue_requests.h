@@ -16,7 +16,7 @@
 namespace strata::queue {
 
 // INVALID_NAME, INVALID_FIELD, MESSAGE_TOO_LARGE, naming a member of the message inside `field`;
-// what is wrong with it whatever the queue.
+// what is wrong with it in any queue.
 absl::Status CheckMessage(std::string_view field, const PushedMessage& message);
 // What is pushed to `queue`, with an id by its request or by `random_id`. INVALID_FIELD,
 // UNSUPPORTED_BY_ENGINE. REQUIRES: CheckMessage.
