@@ -117,6 +117,7 @@ TEST(UnaryCalls, EndWithTheServer) {
     Held held;
     server::Method method = held.Row();
     method.kind = kind;
+    method.writes = kind == server::Method::Kind::kWrite;
     Served served({std::move(method)});
     auto call =
         std::async(std::launch::async, [&] { return Call(served, "hold", Somebody(served)); });
@@ -220,7 +221,8 @@ TEST(Answers, AreWrittenAsHttpHasThem) {
   answer.headers = {{"Cache-Control", "no-cache"}};
   const std::string unchanged = http::HeadOf(answer, /*chunked=*/false, /*closes=*/false);
   EXPECT_THAT(unchanged, HasSubstr("\r\nCache-Control: no-cache\r\n"));
-  for (const char* const name : {"no-store", "Content-Length", "Content-Type", "Connection"}) {
+  for (const char* const name :
+       {"no-store", "Content-Length:", "\r\nContent-Type:", "Connection:"}) {
     EXPECT_THAT(unchanged, Not(HasSubstr(name)));
   }
   EXPECT_EQ(http::Chunk(std::string(26, 'x')), "1a\r\n" + std::string(26, 'x') + "\r\n");

@@ -149,7 +149,8 @@ class QueueProcess {
   }
   absl::StatusOr<bool> Rollback(RollbackRequest request) {
     Answer<Results> answer;
-    EXPECT_THAT(queues_->Rollback(std::move(request), answer.Callback()), IsOk());
+    absl::Status valid = queues_->Rollback(std::move(request), answer.Callback());
+    if (!valid.ok()) return valid;
     return Await(answer).front();
   }
   absl::StatusOr<bool> Rollback(const std::string& token,

@@ -162,7 +162,7 @@ class StatisticsOfQueues : public QueuesTest {
                               message.delay.value_or(microseconds(0)).count() +
                               microseconds(hours(1)).count();
       }
-      if (Chance(40)) message.sequence_number = static_cast<int64_t>(random() % 1'000) - 300;
+      if (Chance(40)) message.sequence_number = static_cast<int64_t>(1 + random() % 1'000);
       if (GetParam().atomic() && Chance(40)) {
         message.ordering_key = "k" + std::to_string(random() % 5);
       }
@@ -202,8 +202,8 @@ class StatisticsOfQueues : public QueuesTest {
         case 0: {
           RollbackRequest rollback;
           rollback.tokens = {token};
-          rollback.delay = DrawDelay();
           rollback.dead = Chance(20);
+          if (!rollback.dead) rollback.delay = DrawDelay();
           (void)process.Rollback(rollback);
           break;
         }

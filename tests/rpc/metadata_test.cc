@@ -459,7 +459,7 @@ TEST_F(Metadata, OfEachReasonIsWhatItsCommentSays) {
 // The comments are read as they are meant.
 TEST(DocumentedMetadata, IsReadFromTheComments) {
   const auto& all = AllDocumentedMetadata();
-  EXPECT_EQ(all.size(), AllErrorReasons().size() + 1);
+  EXPECT_EQ(all.size(), AllErrorReasons().size());
   EXPECT_EQ(all.at("VERSION_CONFLICT").always,
             (std::set<std::string>{"actual", "collection", "expected", "id"}));
   EXPECT_THAT(all.at("VERSION_CONFLICT").sometimes, IsEmpty());

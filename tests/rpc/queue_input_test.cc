@@ -247,10 +247,11 @@ TEST_F(QueueInput, NamesAreNames) {
                               {R"(a\nb)", "control character at byte 1"}}) {
     const std::string named = Named(name);
     const std::string of = R"({"queue": ")" + name + "\"";
+    const std::string masked = R"({"update_mask": "paused", "name": ")" + name + "\"}";
     Check(
         {{"CreateQueue", named, kName, "name", says},
          {"GetQueue", named, kName, "name", says},
-         {"UpdateQueue", named, kName, "name", says},
+         {"UpdateQueue", masked, kName, "name", says},
          {"DeleteQueue", named, kName, "name", says},
          {"Push", of + R"(, "messages": [{}]})", kName, "queue", says},
          {"Pop", of + "}", kName, "queue", says},
@@ -260,7 +261,7 @@ TEST_F(QueueInput, NamesAreNames) {
          {"ListMessages", of + "}", kName, "queue", says},
          {"Replay", of + "}", kName, "queue", says},
          {"PurgeMessages", of + "}", kName, "queue", says},
-         {"CreateSchedule", of + "}", kName, "queue", says},
+         {"CreateSchedule", of + R"(, "name": "s", "cron": "* * * * *"})", kName, "queue", says},
          {"CreateSchedule", R"({"queue": "mails", "cron": "* * * * *", "name": ")" + name + "\"}",
           kName, "name", says},
          {"ListSchedules", of + "}", kName, "queue", says},
