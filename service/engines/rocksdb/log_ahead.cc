@@ -1,8 +1,6 @@
 #include "service/engines/rocksdb/log_ahead.h"
 
 #include <algorithm>
-#include <string_view>
-#include <utility>
 
 namespace strata::engines::rocks {
 namespace {

@@ -3,8 +3,8 @@
 // Space that is allocated and was never written is marked so in the file system: the first write to
 // a block takes the mark away, and the sync after it commits the file system's journal, with what
 // neighbours have in it. From four updates a group on every commit meets such a block. Where zeros
-// were written before, a sync writes the log's bytes alone. The price: a log's
-// bytes are written twice.
+// were written before, a sync writes the log's bytes alone. The price: a
+// log's bytes are written twice.
 #pragma once
 
 #include <rocksdb/file_system.h>
@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace strata::engines::rocks {
 
